@@ -190,9 +190,14 @@ def confirm(question: str, wanted: str) -> None:
     """Ask a person; raises ConfigError without the wanted answer."""
     if not sys.stdin.isatty():
         raise ConfigError("not a terminal; pass --yes to confirm")
-    print(question, end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip() != wanted:
+    if answer(question) != wanted:
         raise ConfigError("not confirmed; nothing was changed")
+
+
+def answer(question: str) -> str:
+    """Return what a person types on the terminal."""
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
 
 
 def print_result(options: argparse.Namespace, for_people: object, data: Mapping[str, object]) -> None:

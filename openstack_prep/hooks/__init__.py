@@ -8,6 +8,7 @@ outcome = hooks.ipi(["openshift-install", "create", "cluster"], ready=ready)
 outcome.raise_for_problems()
 """
 
+from openstack_prep.hooks.again import start_over
 from openstack_prep.hooks.cleanup import cleanup
 from openstack_prep.hooks.installation import InstallOptions, Outcome, Wishes
 from openstack_prep.hooks.ipi import ipi
@@ -26,6 +27,7 @@ __all__ = [
     "ipi",
     "post_ipi",
     "pre_ipi",
+    "start_over",
     "verify",
     "wait_for",
 ]

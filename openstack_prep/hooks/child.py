@@ -41,9 +41,10 @@ def find_program(name: str) -> Path:
     raise NoSuchProgram(f"{name}: {where}; use its path, such as ./openshift-install", NOT_FOUND)
 
 
-def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def run(command: Sequence[str], environment: Mapping[str, str], lock: int | None = None) -> int:
     """Run a program with our own standard streams; return its exit code, or 128 plus the number of its signal.
 
+    ``lock``: a descriptor that the program inherits, so that it holds the lock as long as it runs.
     Ctrl-C on the terminal reaches both processes: we wait until the program ends, however often it is pressed. SIGTERM
     and SIGHUP, which are sent to one process, are passed on. Raises NoSuchProgram.
     """
@@ -56,16 +57,16 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
             process.send_signal(number)
 
     with _signals_to(hear):
-        process = _started(command, environment)
+        process = _started(command, environment, lock)
         for number in [each for each in heard if each != signal.SIGINT]:  # while it was being started
             process.send_signal(number)
         code = _wait(process)
     return code if code >= 0 else exit_code(-code)
 
 
-def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _started(command: Sequence[str], environment: Mapping[str, str], lock: int | None) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(command, env=dict(environment))
+        return subprocess.Popen(command, env=dict(environment), pass_fds=() if lock is None else (lock,))
     except FileNotFoundError as error:
         raise NoSuchProgram(
             f"{command[0]}: its interpreter does not exist; correct its first line", NOT_FOUND

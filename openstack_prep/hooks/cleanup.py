@@ -86,6 +86,16 @@ def plan_cleanup(
     return LivePlan.of(made, wanted=nothing, run=run, lease=seen, remake=remake), warnings
 
 
+def remaining(cloud: Cloud, infra_id: str, *, jobs: int = executor.JOBS) -> tuple[Leftover, ...]:
+    """Return what exists of a cluster in the project that the connection is scoped to; raises CloudError.
+
+    Of resources that may not be listed there is nothing, as for ``cleanup``.
+    """
+    cloud.allow_parallel(jobs).authenticate()
+    lists, _ = _read(CloudRun(cloud, OwnershipTag(infra_id)), infra_id, jobs)
+    return tuple(each for each, _ in _leftovers(lists, infra_id, None))
+
+
 def _read(run: CloudRun, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
     """Read the lists of all kinds in parallel."""
     unread: list[str] = []

@@ -8,24 +8,36 @@ directory, ~/.config/openstack or /etc/openstack.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.base.private_file import write_private
 from openstack_prep.openshift.check.entry import places
-from openstack_prep.openshift.cluster import METADATA, Metadata, read_metadata
-from openstack_prep.openshift.install_config import Given
+from openstack_prep.openshift.cluster import Metadata, read_metadata
+from openstack_prep.openshift.install_config import Given, dump
 from openstack_prep.openshift.install_config.cluster_of import CLOUD
-from openstack_prep.openshift.installer.traces import KEPT, copy_of, infra_id_in, to_destroy
+from openstack_prep.openshift.installer import traces
+from openstack_prep.openshift.installer.traces import (
+    CONFIG,
+    KEPT,
+    METADATA,
+    STATE,
+    copy_of,
+    find_file,
+    infra_id_in,
+)
 
-CONFIG, STATE = "install-config.yaml", ".openshift_install_state.json"
 UNREADABLE = "unreadable"
 """Placeholder of an infraID that is unknown."""
+FOLDERS = ("auth", "tls", "cluster-api")
+"""Folders that the installer makes, and that may contain files of others."""
 
 
 @dataclass(frozen=True)
@@ -54,25 +66,20 @@ class Folder:
         return (infra_id_in(text) or UNREADABLE) if text else None
 
     @property
-    def to_go_on(self) -> str:
-        """The command for people that waits for a cluster whose machines exist."""
-        return shlex.join(["openshift-install", "wait-for", "install-complete", "--dir", str(self.path)])
+    def unfinished(self) -> bool:
+        """Whether the installer has used install-config.yaml, but begun no cluster: after ``create manifests``."""
+        return self.used and not self.metadata.exists()
 
     @property
     def to_begin_anew(self) -> str:
-        """The commands for people that remove a cluster and its files in the directory."""
+        """The commands for people that remove a cluster, and install from the directory again."""
         cleanup = shlex.join(["openstack-prep", "cleanup", "--metadata", str(self.path)])
-        return f"{to_destroy(self.path)} (or {cleanup}), then {self.to_clear}"
+        return f"{traces.to_destroy(self.path)} (or {cleanup}), then {traces.to_create_again(self.path)}"
 
     @property
     def traces(self) -> tuple[Path, ...]:
         """Files of an installation that another one would continue from or fail on."""
         return tuple(each for name in (METADATA, STATE) if (each := self.path / name).exists())
-
-    @property
-    def to_clear(self) -> str:
-        """The command that deletes the files of an installation."""
-        return shlex.join(["rm", "-f", *(str(self.path / name) for name in (METADATA, STATE))])
 
     @property
     def readable(self) -> Path | None:
@@ -81,10 +88,14 @@ class Folder:
 
     def cloud(self) -> str:
         """Return the entry of clouds.yaml that the installer uses, in its own order of files."""
-        if self.config.exists() or not self.metadata.exists():
-            entry = Given(self.readable).value("platform.openstack.cloud") if self.readable else None
-        else:
+        if self.config.exists():
+            entry = Given(self.config).value("platform.openstack.cloud")
+        elif self.metadata_text() is not None:
             entry = read_metadata(self.metadata).cloud
+        elif (config := traces.config_in_state(self.path)) is not None:
+            entry = config.get("platform", {}).get("openstack", {}).get("cloud")
+        else:
+            entry = Given(self.readable).value("platform.openstack.cloud") if self.readable else None
         return str(entry or os.environ.get("OS_CLOUD") or CLOUD)
 
     # --- copies ---------------------------------------------------------------------------
@@ -98,6 +109,20 @@ class Folder:
             raise ConfigError(f"{kept} is a copy of a different install-config; move it away, or correct {self.config}")
         write_private(kept, text)
 
+    def recover_config(self) -> None:
+        """Copy the install-config from the installer's state file, if install-config.yaml was deleted uncopied.
+
+        Raises ConfigError if the copy is that of a different cluster.
+        """
+        config, kept = traces.config_in_state(self.path), copy_of(self.config)
+        if self.config.exists() or config is None:
+            return
+        if not kept.exists():
+            write_private(kept, dump(config))
+        used = (config.get("metadata", {}).get("name"), config.get("baseDomain"))
+        if used != tuple(Given(kept).value(each) for each in ("metadata.name", "baseDomain")):
+            raise ConfigError(f"{kept} is a copy of a different install-config than {self.path / STATE}; move it away")
+
     def keep_metadata(self) -> None:
         """Copy metadata.json; the copy of an earlier cluster's is kept under that cluster's infraID."""
         if not self.metadata.exists():
@@ -107,6 +132,68 @@ class Folder:
         if old != text:
             write_private(self.path / f"{METADATA}.{infra_id_in(old) or UNREADABLE}{KEPT}", old)
         write_private(kept, text)
+
+    # --- another installation -------------------------------------------------------------
+
+    @property
+    def clusters(self) -> dict[str, str | None]:
+        """The clouds of the clusters that the installer's files name, by infraID; None: unknown, the directory's own.
+
+        Raises SpecError if metadata.json is wrong, and no other file names a cluster.
+        """
+        named: dict[str, str | None] = dict.fromkeys(traces.infra_ids_in(self.path))
+        metadata = find_file(self.path, METADATA)
+        if metadata.exists() and traces.written(self.path):
+            try:
+                found = read_metadata(metadata)
+                named[found.infra_id] = found.cloud
+            except SpecError:
+                if not named:
+                    raise
+        return named
+
+    def clear(self) -> None:
+        """Delete what the installer wrote for one cluster, and have install-config.yaml again, from its copy.
+
+        metadata.json is copied before, folders with manifests are renamed, and a copy of an install-config that
+        was changed since is kept under the infraID.  Raises ConfigError before anything is changed.
+        """
+        renamed = {each: copy_of(each) for each in traces.manifests(self.path)}
+        for target in renamed.values():
+            if target.exists():
+                raise ConfigError(f"{target} already exists; move it away")
+        text = self.metadata_text()
+        infra_id = (infra_id_in(text) if text else None) or next(iter(self.clusters), UNREADABLE)
+        self.keep_metadata()
+        self.recover_config()
+        kept = copy_of(self.config)
+        if kept.exists() and not self.config.exists():
+            kept.rename(self.config)
+        elif kept.exists():
+            kept.rename(self.path / f"{CONFIG}.{infra_id}{KEPT}") if _read(kept) != _read(
+                self.config
+            ) else kept.unlink()
+        for folder, target in renamed.items():
+            folder.rename(target)
+        for each in traces.written(self.path):
+            _remove(each)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[int | None]:
+        """Let no other run of openstack-prep create or destroy from the directory; yields the lock's descriptor.
+
+        A program that inherits it holds the lock, too, also after the end of this process.  Yields None if the
+        directory does not exist, or its file system has no locks.  Raises ConfigError if another run holds the lock.
+        """
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            yield None
+            return
+        try:
+            yield descriptor if _lock(descriptor, self.path) else None
+        finally:
+            os.close(descriptor)
 
     # --- metadata of the cluster that is being created -----------------------------------
 
@@ -160,6 +247,30 @@ def for_installer(cloud: str, file: Path) -> Iterator[None]:
 
 def _choice(cloud: str, file: Path) -> dict[str, str]:
     return {"OS_CLOUD": cloud, "OS_CLIENT_CONFIG_FILE": str(file)}
+
+
+def _lock(descriptor: int, path: Path) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        what = f"{path}: another openstack-prep ipi, or the installer that it started, is at work in this directory"
+        raise ConfigError(f"{what}; wait for its end, or use another directory") from error
+    except OSError:
+        return False
+    return True
+
+
+def _remove(path: Path) -> None:
+    """Delete a file, a link or a tree, and its folder if that is empty then."""
+    try:
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be deleted: {error.strerror}; delete it, and run the command again"
+        ) from error
+    if path.parent.name in FOLDERS:
+        with contextlib.suppress(OSError):  # it contains other files
+            path.parent.rmdir()
 
 
 def _read(path: Path) -> str:

@@ -20,6 +20,8 @@ from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core import interrupts
 from openstack_prep.core.plan import Report
 from openstack_prep.hooks import child
+from openstack_prep.hooks.again import advice
+from openstack_prep.hooks.cleanup import remaining
 from openstack_prep.hooks.folder import Folder, environment, for_installer
 from openstack_prep.hooks.post_ipi import spec_of, wait_for_ports
 from openstack_prep.hooks.pre_ipi import NotReady, warnings
@@ -29,6 +31,7 @@ from openstack_prep.openshift.check.network.topology import virtual_addresses
 from openstack_prep.openshift.check.preflight import HOSTS, preflight
 from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
 from openstack_prep.openshift.install_config import Cluster, Given, read
+from openstack_prep.openshift.installer.traces import guard_of, to_create_again
 from openstack_prep.verbs import api
 
 PAUSE = 0.5  # seconds between two checks for metadata.json
@@ -104,11 +107,8 @@ class Installation:
 
     def prepare(self, clouds_file: Path, *, look: bool, jobs: int) -> None:
         """Read, connect, check if requested, and copy install-config.yaml; raises PrepError."""
+        self._look_at_folder()
         path = self.place.readable
-        if not self.place.config.exists() and not self.place.used:
-            fix = f"copy {path} to it" if path else "create one, or pass the spec that declares it"
-            fix += "" if self.place.path != Path() else "; if it is in another directory, pass --dir"
-            raise ConfigError(f"neither {self.place.config} nor the state of an earlier run exists; {fix}")
         self.cloud = connect(self.place.cloud(), clouds_file=clouds_file).authenticate()
         self._environment = environment(self.cloud.name, clouds_file)
         if path is not None:
@@ -116,10 +116,24 @@ class Installation:
             self.context = CheckContext(run=CloudRun(self.cloud, READER), cluster=cluster, contents=contents, path=path)
             if _holds_ports(cluster):
                 self._read_addresses(path)
-        if look and path is not None and not self.place.used:
+        if look and path is not None and (self.place.unfinished or not self.place.used):
             with for_installer(self.cloud.name, clouds_file):
                 self._check(path, jobs)
         self.place.keep_config()
+        self.place.keep_metadata()  # the installer overwrites it
+
+    def _look_at_folder(self) -> None:
+        """Raise ConfigError if there is nothing to install from, or the installer would refuse."""
+        if not self.place.config.exists() and not self.place.used:
+            path = self.place.readable
+            fix = f"copy {path} to it" if path else "create one, or pass the spec that declares it"
+            fix += "" if self.place.path != Path() else "; if it is in another directory, pass --dir"
+            raise ConfigError(f"neither {self.place.config} nor the state of an earlier run exists; {fix}")
+        if guard := guard_of(self.place.path):
+            what = "is of an earlier installation, so the installer would delete install-config.yaml, overwrite"
+            fix = f"if that cluster is gone, {to_create_again(self.place.path)}; else use another --dir"
+            raise ConfigError(f"{guard} {what} metadata.json, and then fail; {fix}")
+        self.place.recover_config()
 
     def _read_addresses(self, path: Path) -> None:
         """Take the floating IPs of install-config.yaml, also one that the release does not know; raises ConfigError."""
@@ -139,12 +153,12 @@ class Installation:
 
     # --- the run ----------------------------------------------------------------------------
 
-    def run(self, command: Sequence[str]) -> Outcome:
+    def run(self, command: Sequence[str], lock: int | None = None) -> Outcome:
         """Run the installer, attach floating IPs that it does not attach itself, and repair what is left."""
         pool = ThreadPoolExecutor(1, thread_name_prefix="beside")
         beside = pool.submit(self._attach_in_parallel)
         try:
-            code = child.run(command, self._environment)
+            code = child.run(command, self._environment, lock)
         finally:
             self._ended.set()
         with contextlib.suppress(KeyboardInterrupt):  # a second signal: do not wait for a request that hangs
@@ -209,9 +223,7 @@ class Installation:
             self.place.keep_metadata()
             metadata = self._metadata()
             if code:
-                self.tell(f"the installer exited with code {code}; once the cluster exists, run: {self._by_hand()}")
-                self.tell(f"to continue: {self.place.to_go_on}")
-                self.tell(f"to start over: {self.place.to_begin_anew}")
+                self._advise(metadata, code)
             elif self._addresses.all:
                 spec = spec_of(metadata, self._addresses)
                 report = api.apply(self.cloud, spec, lock_timeout=self.options.lock_timeout)
@@ -221,6 +233,21 @@ class Installation:
         except Exception as error:  # noqa: BLE001 - no bug here may hide the installer's exit code
             problem = _problem(error)
         return Outcome(code=code, metadata=metadata, report=report, problem=problem)
+
+    def _advise(self, metadata: Metadata, code: int) -> None:
+        """Print what to do after a failure, by what exists of the cluster."""
+        ended, by_hand = f"the installer exited with code {code}", f"once the cluster exists, run: {self._by_hand()}"
+        try:
+            left = remaining(self.cloud, metadata.infra_id)
+        except (PrepError, KeyboardInterrupt) as error:  # a second signal: do not wait for a request that hangs
+            self.tell(f"{ended}; {by_hand}")
+            self.tell(f"what exists of {metadata.infra_id} is unknown: {str(error) or 'interrupted'}")
+            self.tell(f"to start over: {self.place.to_begin_anew}")
+            return
+        self.tell(f"{ended}; {by_hand}" if left else ended)
+        masters = self.context.cluster.control_plane.replicas if self.context else 1
+        for line in advice(self.place, metadata.infra_id, left, code=code, masters=masters):
+            self.tell(line)
 
     @property
     def _addresses(self) -> ClusterAddresses:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 from collections.abc import Callable, Sequence
@@ -32,7 +33,12 @@ class Command:
         self.words = tuple(words)
         self.program = child.find_program(words[0])
         plain, self.folder = self._parted()
-        self.creates = ("create", "cluster") in pairwise(plain)  # the first may be a wrapper
+        pairs = set(pairwise(plain))  # the first may be a wrapper
+        self.creates = ("create", "cluster") in pairs
+        self.uses_config = any(first == "create" for first, _ in pairs)
+        """Whether it deletes install-config.yaml, as ``create manifests`` does, too."""
+        self.writes = self.uses_config or any(first == "destroy" for first, _ in pairs)
+        """Whether it must be alone in its directory."""
 
     def _parted(self) -> tuple[list[str], Path | None]:
         plain, folder = [], None
@@ -107,21 +113,25 @@ def ipi(
     release = words.release(ready.release if ready else None)
     if ready and options.ingress_floating_ip is None:
         options = replace(options, ingress_floating_ip=ready.ingress_floating_ip)
-    run = Installation(place, release, words.installer, options, tell)
-    run.prepare(ready.clouds_file if ready else clouds_file(), look=options.check and ready is None, jobs=jobs)
-    return run.run(words.words)
+    with place.locked() as lock:
+        run = Installation(place, release, words.installer, options, tell)
+        run.prepare(ready.clouds_file if ready else clouds_file(), look=options.check and ready is None, jobs=jobs)
+        return run.run(words.words, lock)
 
 
 def _run_other_command(words: Command, place: Folder, ready: Ready | None) -> Outcome:
     """Run another command; it may need no cloud, so it gets our own environment if none is found."""
-    try:
-        variables = environment(place.cloud(), ready.clouds_file if ready else clouds_file())
-    except PrepError:
-        variables = dict(os.environ)
-    place.keep_metadata()  # destroy removes it
-    code, problem = child.run(words.words, variables), ""
-    try:
-        place.keep_metadata()
-    except PrepError as error:
-        problem = str(error)
+    with place.locked() if words.writes else contextlib.nullcontext() as lock:
+        try:
+            variables = environment(place.cloud(), ready.clouds_file if ready else clouds_file())
+        except PrepError:
+            variables = dict(os.environ)
+        if words.uses_config:
+            place.keep_config()
+        place.keep_metadata()  # destroy deletes it
+        code, problem = child.run(words.words, variables, lock), ""
+        try:
+            place.keep_metadata()
+        except PrepError as error:
+            problem = str(error)
     return Outcome(code=code, problem=problem)

@@ -12,9 +12,10 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core.executor import Event, silent
 from openstack_prep.core.plan import Report
-from openstack_prep.hooks.folder import CONFIG, Folder, clouds_file, for_installer
+from openstack_prep.hooks.folder import Folder, clouds_file, for_installer
 from openstack_prep.openshift.check.preflight import HOSTS, preflight
 from openstack_prep.openshift.install_config_file import InstallConfig
+from openstack_prep.openshift.installer.traces import CONFIG
 from openstack_prep.openshift.names.resolver import read_hosts
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
@@ -131,9 +132,9 @@ def checked(spec: Spec, report: Report, *, look: bool = True, hosts: Path = HOST
     findings: tuple[Diagnostic, ...] = ()
     ingress = _ingress(config, report)
     failed, folder = report.failed or report.skipped, Folder(config.file.parent)
-    if look and not failed and not folder.used:
+    if look and not failed and (folder.unfinished or not folder.used):
         with for_installer(config.cloud, file):
-            found = preflight(config.file, config.release, hosts=hosts, jobs=jobs).findings
+            found = preflight(folder.readable or config.file, config.release, hosts=hosts, jobs=jobs).findings
         findings = tuple(_with_ingress(each, ingress) for each in found)
     return Ready(
         report=report,

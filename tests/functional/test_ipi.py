@@ -142,7 +142,9 @@ def test_an_interrupt_reaches_both_and_its_code_comes_through(own: Prep, release
     said += process.communicate(timeout=30)[1]
     assert process.returncode == code, said
     assert "Traceback" not in said
-    assert "once the cluster exists, run: openstack-prep post-ipi" in said
+    infra_id = json.loads((own.folder / "ocp" / "metadata.json").read_text())["infraID"]
+    assert f"openstack-prep: nothing of {infra_id} exists, so there is nothing to destroy" in said
+    assert "to continue" not in said
     assert (own.folder / "ocp" / "metadata.json.kept").exists()
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, consent, plan_data, print_result, run_plan
+from openstack_prep.cli.running import add_lock_timeout, answer, consent, plan_data, print_result, run_plan
 from openstack_prep.cli.style import style_of
+
+if TYPE_CHECKING:
+    from openstack_prep.openshift.cluster import Metadata
 
 
 def add(command: AddCommand) -> None:
@@ -42,18 +46,32 @@ def _run(options: argparse.Namespace) -> int:
         where = f"project {cloud.project_name} ({cloud.project_id}) of cloud {cloud.name}"
         print_result(options, f"nothing of {metadata.infra_id} in {where}", {"seconds": 0, "steps": []})
         # in another cloud the cluster may still run, and need its metadata.json
-        return _cleared(options, 0) if metadata.cloud in (None, cloud.name) else 0
+        return _cleared(options, metadata, 0) if metadata.cloud in (None, cloud.name) else 0
     consent(options, plan, f"Delete this for good? Type the infraID {metadata.infra_id}: ", metadata.infra_id)
-    return _cleared(options, run_plan(options, cloud, plan))
+    return _cleared(options, metadata, run_plan(options, cloud, plan))
 
 
-def _cleared(options: argparse.Namespace, code: int) -> int:
-    """Print what prevents another installation once nothing is left of this one; return the exit code."""
+def _cleared(options: argparse.Namespace, metadata: Metadata, code: int) -> int:
+    """Offer to put the installer's folder right once nothing is left of its cluster; return the exit code.
+
+    ``--yes`` agrees to the plan, which does not list these files, so they need the answer of a person.
+    """
+    from openstack_prep.hooks.again import start_over
     from openstack_prep.hooks.folder import Folder
     from openstack_prep.openshift.cluster import find_metadata
+    from openstack_prep.openshift.installer.traces import to_create_again, written
 
-    if code == 0 and options.infra_id is None and options.format == "text":
-        folder = Folder(find_metadata(options.metadata or Path()).parent)
-        if folder.traces:
-            print(f"before another installation from {folder.path}: {folder.to_clear}")
+    if code or options.infra_id is not None or options.format != "text":
+        return code
+    folder = Folder(find_metadata(options.metadata or Path()).parent)
+    files = written(folder.path)
+    if not files:
+        return code
+    if not options.yes and sys.stdin.isatty():
+        listed = "".join(f"  {each}\n" for each in files)
+        question = f"Files of {metadata.infra_id}, which stop another installation:\n{listed}Delete them? Type yes: "
+        if answer(question) == "yes":
+            start_over(folder.path, jobs=options.jobs)
+            return code
+    print(f"another installation from {folder.path} deletes the files of this one: {to_create_again(folder.path)}")
     return code

@@ -43,6 +43,11 @@ def add(command: AddCommand) -> None:
         metavar="SECONDS",
         help="time to wait for the virtual ports (default: until the installer ends)",
     )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="first delete the installer's files of an earlier cluster, once nothing of that cluster exists",
+    )
     parser.add_argument("--no-check", action="store_true", help="skip the pre-installation checks")
     add_preparation(parser)
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="installer command line, after --")
@@ -72,9 +77,11 @@ def _around(options: argparse.Namespace) -> int:
         from openstack_prep.hooks.pre_ipi import warnings
         from openstack_prep.openshift.check.preflight import HOSTS
 
-    ready = None
+    command, ready = Command(options.command), None
+    if options.again:
+        _start_over(options, command)
     if options.spec:
-        ready = _ready(options, Command(options.command))
+        ready = _ready(options, command)
         if ready.report.interrupted:
             return code_of(ready.report)
         for each in warnings(ready.findings, options.ingress_floating_ip or ready.ingress_floating_ip):
@@ -97,6 +104,21 @@ def _around(options: argparse.Namespace) -> int:
     if outcome.problem:
         _tell(outcome.problem)
     return outcome.exit_code
+
+
+def _start_over(options: argparse.Namespace, command: Command) -> None:
+    """Put the folder right before anything is applied or checked; raises ConfigError, CloudError."""
+    from openstack_prep.hooks.again import start_over
+    from openstack_prep.hooks.pre_ipi import entry_file, installation_of
+    from openstack_prep.spec import load_spec
+
+    if not command.creates:
+        raise ConfigError("--again only applies to create cluster; leave it out")
+    spec = load_spec(options.spec) if options.spec else None
+    given = installation_of(spec).file.parent if spec else options.dir
+    folder = command.within(given).folder or Path()
+    for each in start_over(folder, clouds=entry_file(spec) if spec else None, jobs=options.jobs):
+        _tell(f"deleted {each}")
 
 
 def _ready(options: argparse.Namespace, command: Command) -> Ready:

@@ -44,18 +44,26 @@ def _run(options: argparse.Namespace) -> int:
     )
     code = code_of(ready.report)
     if ready.ok and options.format == "text":
-        print("\n".join(_there(ready) if ready.installed else _next(options, ready)))
+        print("\n".join(_there(ready, options.jobs) if ready.installed else _next(options, ready)))
     return code or (0 if ready.ok else 1)
 
 
-def _there(ready: Ready) -> Iterator[str]:
-    """Yield what to do in the folder of a cluster, which cannot be used for another one."""
+def _there(ready: Ready, jobs: int) -> Iterator[str]:
+    """Yield what to do in the folder of a cluster, which cannot be used for another one, by what exists of it."""
+    from openstack_prep.cloud.connection import connect
+    from openstack_prep.hooks.again import advice
+    from openstack_prep.hooks.cleanup import remaining
     from openstack_prep.hooks.folder import Folder
 
     folder = Folder(ready.folder)
     yield f"cluster {ready.installed} was installed from {folder.path}, or is being installed: {folder.metadata} exists"
-    yield f"to continue: {folder.to_go_on}"
-    yield f"to start over: {folder.to_begin_anew}"
+    try:
+        left = remaining(connect(ready.cloud, clouds_file=ready.clouds_file), ready.installed or "", jobs=jobs)
+    except PrepError as error:
+        yield f"what exists of it is unknown: {error}"
+        yield f"to start over: {folder.to_begin_anew}"
+        return
+    yield from advice(folder, ready.installed or "", left, code=None, masters=1)
 
 
 def _next(options: argparse.Namespace, ready: Ready) -> Iterator[str]:

@@ -1,6 +1,7 @@
-"""A folder from which a cluster was installed: the installer creates no second cluster there.
+"""A folder from which a cluster was installed: another installation would lose its metadata.json, or fail.
 
-Source: the OpenShift installer (asset/cluster): with a metadata.json in its folder it creates no cluster.
+Source: openshift/installer, pkg/asset/cluster: an existing metadata.json is overwritten (metadata.go); the files of
+an earlier installation make ``create cluster`` fail after that (cluster.go).  See ``installer/traces.py``.
 """
 
 from __future__ import annotations
@@ -10,26 +11,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openstack_prep.base.diagnostic import Diagnostic
-from openstack_prep.openshift.installer.traces import infra_id_in, to_destroy
+from openstack_prep.openshift.installer.traces import METADATA, guard_of, infra_id_in, to_create_again, to_destroy
 
 
 def installed(path: Path) -> Iterator[Diagnostic]:
     """Yield the cluster that was installed from an install-config's folder, if there is one."""
-    metadata = path.parent / "metadata.json"
-    if metadata.exists():
-        verify = shlex.join(["openstack-prep", "verify", "--metadata", str(metadata)])
-        destroy = to_destroy(path.parent)
-        yield Diagnostic(
-            code="cluster.installed",
-            where=str(metadata),
-            what=f"cluster {_infra_id(metadata)} was installed from this folder, or its installation has begun",
-            why="the installer creates no second cluster here, and this cluster uses what would be checked",
-            fix=f"{verify}  # verifies that cluster; for a new one use another folder, or first {destroy}",
-        )
+    metadata, guard = path.parent / METADATA, guard_of(path.parent)
+    if not metadata.exists() and not guard:
+        return
+    verify = shlex.join(["openstack-prep", "verify", "--metadata", str(metadata)])
+    again = f"for a new one use another folder, or first {to_destroy(path.parent)}, then {to_create_again(path.parent)}"
+    lost = "the installer would overwrite this file, without which it cannot destroy the cluster"
+    fails = f"because of {guard} the installer fails, after it has deleted install-config.yaml"
+    yield Diagnostic(
+        code="cluster.installed",
+        where=str(metadata if metadata.exists() else guard),
+        what=f"cluster {_infra_id(metadata)} was installed from this folder, or its installation has begun",
+        why="; ".join([lost] * metadata.exists() + [fails] * (guard is not None)),
+        fix=f"{verify}  # verifies that cluster; {again}" if metadata.exists() else again,
+    )
 
 
 def _infra_id(metadata: Path) -> str:
-    """Return the infraID, as far as it can be read; the installer only checks that the file exists."""
+    """Return the infraID, as far as it can be read; the installer does not read it either."""
     try:
         text = metadata.read_text(encoding="utf-8")
     except (OSError, ValueError):

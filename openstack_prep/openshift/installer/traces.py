@@ -1,16 +1,50 @@
-"""The files of an installation in the installer's folder, their copies, and the command that destroys its cluster.
+"""The files of an installation in the installer's folder, their copies, and the commands that concern them.
 
-Source: the OpenShift installer (asset/cluster): with a metadata.json in its folder it creates no cluster.  It deletes
-install-config.yaml when it uses it, and metadata.json with the cluster.
+Source: openshift/installer, pkg/asset/cluster/cluster.go, Load: ``create cluster`` refuses while
+.clusterapi_output/envtest.kubeconfig exists, unless OPENSHIFT_INSTALL_REENTRANT is true (4.21); early releases refuse
+while terraform.tfstate exists, and those with several Terraform states look for a pattern that matches none of them.
+This asset is the last one (pkg/asset/targets): by then install-config.yaml is deleted, and metadata.json is
+overwritten, which cluster/metadata.go never reads.  pkg/clusterapi: the binaries and etcd's data.
+pkg/asset/installconfig: the keys of the state file.  ``destroy cluster`` deletes metadata.json with the cluster.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+from openstack_prep.base.raw import Raw
+from openstack_prep.resources.lists.installer_names import is_infra_id
+
 KEPT = ".kept"
+CONFIG, METADATA, STATE = "install-config.yaml", "metadata.json", ".openshift_install_state.json"
+CAPI = ".clusterapi_output"
+GUARDS = (f"{CAPI}/envtest.kubeconfig", "terraform.tfstate")
+WRITTEN = (
+    CAPI,
+    "auth/kubeconfig",
+    "auth/kubeadmin-password",
+    "tls/journal-gateway.crt",
+    "tls/journal-gateway.key",
+    *(f"cluster-api/{each}" for each in ("etcd", "kube-apiserver", "kubectl", "cluster-api")),
+    "cluster-api/cluster-api-provider-*",
+    *(f"{each}.tfvars.json" for each in ("terraform", "terraform.*", "topology", "masters", "bootstrap")),
+    "terraform.tfstate",
+    "terraform.*.tfstate",
+    *(f"{each}.ign" for each in ("bootstrap", "master", "worker")),
+    STATE,
+    METADATA,
+)
+"""Patterns of the files that ``create`` writes for one cluster; metadata.json, which names the cluster, is last."""
+MANIFESTS = {
+    "manifests": "cluster-config.yaml",
+    "openshift": "99_kubeadmin-password-secret.yaml",
+    "cluster-api": "02_infra-cluster.yaml",
+}
+"""The folders of ``create manifests``, each with a file that shows that the installer wrote it."""
 
 
 def copy_of(path: Path) -> Path:
@@ -32,6 +66,68 @@ def infra_id_in(metadata: str) -> str | None:
         return None
 
 
-def to_destroy(folder: Path) -> str:
-    """Return the command that destroys the cluster of a folder, for a person to type."""
-    return shlex.join(["openshift-install", "destroy", "cluster", "--dir", str(folder)])
+def guard_of(folder: Path) -> Path | None:
+    """Return the file because of which ``create cluster`` refuses to start; None if there is none."""
+    if os.environ.get("OPENSHIFT_INSTALL_REENTRANT", "").lower() == "true":
+        return None
+    return next((each for name in GUARDS if (each := folder / name).exists()), None)
+
+
+def written(folder: Path) -> list[Path]:
+    """Return the files of an installation that exist, in the order in which to delete them."""
+    found = (each for pattern in WRITTEN for each in sorted(folder.glob(pattern)))
+    return list(dict.fromkeys(found))
+
+
+def manifests(folder: Path) -> list[Path]:
+    """Return the folders that ``create manifests`` wrote, and that ``create cluster`` has not used."""
+    return [folder / name for name, witness in MANIFESTS.items() if (folder / name / witness).exists()]
+
+
+def state_of(folder: Path) -> Raw:
+    """Return the assets in the installer's state file; nothing if there is none, or it cannot be read."""
+    try:
+        found = json.loads((folder / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def config_in_state(folder: Path) -> Raw | None:
+    """Return the install-config in the state file, with the installer's defaults; it contains the pull secret."""
+    found = state_of(folder).get("*installconfig.InstallConfig")
+    config = found.get("config") if isinstance(found, dict) else None
+    return config if isinstance(config, dict) else None
+
+
+def infra_ids_in(folder: Path) -> Iterator[str]:
+    """Yield the infraIDs that the installer's own files name, beside metadata.json."""
+    identity = state_of(folder).get("*installconfig.ClusterID")
+    named = identity.get("InfraID") if isinstance(identity, dict) else None
+    prefix = "Cluster-openshift-cluster-api-guests-"
+    clusters = [each.stem.removeprefix(prefix) for each in sorted((folder / CAPI).glob(f"{prefix}*.yaml"))]
+    yield from (each for each in (named, *clusters) if isinstance(each, str) and is_infra_id(each))
+
+
+def to_destroy(folder: Path, what: str = "cluster") -> str:
+    """Return the command that destroys the cluster of a folder, or its bootstrap machine, for a person to type."""
+    return shlex.join(["openshift-install", "destroy", what, "--dir", str(folder)])
+
+
+def to_continue(folder: Path, *, bootstrap: bool) -> str:
+    """Return the commands that finish an installation whose machines exist.
+
+    ``wait-for install-complete`` alone would leave the bootstrap machine, its floating IP and the image with its
+    ignition, which contains secrets.
+    """
+    waits = [shlex.join(["openshift-install", "wait-for", each, "--dir", str(folder)]) for each in STAGES]
+    return " && ".join([waits[0], to_destroy(folder, "bootstrap"), waits[1]]) if bootstrap else waits[1]
+
+
+STAGES = ("bootstrap-complete", "install-complete")
+
+
+def to_create_again(folder: Path) -> str:
+    """Return the command that puts the folder right and installs from it again."""
+    installer = ["openshift-install", "create", "cluster", "--dir", str(folder)]
+    return shlex.join(["openstack-prep", "ipi", "--again", "--", *installer])

@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,15 @@ import requests_mock
 from openstack_prep.base.errors import ConfigError, PrepError, SpecError
 from openstack_prep.cli.main import main
 from openstack_prep.core.plan import Report
-from openstack_prep.hooks import InstallOptions, Outcome, installation, ipi
+from openstack_prep.hooks import InstallOptions, Outcome, installation, ipi, start_over
 from openstack_prep.hooks.ipi import Command
 from openstack_prep.hooks.pre_ipi import checked
 from openstack_prep.resources.network import port as ports
 from openstack_prep.spec import load_spec
-from tests.unit.conftest import ENDPOINTS, port_row, sent
+from tests.unit.conftest import ENDPOINTS, failure, port_row, sent
+from tests.unit.hooks.test_cleanup import NOVA, Lists, there
+
+__all__ = ["there"]
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 KEPT = "while [ ! -e metadata.json.kept ]; do sleep 0.01; done; sleep 0.1"
@@ -43,8 +47,9 @@ def metadata(infra_id: str, name: str = "dev") -> str:
 
 
 @pytest.fixture
-def folder(clouds_yaml: Path, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(clouds_yaml: Path, services: requests_mock.Mocker, there: Lists, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder ``ocp`` with an install-config, and a cloud with the ports and floating IPs of two clusters."""
+    there |= {name: [] for name in there}
     monkeypatch.setattr(installation, "PAUSE", 0.01)
     monkeypatch.setattr(installation, "AGAIN", 0.01)
     monkeypatch.setattr(ports, "PAUSE", 0.01)
@@ -57,6 +62,7 @@ def folder(clouds_yaml: Path, services: requests_mock.Mocker, monkeypatch: pytes
         for end in ("ingress-port", "master-0-0")
     ]
     ip = {"id": "f1", "floating_ip_address": "192.0.2.5", "description": "", "port_id": None, "revision_number": 1}
+    ip["tags"] = []
     ip["floating_network_id"] = "n1"
 
     def of_that_name(request: Any, _: Any) -> dict[str, Any]:
@@ -156,7 +162,7 @@ def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_
     outcome, told = run(folder, made, ingress_floating_ip="192.0.2.77", vips=("10.9.0.0/24",))
     assert outcome.exit_code == 6
     hint = f"post-ipi --metadata {folder}/metadata.json --ingress-ip 192.0.2.77"
-    assert told[-3].endswith(f"{hint} --vip 10.0.0.5 --vip 10.0.0.7 --vip 10.9.0.0/24")
+    assert told[-2].endswith(f"{hint} --vip 10.0.0.5 --vip 10.0.0.7 --vip 10.9.0.0/24")
     with pytest.raises(PrepError, match=r"^the installer exited with code 6$"):
         outcome.raise_for_problems()
     outcome, _ = run(folder, "exit 0", ingress_floating_ip="192.0.2.77")
@@ -166,14 +172,118 @@ def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_
     Outcome(code=0).raise_for_problems()
 
 
-def test_a_failure_shows_the_way_on_and_the_way_back(folder: Path) -> None:
-    _, told = run(folder, f"echo '{metadata(ID)}' > metadata.json; {KEPT}; exit 6")
-    assert told[-2:] == [
-        f"to continue: openshift-install wait-for install-complete --dir {folder}",
+def servers(infra_id: str, *names: str) -> list[dict[str, Any]]:
+    metadata = {"openshiftClusterID": infra_id}
+    return [{"id": name, "name": f"{infra_id}-{name}", "status": "ACTIVE", "metadata": metadata} for name in names]
+
+
+MASTERS = ("master-0", "master-1", "master-2")
+
+
+@pytest.mark.parametrize(
+    ("machines", "code", "commands"),
+    [
+        (("bootstrap", *MASTERS), 5, ["wait-for bootstrap-complete", "destroy bootstrap", "wait-for install-complete"]),
+        (MASTERS, 6, ["wait-for install-complete"]),
+        (MASTERS[:2], 8, []),  # interrupted while it created machines
+        (("bootstrap", *MASTERS), 4, []),  # it has deleted what it would continue from
+        ((), 8, []),
+    ],
+)
+def test_a_failure_shows_the_way_on_and_the_way_back(
+    folder: Path, there: Lists, machines: tuple[str, ...], code: int, commands: list[str]
+) -> None:
+    there["servers"] = [*servers(ID, *machines), *servers(OLD, "bootstrap", *MASTERS)]
+    _, told = run(folder, f"echo '{metadata(ID)}' > metadata.json; {KEPT}; exit {code}")
+    start_over = (
         f"to start over: openshift-install destroy cluster --dir {folder} "
         f"(or openstack-prep cleanup --metadata {folder}), "
-        f"then rm -f {folder}/metadata.json {folder}/.openshift_install_state.json",
+        f"then openstack-prep ipi --again -- openshift-install create cluster --dir {folder}"
+    )
+    words = " && ".join(f"openshift-install {each} --dir {folder}" for each in commands)
+    assert told[-2:] == ([f"to continue: {words}"] if commands else told[-2:-1]) + [start_over]
+    assert ("to continue" in str(told)) == bool(commands)
+
+
+def test_a_phantom_is_recognised(folder: Path, there: Lists) -> None:
+    """The installer wrote a metadata.json, and created nothing."""
+    phantom = "dev-nnnnn"
+    _, told = run(folder, f"rm install-config.yaml; echo '{metadata(phantom)}' > metadata.json; exit 1")
+    again = f"openstack-prep ipi --again -- openshift-install create cluster --dir {folder}"
+    assert told == [
+        "the installer exited with code 1",
+        f"nothing of {phantom} exists, so there is nothing to destroy",
+        f"to start over: correct the cause, then {again}",
     ]
+
+
+def test_what_cannot_be_looked_up_is_unknown(folder: Path, services: requests_mock.Mocker) -> None:
+    services.get(f"{NOVA}/servers/detail", **failure(403))
+    outcome, told = run(folder, f"echo '{metadata(ID)}' > metadata.json; exit 6")
+    assert (outcome.code, outcome.problem) == (6, "")
+    assert told[1].startswith(f"what exists of {ID} is unknown: ")
+    assert told[2].startswith("to start over: ")
+    assert "to continue" not in str(told)
+
+
+def test_a_metadata_json_that_was_never_kept_is_kept_before_the_start(folder: Path) -> None:
+    (folder / "metadata.json").write_text(metadata(OLD))
+    run(folder, f"[ -e metadata.json.kept ] && echo '{metadata(ID)}' > metadata.json")
+    kept = {each.name: json.loads(each.read_text())["infraID"] for each in folder.glob("metadata.json.*")}
+    assert kept == {"metadata.json.kept": ID, f"metadata.json.{OLD}.kept": OLD}
+
+
+def test_what_the_installer_would_refuse_is_refused_before_it_eats_anything(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard = folder / ".clusterapi_output" / "envtest.kubeconfig"
+    guard.parent.mkdir()
+    guard.touch()
+    with pytest.raises(ConfigError) as caught:
+        run(folder, "touch started")
+    assert str(caught.value).startswith(f"{guard} is of an earlier installation")
+    assert f"ipi --again -- openshift-install create cluster --dir {folder}" in str(caught.value)
+    assert sorted(os.listdir(folder)) == [".clusterapi_output", "install-config.yaml"]
+    monkeypatch.setenv("OPENSHIFT_INSTALL_REENTRANT", "True")
+    run(folder, "touch started")
+    assert (folder / "started").exists()
+
+
+def test_after_create_manifests_the_state_names_the_cloud(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_CLOUD", "somebody-elses")
+    document = {"apiVersion": "v1", "baseDomain": "example.com", "metadata": {"name": "dev"}}
+    document |= {"platform": {"openstack": {"cloud": "lab"}}}
+    state = json.dumps({"*installconfig.InstallConfig": {"config": document}})
+    eat = f"rm install-config.yaml; echo '{state}' > .openshift_install_state.json"
+    assert main(["ipi", "--dir", str(folder), "--", program(folder, eat), "create", "manifests"]) == 0
+    assert (folder / "install-config.yaml.kept").read_text() == CONFIG
+    words = [program(folder, "touch started"), "create", "cluster", "--dir", str(folder)]
+    (folder / "install-config.yaml.kept").unlink()  # manifests that were created without us
+    ipi(words, options=InstallOptions(check=False))
+    assert (folder / "started").exists()
+    kept = folder / "install-config.yaml.kept"
+    assert (stat.S_IMODE(kept.stat().st_mode), "baseDomain: example.com" in kept.read_text()) == (0o600, True)
+    kept.write_text(CONFIG.replace("name: dev", "name: other"))
+    with pytest.raises(ConfigError, match="is a copy of a different install-config than"):
+        ipi(words, options=InstallOptions(check=False))
+
+
+def test_two_runs_at_once_do_not_share_a_folder(folder: Path) -> None:
+    words = [program(folder, "touch started; while [ ! -e stop ]; do sleep 0.01; done"), "create", "cluster"]
+    first = threading.Thread(
+        target=ipi, args=(words,), kwargs={"folder": folder, "options": InstallOptions(check=False)}
+    )
+    first.start()
+    while not (folder / "started").exists():
+        time.sleep(0.01)
+    for each in (["create", "cluster"], ["create", "manifests"], ["destroy", "cluster"]):
+        with pytest.raises(ConfigError, match="is at work in this directory"):
+            ipi(["sh", *each], folder=folder, options=InstallOptions(check=False))
+    with pytest.raises(ConfigError, match="is at work in this directory"):
+        start_over(folder)
+    (folder / "stop").touch()
+    first.join()
+    assert start_over(folder) == ()
 
 
 def test_nor_by_a_second_interrupt_while_a_request_hangs(folder: Path, services: requests_mock.Mocker) -> None:

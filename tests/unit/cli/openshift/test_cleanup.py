@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -97,12 +98,42 @@ def test_it_says_what_it_did_not_look_for(clouds_yaml: Path, there: Lists, capsy
     out, err = capsys.readouterr()
     assert "warning: metadata.json names the cloud other, but this is lab" in err
     assert "warning: no floating IP in project admin-project has the ownership tag of spec nosuch" in err
-    assert "before another" not in out  # in its own cloud it may live on
+    assert "another installation" not in out  # in its own cloud it may live on
     metadata.write_text(metadata.read_text().replace("other", "lab"))
     assert main(words) == 0
     out = capsys.readouterr().out
-    clear = "rm -f ocp/metadata.json ocp/.openshift_install_state.json"
-    assert out.endswith(f"before another installation from ocp: {clear}\n")
+    again = "openstack-prep ipi --again -- openshift-install create cluster --dir ocp"
+    assert out.endswith(f"another installation from ocp deletes the files of this one: {again}\n")
     metadata.rename(folder / "metadata.json.kept")  # as destroy cluster leaves it
     assert main(words) == 0
-    assert "before another" not in capsys.readouterr().out
+    assert "another installation" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("said", ["yes", "no"])
+def test_the_folder_is_put_right_by_consent(
+    clouds_yaml: Path,
+    there: Lists,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    said: str,
+) -> None:
+    there |= {name: [] for name in there}
+    folder = clouds_yaml.parent / "ocp"
+    (folder / ".clusterapi_output").mkdir(parents=True)
+    platform = {"cloud": "lab", "identifier": {"openshiftClusterID": ID}}
+    text = json.dumps({"clusterName": "dev", "infraID": ID, "openstack": platform})
+    (folder / "metadata.json").write_text(text)
+    (folder / "install-config.yaml.kept").write_text("apiVersion: v1\n")
+    terminal = io.StringIO(f"{said}\n")
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    assert main(["cleanup", "--metadata", "ocp"]) == 0
+    out, err = capsys.readouterr()
+    assert "  ocp/.clusterapi_output\n  ocp/metadata.json\n" in err
+    left = {each.name for each in folder.iterdir()}
+    if said == "yes":
+        assert left == {"install-config.yaml", "metadata.json.kept"}
+        assert (folder / "metadata.json.kept").read_text() == text
+    else:
+        assert left == {".clusterapi_output", "metadata.json", "install-config.yaml.kept"}
+        assert "openstack-prep ipi --again" in out

@@ -17,10 +17,23 @@ def test_the_folder_of_a_cluster(tmp_path: Path) -> None:
     assert found.status == "error"
     assert found.what == "cluster dev-x7k2p was installed from this folder, or its installation has begun"
     assert found.fix.startswith(f"openstack-prep verify --metadata {tmp_path}/metadata.json  # ")
-    assert found.fix.endswith(f"openshift-install destroy cluster --dir {tmp_path}")
+    again = f"openstack-prep ipi --again -- openshift-install create cluster --dir {tmp_path}"
+    assert found.fix.endswith(f"openshift-install destroy cluster --dir {tmp_path}, then {again}")
+    assert found.why.startswith("the installer would overwrite this file")
+
+
+@pytest.mark.parametrize("name", [".clusterapi_output/envtest.kubeconfig", "terraform.tfstate"])
+def test_what_makes_the_installer_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    (found,) = installed(tmp_path / "install-config.yaml")
+    assert (found.code, found.where) == ("cluster.installed", str(tmp_path / name))
+    assert found.why.endswith("the installer fails, after it has deleted install-config.yaml")
+    monkeypatch.setenv("OPENSHIFT_INSTALL_REENTRANT", "true")
+    assert list(installed(tmp_path / "install-config.yaml")) == []
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "\udc80", "7"])
-def test_whatever_stands_in_it_the_installer_stops(tmp_path: Path, text: str) -> None:
+def test_whatever_it_contains_it_would_be_overwritten(tmp_path: Path, text: str) -> None:
     (tmp_path / "metadata.json").write_bytes(text.encode(errors="surrogateescape"))
     assert [each.status for each in installed(tmp_path / "install-config.yaml")] == ["error"]

@@ -1,0 +1,83 @@
+"""Another installation from a folder that was used before, and what to do after an installation that failed."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.cloud.connection import connect
+from openstack_prep.hooks.cleanup import remaining
+from openstack_prep.hooks.folder import Folder, clouds_file
+from openstack_prep.openshift.installer.traces import to_continue, to_create_again, to_destroy, written
+from openstack_prep.openshift.leftover import Leftover
+from openstack_prep.resources.lists import installer_names as naming
+
+INFRASTRUCTURE_FAILED = 4
+"""Exit code after which the installer cannot continue: it has deleted the data of its Cluster API.
+
+Source: openshift/installer, cmd/openshift-install/create.go and pkg/infrastructure/clusterapi (CleanEtcd).
+"""
+
+
+def start_over(folder: str | Path, *, clouds: Path | None = None, jobs: int = 8) -> tuple[Path, ...]:
+    """Put the installer's folder right for another installation; return the files that were deleted.
+
+    Deletes what the installer wrote for an earlier cluster, once nothing of that cluster exists; this is looked up
+    in its project first.  install-config.yaml is restored from its copy, and metadata.json is copied.
+    ``clouds``: the clouds.yaml of the installer.  Raises ConfigError if something of the cluster exists,
+    if another run is at work in the folder, or if it is not known which cluster the files belong to; CloudError.
+    """
+    place = Folder(Path(folder))
+    with place.locked():
+        found = written(place.path)
+        if not found and not place.used:
+            return ()
+        for infra_id, entry in place.clusters.items():
+            cloud = connect(entry or place.cloud(), clouds_file=clouds or clouds_file())
+            left = remaining(cloud, infra_id, jobs=jobs)
+            if left:
+                what = f"{infra_id} still has {_counted(left)} in project {cloud.project_name} of cloud {cloud.name}"
+                raise ConfigError(f"{place.path}: {what}; {_to_remove(place, infra_id)}")
+        place.clear()
+        return tuple(found)
+
+
+def _counted(left: Sequence[Leftover]) -> str:
+    """Return how many resources of each kind there are."""
+    counts = Counter(each.thing.replace("_", " ") for each in left)
+    return ", ".join(f"{number} {thing}{'' if number == 1 else 's'}" for thing, number in counts.items())
+
+
+def _to_remove(place: Folder, infra_id: str) -> str:
+    """Return the commands that remove a cluster, of which metadata.json may know nothing."""
+    cleanup = shlex.join(["openstack-prep", "cleanup", "--infra-id", infra_id])
+    named = (place.metadata_text() or "").find(f'"{infra_id}"') >= 0
+    return f"remove it first: {f'{to_destroy(place.path)} (or {cleanup})' if named else cleanup}"
+
+
+def advice(place: Folder, infra_id: str, left: Sequence[Leftover], *, code: int | None, masters: int) -> Iterator[str]:
+    """Yield what to do after an installation that did not complete, by what exists of its cluster.
+
+    ``code`` is the installer's exit code, if known; ``masters`` is how many the cluster shall have.
+    """
+    if not left:
+        yield f"nothing of {infra_id} exists, so there is nothing to destroy"
+        yield f"to start over: correct the cause, then {to_create_again(place.path)}"
+        return
+    if code != INFRASTRUCTURE_FAILED and count_masters(left, infra_id) >= masters:
+        yield f"to continue: {to_continue(place.path, bootstrap=has_bootstrap(left, infra_id))}"
+    yield f"to start over: {place.to_begin_anew}"
+
+
+def count_masters(left: Sequence[Leftover], infra_id: str) -> int:
+    """Return how many servers of masters exist."""
+    names = [each.label for each in left if each.thing == "server"]
+    return sum(naming.role(name, infra_id) == "master" for name in names)
+
+
+def has_bootstrap(left: Sequence[Leftover], infra_id: str) -> bool:
+    """Whether the bootstrap machine exists."""
+    return any(each.thing == "server" and each.label == f"{infra_id}-bootstrap" for each in left)
