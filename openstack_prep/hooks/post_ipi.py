@@ -6,14 +6,14 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.errors import CloudError, Mistake, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core.plan import Report
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
-from openstack_prep.resources.lists.installer_names import tag
+from openstack_prep.resources.lists.installer_names import TAG, tag
 from openstack_prep.resources.network.port import wait_for_port
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
@@ -50,6 +50,16 @@ def spec_of(metadata: Metadata, addresses: ClusterAddresses, *, move: bool = Fal
         fix = "pass an address for ingress or the API, or virtual addresses"
         raise SpecError([Mistake("post-ipi", "nothing to do", fix)])
     return Spec(metadata.infra_id, addresses.resources(metadata.infra_id, move=move))
+
+
+def find_bootstrap(cloud: Cloud, infra_id: str) -> str | None:
+    """Return the name of the bootstrap machine, if it exists, as far as servers can be listed."""
+    name = f"{infra_id}-bootstrap"
+    try:
+        servers = cloud.compute.list("/servers/detail", "servers", name=f"^{name}$")
+    except CloudError:
+        return None
+    return name if any(each["metadata"].get(TAG) == infra_id and each["name"] == name for each in servers) else None
 
 
 def wait_for_ports(cloud: Cloud, spec: Spec, seconds: float, stop: threading.Event | None = None) -> None:

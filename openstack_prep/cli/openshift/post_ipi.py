@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.raw import Values
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of, seconds
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, carry_out
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 def add(command: AddCommand) -> None:
@@ -48,4 +54,20 @@ def _run(options: argparse.Namespace) -> int:
     wait_for_ports(cloud, spec, options.wait)
     with reading(options):
         plan = api.plan(cloud, spec, jobs=options.jobs)
-    return carry_out(options, cloud, plan)
+    code = carry_out(options, cloud, plan)
+    if code == 0:
+        _name_bootstrap(options, cloud, metadata.infra_id)
+    return code
+
+
+def _name_bootstrap(options: argparse.Namespace, cloud: Cloud, infra_id: str) -> None:
+    """Print how to remove the bootstrap machine, if it exists."""
+    from openstack_prep.hooks.post_ipi import find_bootstrap
+    from openstack_prep.openshift.cluster import find_metadata
+    from openstack_prep.openshift.installer.traces import to_continue
+
+    name = find_bootstrap(cloud, infra_id)
+    if name:
+        folder = Path("DIR") if options.infra_id else find_metadata(options.metadata or Path()).parent
+        fix = f"if the installer has ended: {to_continue(folder, bootstrap=True)}"
+        print(f"openstack-prep: warning: {name} exists: the installation is not complete; {fix}", file=sys.stderr)

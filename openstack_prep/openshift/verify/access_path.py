@@ -6,14 +6,19 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from openstack_prep.base.raw import Raw
+from openstack_prep.neutron.rules import Traffic, admission
 from openstack_prep.openshift.installer.leftovers import infra_ids
+from openstack_prep.openshift.installer.traces import to_continue
 from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.openshift.verify.target import Target, Wanted
 from openstack_prep.resources.lists import installer_names as naming
 
+ROUTERS = (80, 443, 1936)
+"""TCP ports that the installer opens on the machines of the routers."""
 SHOWN = 4
 """Names listed in one line; of more, only how many."""
 
@@ -79,10 +84,54 @@ class AccessPath:
 
     @cached_property
     def nodes(self) -> list[Raw]:
-        """Ports of the machines that can hold the address: the masters, if there are no workers."""
+        """Ports of the machines that can hold the address: the masters, if there are to be no workers."""
         found = [port for port in self.view.nodes if self.role(port) in self.target.roles]
-        masters = [port for port in self.view.nodes if self.role(port) == "master"]
-        return found or (masters if self.target.name == "ingress" else [])
+        instead = self.target.name == "ingress" and not self.awaits_workers
+        return found or (self.masters if instead else [])
+
+    @property
+    def masters(self) -> list[Raw]:
+        return [port for port in self.view.nodes if self.role(port) == "master"]
+
+    @cached_property
+    def awaits_workers(self) -> bool:
+        """Whether workers are still to come, from inside the cluster: the installation has not come that far.
+
+        The installer creates the bootstrap machine and the workers' security group before the first worker; rules
+        for the routers in the masters' group only if there are to be no workers.
+        """
+        roles = {self.role(port) for port in self.view.nodes}
+        if self.wanted.compact or "worker" in roles or not roles or self._masters_are_routers:
+            return False
+        tag = naming.tag(self.infra_id)
+        groups = [each for each in self.view.worker_groups or () if not naming.foreign_tags(each["tags"], tag)]
+        return bool(groups) or "bootstrap" in roles
+
+    @property
+    def _masters_are_routers(self) -> bool:
+        """Whether a rule of the masters' groups is about the routers' ports."""
+        known = self.view.groups or {}
+        groups = [known[each] for port in self.masters for each in port["security_groups"] if each in known]
+        rules = [rule for group in groups for rule in group["security_group_rules"]]
+        traffic = [
+            Traffic(direction="ingress", version=version, protocol="tcp", number=number)
+            for version in (4, 6)
+            for number in ROUTERS
+        ]
+        found = [admission(rules, each) for each in traffic]
+        return any(each.networks or each.groups or each.address_groups for each in found)
+
+    @cached_property
+    def bootstrap(self) -> Raw | None:
+        """The port of the bootstrap machine, if the machine exists, or may exist."""
+        ports = [port for port in self.view.nodes if self.role(port) == "bootstrap"]
+        servers = self.view.servers
+        return next((port for port in ports if servers is None or port["device_id"] in servers), None)
+
+    @property
+    def to_continue(self) -> str:
+        """The commands that finish the installation."""
+        return to_continue(self.wanted.folder or Path("DIR"), bootstrap=self.bootstrap is not None)
 
     def role(self, port: Raw) -> str:
         return naming.role(port["name"], self.infra_id) or "worker"  # machine sets of any name

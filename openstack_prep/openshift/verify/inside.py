@@ -11,7 +11,7 @@ import ipaddress
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Admission, Traffic, admission
@@ -19,7 +19,7 @@ from openstack_prep.openshift.verify.access_path import AccessPath, addresses, s
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.resources.lists import installer_names as naming
 
-PAIRS, GROUPS, MACHINES = "address pairs", "security groups", "machines"
+PAIRS, GROUPS, MACHINES, BOOTSTRAP = "address pairs", "security groups", "machines", "bootstrap"
 
 
 def pairs(path: AccessPath) -> Iterator[Diagnostic]:
@@ -106,12 +106,16 @@ def _rule(path: AccessPath, port: Raw, tcp: int, version: int) -> str:
 
 def machines(path: AccessPath) -> Iterator[Diagnostic]:
     """Yield whether the machines run."""
+    if path.target.name == "ingress" and path.awaits_workers:
+        what = f"no worker exists yet; only workers answer on TCP {', '.join(map(str, path.target.tcp))}"
+        yield unknown("machine.awaited", MACHINES, what, f"wait for them: {path.to_continue}")
+        return
     if not path.nodes:
         yield Diagnostic(
             code="machine.missing",
             where=MACHINES,
             what=f"no port of a {' or '.join(path.target.roles)} carries the tag {naming.tag(path.infra_id)}",
-            fix=path.elsewhere or "wait for them: openshift-install wait-for install-complete",
+            fix=path.elsewhere or f"wait for them: {path.to_continue}",
         )
         return
     problems = [*_servers(path), *_ports_down(path)]
@@ -120,6 +124,26 @@ def machines(path: AccessPath) -> Iterator[Diagnostic]:
         yield unknown("access.denied", MACHINES, "these credentials may not list servers")
     elif not problems:
         yield ok(MACHINES, f"{_count(path.nodes, 'server')} ACTIVE{_role_note(path)}")
+
+
+def bootstrap(path: AccessPath) -> Iterator[Diagnostic]:
+    """Yield that the bootstrap machine exists: while an installation goes on it must, and later it must not."""
+    port = path.bootstrap
+    if port is None or path.target.name != "api":
+        return
+    what = f"{path.infra_id}-bootstrap exists"
+    if path.awaits_workers:
+        fix = f"if the installer has ended: {path.to_continue}"
+        yield unknown("bootstrap.present", BOOTSTRAP, f"{what}: the installation is not complete", fix)
+        return
+    yield Diagnostic(
+        code="bootstrap.left",
+        status=Status.WARNING,
+        where=BOOTSTRAP,
+        what=f"{what} beside the machines of the cluster",
+        why="its floating IP stays public, and the image with its ignition contains secrets",
+        fix=path.to_continue,
+    )
 
 
 def _servers(path: AccessPath) -> Iterator[Diagnostic]:

@@ -34,3 +34,4 @@ def _links(path: AccessPath, expected: Mapping[str, str | None]) -> Iterator[Dia
         yield from inside.pairs(path)
     yield from inside.groups_of(path)
     yield from inside.machines(path)
+    yield from inside.bootstrap(path)

@@ -36,6 +36,8 @@ class ProjectView:
     """Those of the interfaces and of the floating IPs, by id."""
     subnets: Mapping[str, Raw] | None
     """Those of the virtual ports, by id."""
+    worker_groups: Sequence[Raw] | None = ()
+    """Security groups named like the cluster's for workers; read only while there is no worker."""
 
     @property
     def virtual(self) -> list[Raw]:
@@ -70,6 +72,12 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
         )
         used = {group for port in ports() if _is_node(port, infra_id) for group in port["security_groups"]}
         groups = start(lambda: _some(cloud, "security-groups", used))
+        name = f"{infra_id}-worker"
+        roles = {naming.role(port["name"], infra_id) for port in ports() if _is_node(port, infra_id)}
+        searched = bool(roles) and not roles - {"master", "bootstrap"}
+        worker_groups = start(
+            lambda: neutron.list("/security-groups", "security_groups", name=name, **mine) if searched else []
+        )
         behind = {port["device_id"] for port in interfaces() or ()}
         behind |= {each["router_id"] for each in floating_ips() or () if each["router_id"]}
         routers = start(lambda: _some(cloud, "routers", behind))
@@ -82,6 +90,7 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
             interfaces=interfaces(),
             routers=routers(),
             subnets=subnets(),
+            worker_groups=worker_groups(),
         )
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.neutron.addresses import Block
 from openstack_prep.openshift import cluster as openshift
-from openstack_prep.openshift.cluster import Metadata
+from openstack_prep.openshift.cluster import Metadata, find_metadata
 from openstack_prep.openshift.install_config import Given
 from openstack_prep.resources.lists import installer_names as naming
 
@@ -57,6 +57,10 @@ class Wanted:
     """Domain that the cluster's own lies in."""
     user_managed: bool = False
     """Whether install-config.yaml says that somebody else balances load."""
+    compact: bool = False
+    """Whether install-config.yaml says that there are to be no workers."""
+    folder: Path | None = None
+    """The installer's folder; None if the cluster is given by its infraID."""
     cloud: str | None = None
     """Entry of clouds.yaml that commands have to name; None: the environment does."""
     source: Block | None = None
@@ -107,6 +111,8 @@ def wanted(
             _ingress(cluster.infra_id, domain, settings, ingress_floating_ip),
         ),
         user_managed=settings.user_managed,
+        compact=settings.compact,
+        folder=find_metadata(metadata).parent if metadata else None,
         source=caller,
         cloud=cloud or cluster.cloud,
     )
@@ -177,6 +183,7 @@ class Settings:
     api_vips: tuple[str, ...] = ()
     ingress_vips: tuple[str, ...] = ()
     user_managed: bool = False
+    compact: bool = False
 
 
 def read_install_config(path: Path) -> Settings:
@@ -199,4 +206,5 @@ def read_install_config(path: Path) -> Settings:
         api_vips=texts("api_vips"),
         ingress_vips=texts("ingress_vips"),
         user_managed=text("load_balancer") == "UserManaged",
+        compact=given.field("compute.replicas")[1] == 0,
     )

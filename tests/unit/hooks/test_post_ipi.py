@@ -12,9 +12,9 @@ from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import post_ipi
 from openstack_prep.resources.network import port as ports
-from tests.unit.conftest import ENDPOINTS, connection, port_row, sent
+from tests.unit.conftest import ENDPOINTS, connection, failure, port_row, sent
 
-NEUTRON = ENDPOINTS["network"] + "/v2.0"
+NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
 ID = "dev-x7k2p"
 TAG = f"openshiftClusterID={ID}"
 
@@ -82,11 +82,22 @@ def metadata(folder: Path, cloud: str = "lab") -> Path:
 
 
 def test_the_command_takes_cluster_and_cloud_from_metadata_json(
-    clouds_yaml: Path, neutron: Answers, capsys: pytest.CaptureFixture[str]
+    clouds_yaml: Path, neutron: Answers, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     metadata(clouds_yaml.parent)
+    foreign = {"name": f"{ID}-bootstrap", "metadata": {"openshiftClusterID": "dev-zzzzz"}}
+    services.get(f"{NOVA}/servers/detail", json={"servers": [foreign]})
     assert main(["post-ipi", "--yes", "--ingress-ip", "192.0.2.5"]) == 0
-    assert f"+ floating_ip_attachment/{ID}-ingress-port  address 192.0.2.5" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert f"+ floating_ip_attachment/{ID}-ingress-port  address 192.0.2.5" in out
+    assert "bootstrap" not in err
+    ours = foreign | {"metadata": {"openshiftClusterID": ID}}
+    services.get(f"{NOVA}/servers/detail", json={"servers": [foreign, ours]})
+    assert main(["post-ipi", "--yes", "--ingress-ip", "192.0.2.5"]) == 0
+    commands = "wait-for bootstrap-complete", "destroy bootstrap", "wait-for install-complete"
+    fix = " && ".join(f"openshift-install {each} --dir ." for each in commands)
+    assert capsys.readouterr().err.endswith(f"if the installer has ended: {fix}\n")
+    services.get(f"{NOVA}/servers/detail", **failure(403))
     assert main(["post-ipi", "--yes", "--ingress-ip", "192.0.2.5", "--format", "json"]) == 0
     (step,) = json.loads(capsys.readouterr().out)["steps"]
     assert step["action"] == "keep"

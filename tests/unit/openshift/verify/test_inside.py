@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.openshift.verify.reading import ProjectView
-from tests.unit.openshift.verify.view import ID, changed, group, links, node, right, rule, wrong
+from tests.unit.openshift.verify.view import ID, TAG, changed, group, links, node, right, rule, wrong
 
 
 def pairs(*addresses: str, mac: str = "fa:16:3e:00:00:01") -> dict[str, Any]:
@@ -90,8 +90,50 @@ def test_the_bootstrap_machine_counts_while_it_is_there() -> None:
     view = right()
     bootstrap = {**node("bootstrap-0", "10.0.1.9", "master"), **pairs()}
     servers = {**(view.servers or {}), "server-bootstrap-0": {"name": f"{ID}-bootstrap", "status": "ACTIVE"}}
-    (found,) = wrong(replace(view, ports=[*view.ports, bootstrap], servers=servers))
+    found, left = wrong(replace(view, ports=[*view.ports, bootstrap], servers=servers))
     assert f"10.0.0.5 is not allowed on {ID}-bootstrap-0" in found
+    commands = "wait-for bootstrap-complete", "destroy bootstrap", "wait-for install-complete"
+    fix = " && ".join(f"openshift-install {each} --dir DIR" for each in commands)
+    beside = f"{ID}-bootstrap exists beside the machines of the cluster"
+    assert left == f"api, bootstrap, warning bootstrap.left: {beside}; {fix}"
+    gone = {key: each for key, each in servers.items() if key != "server-bootstrap-0"}
+    assert "bootstrap.left" not in str(wrong(replace(view, ports=[*view.ports, bootstrap], servers=gone)))
+
+
+def before_workers(*more: dict[str, Any], tags: tuple[str, ...] = (TAG,)) -> ProjectView:
+    """Return a cluster whose masters exist, and whose workers do not."""
+    view = right()
+    ports = [each for each in view.ports if "-worker-" not in each["name"]]
+    servers = {**(view.servers or {}), "server-bootstrap-0": {"name": f"{ID}-bootstrap", "status": "ACTIVE"}}
+    groups = [{"id": "worker", "name": f"{ID}-worker", "tags": list(tags)}]
+    return replace(view, ports=[*ports, *more], servers=servers, worker_groups=groups)
+
+
+def test_before_workers_exist_nothing_is_broken_and_no_masters_are_opened() -> None:
+    wait = "wait for them: openshift-install wait-for install-complete --dir DIR"
+    awaited = "ingress, machines, unknown machine.awaited: no worker exists yet; only workers answer on TCP 80, 443"
+    assert wrong(before_workers()) == [f"{awaited}; {wait}"]
+    bootstrap = node("bootstrap-0", "10.0.1.9", "master")
+    present, machines = wrong(replace(before_workers(bootstrap), worker_groups=[]))
+    assert present.startswith(f"api, bootstrap, unknown bootstrap.present: {ID}-bootstrap exists: the installation")
+    assert machines.startswith(f"{awaited}; wait for them: openshift-install wait-for bootstrap-complete --dir DIR && ")
+    assert "security group rule create" not in f"{present} {machines}"
+
+
+def test_masters_that_are_to_answer_for_the_routers_await_no_workers(tmp_path: Path) -> None:
+    view = before_workers()
+    half = replace(view, groups=with_rules(rule(6443), rule(80)).groups)
+    assert "TCP 443 from anywhere does not reach" in wrong(half)[0]
+    inside = replace(view, groups=with_rules(rule(6443), rule(1936, remote_ip_prefix="10.0.0.0/16")).groups)
+    assert [each.split(":")[0] for each in wrong(inside)] == [
+        "ingress, security groups, error security-group.blocks"
+    ] * 2
+    foreign = before_workers(tags=("openshiftClusterID=dev-zzzzz",))
+    assert "security-group.blocks" in wrong(foreign)[0]  # the group of another cluster says nothing
+    file = tmp_path / "install-config.yaml"
+    compact = "metadata: {name: dev}\nplatform: {openstack: {cloud: lab}}\ncompute: [{name: worker, replicas: 0}]\n"
+    file.write_text(f"baseDomain: example.com\n{compact}")
+    assert "security-group.blocks" in wrong(view, install_config=file)[0]
 
 
 def test_many_ports_are_counted() -> None:

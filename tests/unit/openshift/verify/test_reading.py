@@ -42,8 +42,11 @@ def test_a_handful_of_requests(neutron: requests_mock.Mocker) -> None:
     )
     asked = sorted(each.partition(" ")[2] for each in sent(neutron))
     assert [each for each in asked if each.startswith("/v2.0/routers")] == ["/v2.0/routers?id=another&id=router"]
-    assert [each for each in asked if each.startswith("/v2.0/security-groups")] == ["/v2.0/security-groups?id=master"]
-    assert len(asked) == 7
+    assert [each.partition("?")[2] for each in asked if each.startswith("/v2.0/security-groups")] == [
+        "id=master",
+        f"name={ID}-worker&project_id=admin-project",  # because there are no workers
+    ]
+    assert len(asked) == 8
 
 
 def test_what_may_not_be_read_is_left_out(neutron: requests_mock.Mocker) -> None:
