@@ -30,7 +30,7 @@ server where the schema is.
   with `project:`.
 - Each section begins with an example. Add the line `name: my-cluster`, and it is a valid spec.
 """
-SOURCES = ("openshift-current", "rke2", "openshift-lab", "openshift-byo-network", "rke-mesh")
+SOURCES = ("openshift-current", "rke2", "openshift-lab", "openshift-byo-network", "rke-mesh", "openshift-dual-stack")
 """The shipped specs that examples come from; the first one that has the section is used."""
 EXAMPLES = {
     "clouds": "clouds: {admin: admin, tenant: ocp4}\n",

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from openstack_prep.resources.identity.user import User
     from openstack_prep.resources.image.image import Image
     from openstack_prep.resources.image.rhcos_source import Rhcos
+    from openstack_prep.resources.network.declared_port import Port
     from openstack_prep.resources.network.network import ExternalNetwork, Network
     from openstack_prep.resources.network.router import Router
     from openstack_prep.resources.network.security_group import SecurityGroup
@@ -102,6 +103,7 @@ __all__ = [
     "Observed",
     "Plan",
     "PlanRefused",
+    "Port",
     "PrepError",
     "Project",
     "Quota",

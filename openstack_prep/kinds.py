@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from openstack_prep.resources.identity.user import User as User
     from openstack_prep.resources.image.image import Image as Image
     from openstack_prep.resources.image.rhcos_source import Rhcos as Rhcos
+    from openstack_prep.resources.network.declared_port import Port as Port
     from openstack_prep.resources.network.network import ExternalNetwork as ExternalNetwork
     from openstack_prep.resources.network.network import Network as Network
     from openstack_prep.resources.network.router import Router as Router
@@ -57,6 +58,7 @@ _IN_CLOUD = {
     "Subnet": "resources.network.subnet",
     "Router": "resources.network.router",
     "SecurityGroup": "resources.network.security_group",
+    "Port": "resources.network.declared_port",
     "ServerGroup": "resources.compute.server_group",
     "FloatingIP": "resources.addresses.floating_ip",
     "FloatingIPAttachment": "resources.addresses.floating_ip_attachment",

@@ -55,6 +55,8 @@ class Sections:
     """Routers."""
     security_groups: tuple[kinds.SecurityGroup, ...] = ()
     """Security groups and their rules."""
+    ports: tuple[kinds.Port, ...] = ()
+    """Ports, such as those that reserve virtual addresses."""
     server_groups: tuple[kinds.ServerGroup, ...] = ()
     """Server groups."""
     floating_ips: tuple[kinds.FloatingIP, ...] = ()

@@ -26,7 +26,9 @@ from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.lists.neutron_records import NeutronRecord
+from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.port_addresses import recorded
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import (
     ANYWHERE,
@@ -90,7 +92,7 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
         *_untagged(plan),
         *_unmanaged(run, standing, declared, plan),
         *_rules(standing, plan),
-        *_pairs(run, homes),
+        *_pairs(run, homes, plan),
         *_access(run, plan),
     ]
 
@@ -195,12 +197,16 @@ def _words(rule: SecurityGroupRule) -> str:
     return in_words(replace(rule.record(), remote_ip_prefix=prefix), rule.remote_group)
 
 
-def _pairs(run: CloudRun, homes: Iterable[Project | None]) -> Iterator[Drift]:
-    """Yield the ports that allow addresses which no spec has recorded on them."""
+def _pairs(run: CloudRun, homes: Iterable[Project | None], plan: Plan) -> Iterator[Drift]:
+    """Yield the ports that allow addresses which no spec has recorded on them; a plan compares those it declares."""
+    ports = ((step.resource, step.observed) for step in plan if isinstance(step.resource, Port) and step.observed)
+    compared = {found.id for port, found in ports if port.allowed_address_pairs is not None}
     for home in homes:
         for port in ports_of(run, run.find_project_id(home)):
-            recorded = {tag.partition("~")[2].replace("_", "/") for tag in port.tags if OwnershipTag.is_tag(tag)}
+            if port.id in compared:
+                continue
+            known = recorded(port)
             allowed = {str(block(pair.ip_address)) for pair in port.allowed_address_pairs}
-            for address in sorted(allowed - recorded):
+            for address in sorted(allowed - known):
                 what = f"allows the address {address}, which no spec has added"
                 yield Drift(resource=f"port/{port.name or port.id}", code=Code.PAIRS, what=what)

@@ -11,10 +11,7 @@ from dataclasses import dataclass
 
 from openstack_prep.base.ranges import Ip, Net, Range
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
-from openstack_prep.resources.network.subnet import Subnet
-
-COMPUTED = ("slaac", "dhcpv6-stateless")
-"""IPv6 modes in which the address of a port is derived from its MAC address, whatever the allocation pools are."""
+from openstack_prep.resources.network.subnet import COMPUTED, Subnet
 
 
 @dataclass(frozen=True, kw_only=True)

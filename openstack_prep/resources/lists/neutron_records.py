@@ -195,6 +195,8 @@ class PortRecord(AddressHolder):
     """The ids of its security groups."""
     allowed_address_pairs: tuple[AddressPair, ...]
     port_security_enabled: bool = True
+    admin_state_up: bool | None = None
+    dns_name: str | None = None
 
     @classmethod
     def read(cls, raw: Raw) -> Self:

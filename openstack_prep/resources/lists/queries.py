@@ -21,6 +21,7 @@ class Block(NamedTuple):
     id: str
     name: str
     cidr: str
+    ipv6_address_mode: str | None = None
 
 
 @query
@@ -43,11 +44,17 @@ def external_networks(run: CloudRun) -> Sequence[NetworkRecord]:
 
 
 @query
+def extensions(run: CloudRun) -> frozenset[str]:
+    """Return the aliases of Neutron's extensions, such as "dns-integration"."""
+    return frozenset(raw["alias"] for raw in run.admin.network.list("/extensions", "extensions", fields="alias"))
+
+
+@query
 def subnets_of(run: CloudRun, network_id: str) -> Sequence[Block]:
     """Return the subnets of a network, whoever owns them."""
-    fields = ["id", "name", "cidr"]
+    fields = ["id", "name", "cidr", "ipv6_address_mode"]
     listed = run.admin.network.list("/subnets", "subnets", network_id=network_id, fields=fields)
-    return [Block(raw["id"], raw["name"], raw["cidr"]) for raw in listed]
+    return [Block(raw["id"], raw["name"], raw["cidr"], raw.get("ipv6_address_mode")) for raw in listed]
 
 
 @query

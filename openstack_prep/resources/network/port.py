@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import tenacity
 
@@ -15,7 +17,9 @@ from openstack_prep.base.errors import Mistake, PlanRefused, WaitTimeout, is_tra
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Key, Observed
 from openstack_prep.core.run import query
+from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import PortRecord
 
@@ -34,6 +38,9 @@ FIELDS = (
     "port_security_enabled",
     "tags",
     "revision_number",
+    "created_at",
+    "admin_state_up",
+    "dns_name",
 )
 PAUSE = 1.0  # seconds between two polls for a port
 
@@ -50,6 +57,28 @@ def rows_of(run: CloudRun, project_id: str | None) -> Sequence[Raw]:
 def ports_of(run: CloudRun, project_id: str | None) -> Sequence[PortRecord]:
     """Return all ports of a project; empty if the project does not exist yet."""
     return list(map(PortRecord.read, rows_of(run, project_id)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedPort(InProject):
+    """A port that others refer to by name: that of this spec, else the only one in the project with this name."""
+
+    kind: ClassVar[str] = "port"
+    is_described: ClassVar[bool] = False
+
+    name: str
+
+    @classmethod
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            named = [port for port in ports_of(run, run.find_project_id(each.owner)) if port.name == each.name]
+            own = [port for port in named if run.ownership.owns(port.description)]
+            oldest = min(own, key=lambda port: (port.created_at, port.id), default=None)
+            port = oldest or only_one(named, str(each.key))
+            if port is not None:
+                found[each.key] = Observed(id=port.id, record=port)
+        return found
 
 
 def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None) -> Raw:

@@ -63,6 +63,8 @@ NO_GATEWAY = Condition("none")
 """How plans show a ``gateway_ip`` of no gateway."""
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+COMPUTED = ("slaac", "dhcpv6-stateless")
+"""IPv6 modes in which the address of a port is derived from its MAC address, whatever the allocation pools are."""
 Ipv6Mode = Literal["slaac", "dhcpv6-stateful", "dhcpv6-stateless"]
 
 

@@ -86,6 +86,14 @@ def of_floating_ip(record: FloatingIPRecord) -> Use:
     return Use((f"port {record.port_id}",) if record.port_id else ())
 
 
+def of_port(run: CloudRun, port: PortRecord, going: frozenset[str] = frozenset()) -> Use:
+    """Return the use of a port: its server or other device, and floating IPs that the spec does not manage."""
+    device = port.device_id and port.device_id not in going
+    attached = (each for each in _addresses_of_port(run, port.id) if each.id not in going)
+    addresses = (f"floating IP {each.address}" for each in attached if not run.ownership.owns(each.description))
+    return Use((*([f"{port.device_owner or 'device'} {port.device_id}"] if device else ()), *addresses))
+
+
 def of_image(run: CloudRun, image_id: str) -> Use:
     """Return the servers that were booted from an image, as far as the credentials in use see them."""
     servers = run.admin.compute
@@ -171,4 +179,10 @@ def _ports_of_device(run: CloudRun, device_id: str) -> Sequence[PortRecord]:
 @query
 def _addresses_behind(run: CloudRun, router_id: str) -> Sequence[FloatingIPRecord]:
     listed = run.admin.network.list("/floatingips", "floatingips", router_id=router_id)
+    return list(map(FloatingIPRecord.read, listed))
+
+
+@query
+def _addresses_of_port(run: CloudRun, port_id: str) -> Sequence[FloatingIPRecord]:
+    listed = run.admin.network.list("/floatingips", "floatingips", port_id=port_id)
     return list(map(FloatingIPRecord.read, listed))

@@ -30,7 +30,7 @@ from tests.unit.openshift.install_config.parsable import CERTIFICATE
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "unit" / "data" / "install_config"
 SHIPPED = ["openshift-4.2-lab", "openshift-current", "openshift-compact", "openshift-zones"]
-SHIPPED += ["openshift-byo-network", "openshift-mirror"]
+SHIPPED += ["openshift-byo-network", "openshift-dual-stack", "openshift-mirror"]
 SECRET = "Zm9vOmJhcg=="
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 

@@ -17,6 +17,7 @@ from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.image.rhcos_source import Rhcos
+from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
@@ -25,7 +26,7 @@ from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.resolving import resolve_spec
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "install_configs").glob("*.yaml"))
-KNOWING = (AddressPairs, AddressPool, RkeCluster, Stack, FloatingIP)
+KNOWING = (AddressPairs, AddressPool, RkeCluster, Stack, FloatingIP, Port)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,294 @@
+"""Ports that a spec declares, such as those that reserve the virtual addresses of a cluster.
+
+Source: Networking API v2.0, "Ports", "Standard attributes tag". Everything else that reads ports does so with ``port``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+from urllib.parse import quote
+
+from openstack_prep.base.errors import Mistake, NotFound, ResourceFailed, SpecError
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord
+from openstack_prep.resources.network import reserved_ports
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.port_addresses import (
+    PortAddress,
+    PortPair,
+    is_derived,
+    match,
+    pairs_of,
+    recorded,
+)
+from openstack_prep.resources.network.port_fields import PortFields
+from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.subnet import COMPUTED, Subnet
+from openstack_prep.resources.network.uses import Use, of_port
+from openstack_prep.resources.network.visible import VisibleNetwork
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port(PortFields):
+    """A port of the project that belongs to no server yet, such as one that reserves a virtual address.
+
+    Neutron allows several ports with the same name; the ownership tag tells which one the spec manages. Destroy deletes
+    no port that a server uses, or a floating IP that is not managed by this spec.
+    """
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        mistakes = list(self.contradictions_with(context))
+        if mistakes:
+            raise SpecError(mistakes)
+        subnets = self.of_project(context.declared(Subnet))
+        return (ResolvedPort.of(self, neighbours=tuple(each for each in subnets if each.network == self.network)),)
+
+    # --- existing state -------------------------------------------------------------------
+
+    def named(self, run: CloudRun, listed: Iterable[PortRecord]) -> list[PortRecord]:
+        """Exclude ports on a twin of the network, which are deleted together with it."""
+        found = super().named(run, listed)
+        same = self._own_networks(run, run.find_project_id(self.owner))
+        kept = run.find_id(self.sibling(Network, self.network)) if len(same) > 1 else None
+        twins = {each.id for each in same if run.ownership.owns(each.description)} - {kept}
+        return [each for each in found if kept is None or each.network_id not in twins]
+
+    def _own_networks(self, run: CloudRun, project_id: str | None) -> list[NetworkRecord]:
+        """Return the networks of the project with the name of the port's network."""
+        listed = Network.listing(run, project_id) if project_id else ()
+        return [each for each in listed if each.name == self.network]
+
+    def values(self, run: CloudRun, record: PortRecord) -> Values:
+        own = {each.id for each in self._own_networks(run, record.project_id)}
+        network = _network_name(run, record)
+        elsewhere_named = network == self.network and own and record.network_id not in own
+        declared = set(self.allowed_address_pairs or ())
+        elsewhere = recorded(record)
+        pairs = (each for each in pairs_of(record) if each in declared or each.address not in elsewhere)
+        return super().values(run, record) | {
+            "network": record.network_id if elsewhere_named else network,
+            "fixed_ips": self._addresses(run, record),
+            "security_groups": frozenset(_group_names(run, record, self._groups(run))),
+            "allowed_address_pairs": frozenset(pairs),
+            "tags": frozenset(self.tags or ()) & frozenset(record.tags),
+        }
+
+    def _addresses(self, run: CloudRun, record: PortRecord) -> frozenset[PortAddress]:
+        """Return the fixed IPs: declared ones as declared, the others with their subnet and address."""
+        names = self._subnet_names(run, record)
+        pairs, left = match(self.fixed_ips or (), record.fixed_ips, names)
+        others = (each for each in left if not is_derived(each.ip_address, record.mac_address))
+        return frozenset(
+            [
+                *(wanted for wanted, found in pairs if found is not None),
+                *(PortAddress(subnet=names.get(each.subnet_id), address=each.ip_address) for each in others),
+            ]
+        )
+
+    def _subnet_names(self, run: CloudRun, record: PortRecord) -> dict[str, str]:
+        """Return the names of the network's subnets by id, with those that this run has created."""
+        names = {each.id: each.name for each in queries.subnets_of(run, record.network_id)}
+        declared = {each.subnet for each in self.fixed_ips or () if each.subnet}
+        made = ((run.known.get(self.subnet(name).key), name) for name in declared)
+        return names | {found.id: name for found, name in made if found is not None}
+
+    def _groups(self, run: CloudRun) -> dict[str, str]:
+        """Return the names of the declared groups, by id."""
+        ids = ((run.find_id(self.sibling(SecurityGroup, name)), name) for name in self.security_groups or ())
+        return {group_id: name for group_id, name in ids if group_id}
+
+    @classmethod
+    def in_words(cls, run: CloudRun, record: PortRecord) -> Values:
+        names = {each.id: each.name for each in queries.subnets_of(run, record.network_id)}
+        fixed = (PortAddress(subnet=names.get(each.subnet_id), address=each.ip_address) for each in record.fixed_ips)
+        elsewhere = recorded(record)
+        return {
+            "network": _network_name(run, record),
+            "fixed_ips": tuple(fixed),
+            "security_groups": tuple(_group_names(run, record)) if record.port_security_enabled else None,
+            "allowed_address_pairs": tuple(each for each in pairs_of(record) if each.address not in elsewhere) or None,
+            "dns_name": record.dns_name or None,
+            "mac_address": None,
+            "tags": tuple(each for each in record.tags if not OwnershipTag.is_tag(each)) or None,
+        }
+
+    @classmethod
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Port, Observed]]:
+        """Yield the ports of this spec, and those that belong to no device: a server's ports come and go with it."""
+        for declared, found in super().scan(run, owner):
+            record = found.record_as(PortRecord)
+            if found.ours or not (record.device_id or record.device_owner):
+                yield declared, found
+
+    def outputs(self, record: PortRecord) -> dict[str, str]:
+        addresses = ", ".join(each.ip_address for each in record.fixed_ips)
+        return {"addresses": addresses} if addresses else {}
+
+    def use(self, run: CloudRun, record: PortRecord) -> Use:
+        return of_port(run, record)
+
+    # --- checks ---------------------------------------------------------------------------
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        if self.port_security_enabled is False and (self.security_groups or self.allowed_address_pairs):
+            what = "port_security_enabled: false excludes security groups and address pairs"
+            yield self.mistake(what, "set security_groups: [] and remove allowed_address_pairs")
+        if self.dns_name and "dns-integration" not in queries.extensions(run):
+            yield self.mistake("dns_name: this cloud's Neutron lacks the extension dns-integration", "remove dns_name")
+        yield from self._check_addresses(run, observed)
+        if observed is not None:
+            yield from self._check_use(run, observed)
+
+    def _check_use(self, run: CloudRun, observed: Observed) -> Iterator[Mistake]:
+        """Yield the users of a port that would be replaced, or lose addresses."""
+        record = observed.record_as(PortRecord)
+        desired = self.desired()
+        replaced = any(observed.values.get(name) != desired[name] for name in self.immutable & desired.keys())
+        leaving = self._leaving(run, record)
+        what = "cannot be replaced" if replaced else f"{', '.join(leaving)} cannot be removed"
+        for user in self.use(run, record).others if replaced or leaving else ():
+            yield self.mistake(f"{what}, because {user} uses the port", "detach it there first")
+
+    def _leaving(self, run: CloudRun, record: PortRecord) -> list[str]:
+        """Return the addresses that an update removes."""
+        if self.fixed_ips is None:
+            return []
+        _, left = match(self.fixed_ips, record.fixed_ips, self._subnet_names(run, record))
+        return [each.ip_address for each in left if not is_derived(each.ip_address, record.mac_address)]
+
+    def _check_addresses(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        """Yield the given addresses that the network does not offer."""
+        network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
+        existing = queries.subnets_of(run, network_id) if network_id else ()
+        blocks: dict[str, tuple[str | None, str | None]]
+        blocks = {each.name: (each.cidr, each.ipv6_address_mode) for each in self.neighbours}
+        blocks |= {each.name: (each.cidr, each.ipv6_address_mode) for each in existing}
+        present = observed.record_as(PortRecord).fixed_ips if observed else ()
+        for address, subnet in ((each.address, each.subnet) for each in self.fixed_ips or () if each.address):
+            near = {cidr: mode for name, (cidr, mode) in blocks.items() if cidr and subnet in (None, name)}
+            around = [cidr for cidr in near if ipaddress.ip_address(address) in ipaddress.ip_network(cidr)]
+            if near and not around:
+                what = f"{address} is outside {', '.join(near)} of {subnet or f'network {self.network}'}"
+                yield self.mistake(what, "choose an address of the subnet")
+            elif any(near[cidr] in COMPUTED for cidr in around) and not is_derived(address, self.mac_address or ""):
+                what = f"{address} is in a subnet that derives addresses from MAC addresses"
+                yield self.mistake(what, "set the mac_address that it is derived from, or omit the address")
+            elif network_id and address not in {one.ip_address for one in present}:
+                yield from self._check_holders(run, network_id, address)
+
+    def _check_holders(self, run: CloudRun, network_id: str, address: str) -> Iterator[Mistake]:
+        project_id = run.find_project_id(self.owner)
+        twins = {each.id for each in self.named(run, self.listing(run, project_id))} if project_id else set()
+        for port in queries.ports_on(run, network_id):
+            if port.id not in twins and address in (each.ip_address for each in port.fixed_ips):
+                what = f"{address} is used by {reserved_ports.shown(port)} ({port.device_owner or 'no device'})"
+                yield self.mistake(what, "choose another address, or delete that port")
+
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        for user in of_port(run, observed.record_as(PortRecord), going).others:
+            yield self.mistake(f"{user} uses the port", "detach it there first")
+
+    # --- the verbs ------------------------------------------------------------------------
+
+    def maker(self, run: CloudRun) -> tuple[Cloud, dict[str, str]]:
+        """Return the administrator for what only the network's owner may choose.
+
+        Neutron 29.0.0, conf/policies/port.py: create_port:fixed_ips:ip_address, :mac_address, :port_security_enabled.
+        """
+        cloud, owner = super().maker(run)
+        chosen = any(each.address for each in self.fixed_ips or ()) or self.mac_address
+        own = run.find_id(self.sibling(Network, self.network)) is not None
+        if own or not (chosen or self.port_security_enabled is not None):
+            return cloud, owner
+        return run.admin, {"project_id": str(run.find_project_id(self.owner))}
+
+    def body(self, run: CloudRun, values: Raw) -> Values:
+        body = {name: value for name, value in values.items() if name not in ("tags", "network")}
+        if "network" in values:
+            body["network_id"] = run.id(self.sibling(VisibleNetwork, self.network))
+        if "fixed_ips" in values:
+            body["fixed_ips"] = [self._address_body(run, each) for each in self.fixed_ips or ()]
+        if "security_groups" in values:
+            body["security_groups"] = [run.id(self.sibling(SecurityGroup, each)) for each in self.security_groups or ()]
+        if "allowed_address_pairs" in values:
+            body["allowed_address_pairs"] = list(map(_pair_body, self.allowed_address_pairs or ()))
+        return body
+
+    def _address_body(self, run: CloudRun, wanted: PortAddress) -> Values:
+        subnet = {"subnet_id": run.id(self.subnet(wanted.subnet))} if wanted.subnet else {}
+        return subnet | ({"ip_address": wanted.address} if wanted.address else {})
+
+    def create(self, run: CloudRun) -> Observed:
+        return self._with_tags(run, super().create(run))
+
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        own = [change for change in changes if change.field != "tags"]
+        if own:
+            observed = super().update(run, observed, own)
+        return self._with_tags(run, observed)
+
+    def put(self, run: CloudRun, observed: Observed, body: Raw) -> PortRecord:
+        """Keep what the spec does not choose: addresses that fit, derived addresses, and recorded pairs."""
+        record, more = observed.record_as(PortRecord), dict(body)
+        if "fixed_ips" in more:
+            names = self._subnet_names(run, record)
+            pairs, left = match(self.fixed_ips or (), record.fixed_ips, names)
+            derived = [each for each in left if is_derived(each.ip_address, record.mac_address)]
+            more["fixed_ips"] = [
+                *(vars(found) if found else self._address_body(run, wanted) for wanted, found in pairs),
+                *map(vars, derived),
+            ]
+        if "allowed_address_pairs" in more:
+            declared, elsewhere = set(self.allowed_address_pairs or ()), recorded(record)
+            kept = (each for each in pairs_of(record) if each.address in elsewhere and each not in declared)
+            more["allowed_address_pairs"] = [*more["allowed_address_pairs"], *map(_pair_body, kept)]
+        return super().put(run, observed, more)
+
+    def _with_tags(self, run: CloudRun, observed: Observed) -> Observed:
+        """Add the missing tags; their request cannot be part of the one that creates or updates the port."""
+        present = observed.record_as(PortRecord).tags
+        cloud, _ = self.maker(run)
+        for tag in sorted(set(self.tags or ()).difference(present)):
+            cloud.network.put(f"/ports/{observed.id}/tags/{quote(tag, safe='')}")
+        return replace(observed, values={**observed.values, "tags": frozenset(self.tags or ())})
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        """Delete it unless somebody uses it by then, or changes it meanwhile."""
+        cloud, _ = self.maker(run)
+        try:
+            port = self.read(cloud.network.get(f"/ports/{observed.id}")["port"])
+        except NotFound:
+            return
+        if users := of_port(run.fresh(), port).others:
+            raise ResourceFailed(f"{self.key} {port.id} is now used by {', '.join(users)} and is kept")
+        cloud.network.delete(f"/ports/{port.id}", headers={"If-Match": f"revision_number={port.revision_number}"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedPort(Resolved, Port):
+    """A port together with the subnets that the spec declares on its network."""
+
+    identity: ClassVar[frozenset[str]] = Port.identity | {"neighbours"}
+
+    neighbours: tuple[Subnet, ...] = field(default=(), repr=False)
+
+
+def _pair_body(pair: PortPair) -> Values:
+    return {"ip_address": pair.address} | ({"mac_address": pair.mac_address} if pair.mac_address else {})
+
+
+def _network_name(run: CloudRun, record: PortRecord) -> str:
+    return queries.network_name(run, record.network_id, record.project_id)
+
+
+def _group_names(run: CloudRun, record: PortRecord, known: dict[str, str] | None = None) -> list[str]:
+    """Return the names of a port's security groups; the id if a group belongs to another project."""
+    names = {each.id: each.name for each in SecurityGroup.listing(run, record.project_id)} | (known or {})
+    return [names.get(each, each) for each in record.security_groups]

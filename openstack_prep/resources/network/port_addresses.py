@@ -1,0 +1,81 @@
+"""The fixed IPs and address pairs of a port, as a spec declares them and as Neutron stores them; pure functions.
+
+Source: Networking API v2.0, "Ports"; Neutron 29.0.0, db/ipam_pluggable_backend.py (_allocate_ips_for_port): a port also
+gets an address of each IPv6 subnet whose addresses are derived from MAC addresses.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from openstack_prep.base.fields import Address, Block, Mac, Name, block
+from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.core.model import Coherent, OwnershipTag
+from openstack_prep.resources.lists.neutron_records import FixedIP, PortRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortAddress(Coherent):
+    """A fixed IP of a port: an address, or any address of a subnet."""
+
+    subnet: Name | None = None
+    """Name of a subnet of the port's network; default: the subnet that contains the address."""
+    address: Address | None = None
+    """The address; default: one that Neutron chooses."""
+
+    def contradictions(self) -> Iterable[InvalidValue]:
+        if self.subnet is None and self.address is None:
+            yield InvalidValue("has neither subnet nor address", "set at least one of them")
+
+    def fits(self, address: str, subnet: str) -> bool:
+        return self.address in (None, address) and self.subnet in (None, subnet)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortPair:
+    """An address or network that a port may use besides its own."""
+
+    address: Block
+    """The address, or a network in CIDR notation."""
+    mac_address: Mac | None = None
+    """MAC address of the pair; default: the MAC address of the port."""
+
+
+def match(
+    wanted: Iterable[PortAddress], present: Sequence[FixedIP], names: Mapping[str, str]
+) -> tuple[list[tuple[PortAddress, FixedIP | None]], list[FixedIP]]:
+    """Return each wanted fixed IP with the present one that fits it, and the remaining ones; ``names`` by subnet id."""
+    left, pairs = list(present), []
+    for each in sorted(wanted, key=lambda one: one.address is None):  # given addresses choose first
+        fitting = (one for one in left if each.fits(one.ip_address, names.get(one.subnet_id, one.subnet_id)))
+        found = next(fitting, None)
+        if found is not None:
+            left.remove(found)
+        pairs.append((each, found))
+    return pairs, left
+
+
+def is_derived(address: str, mac_address: str) -> bool:
+    """Whether an IPv6 address is derived from a MAC address (modified EUI-64)."""
+    given = ipaddress.ip_address(address)
+    if given.version == 4:
+        return False
+    digits = bytes.fromhex(mac_address.replace(":", ""))
+    return len(digits) == 6 and given.packed[8:] == bytes([digits[0] ^ 2, *digits[1:3], 0xFF, 0xFE, *digits[3:]])
+
+
+def pairs_of(port: PortRecord) -> Iterator[PortPair]:
+    """Yield the pairs of a port as a spec would declare them: without the MAC address if it is the port's own."""
+    for each in port.allowed_address_pairs:
+        mac = each.mac_address.lower()
+        yield PortPair(
+            address=str(block(each.ip_address)), mac_address=None if mac == port.mac_address.lower() else mac
+        )
+
+
+def recorded(port: PortRecord) -> frozenset[str]:
+    """Return the addresses of pairs that tags of the port record: address_pairs of a spec manage these."""
+    tags = (each for each in port.tags if OwnershipTag.is_tag(each))
+    return frozenset(each.partition("~")[2].replace("_", "/") for each in tags)
