@@ -21,6 +21,7 @@ from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeigh
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded_pairs
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
+from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.orchestration.existing import Existing
 
@@ -51,7 +52,7 @@ class AddressPairs(PairFields):
         mine = self.of_project(each for each in others if isinstance(each, InProject))
         neighbours = PairNeighbours(
             pools=tuple(each for each in mine if isinstance(each, AddressPool)),
-            coming=frozenset(each.key for each in mine if each.kind in ("stack", "security_group")),
+            coming=frozenset(each.key for each in mine if each.kind in ("stack", "security_group", Port.kind)),
             alone=alone,
         )
         pairs = [each for each in mine if isinstance(each, AddressPairs)]
@@ -77,11 +78,17 @@ class AddressPairs(PairFields):
         return (*super().needs(), *group, *(self.key_of(AddressPool.kind, each) for each in self.pools))
 
     def follows(self) -> Iterable[Key]:
-        """Return the stacks whose servers are selected, or may be."""
+        """Return the stacks whose servers are selected, or may be, and the spec's own ports."""
         if self.stack:
             return (self.key_of("stack", self.stack),)
-        any_stack = self.tag or self.security_group
-        return [key for key in self.neighbours.coming if key.kind == "stack"] if any_stack else ()
+        if self.ports:
+            return self._coming_ports()
+        any_port = self.tag or self.security_group
+        return [key for key in self.neighbours.coming if key.kind in ("stack", Port.kind)] if any_port else ()
+
+    def _coming_ports(self) -> list[Key]:
+        """Return the selected ports that the spec creates."""
+        return [key for name in self.ports if (key := self.key_of(Port.kind, name)) in self.neighbours.coming]
 
     # --- desired state --------------------------------------------------------------------
 
@@ -131,7 +138,8 @@ class AddressPairs(PairFields):
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         chosen = self.chosen(run) if len(self.ways) == 1 else None
-        yield from self.check_choice(chosen, expected=self._expected)
+        coming = frozenset(key.name for key in self._coming_ports())
+        yield from self.check_choice(chosen, expected=self._expected, coming=coming)
         if self.addresses is None and not self.pools:
             yield self.mistake("no addresses selected", "set addresses, or pools of the spec")
         if self.neighbours.alone:
@@ -161,7 +169,7 @@ class AddressPairs(PairFields):
         if self.stack or self.security_group:
             named = [self.key_of("stack", self.stack or ""), self.key_of("security_group", self.security_group or "")]
             return not coming.isdisjoint(named)
-        return any(key.kind == "stack" for key in coming)
+        return any(key.kind in ("stack", Port.kind) for key in coming)
 
     def _check_distributed(self, run: CloudRun, networks: set[str]) -> Iterator[Mistake]:
         """Yield the addresses that OVN reserves for its own ports on every node.

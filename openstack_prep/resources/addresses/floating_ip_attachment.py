@@ -14,7 +14,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Values
-from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import ATTACHED, Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.addresses.floating_ip import (
     AttachedFloatingIP,
@@ -26,14 +26,14 @@ from openstack_prep.resources.addresses.floating_ip import (
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
-from openstack_prep.resources.network.port import of_another, ports_of
+from openstack_prep.resources.network.port import NamedPort, of_another, ports_of
 
 LONGEST_DESCRIPTION = 255
 
 
 @dataclass(frozen=True, kw_only=True)
 class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
-    """A floating IP on an existing port of the same project.
+    """A floating IP on a port of the same project: one that exists, or one of this spec.
 
     Select the floating IP with exactly one of ``floating_ip``, ``address`` and ``floating_ip_id``. The spec manages the
     attachment if it manages the floating IP, or if the request that attached it recorded this in the floating IP's
@@ -85,6 +85,13 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             raise SpecError([self.mistake(what, "declare it, or set address instead", Code.SPEC_UNRESOLVED)])
         return (replace(self, address=named[0].address) if named else self,)
 
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), self._named_port)
+
+    @property
+    def _named_port(self) -> NamedPort:
+        return NamedPort(name=self.port, project=self.project, project_domain=self.project_domain)
+
     # --- existing state -------------------------------------------------------------------
 
     def find_one(self, run: CloudRun) -> Observed | None:
@@ -114,8 +121,8 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         return min(marked, key=lambda each: (each.port_id is None, each.created_at, each.id), default=None)
 
     def _port(self, run: CloudRun) -> PortRecord | None:
-        listed = ports_of(run, run.find_project_id(self.owner))
-        return only_one((port for port in listed if port.name == self.port), str(self.key))
+        found = run.look(self._named_port)
+        return found.record_as(PortRecord) if found else None
 
     def _observe(self, run: CloudRun, record: FloatingIPRecord) -> Observed:
         port = self._port(run)
@@ -143,10 +150,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             )
         if observed is not None and observed.values["port"] != self.port and not self.move:
             yield self._taken(run, observed.record_as(FloatingIPRecord))
-        if port is None:
-            yield self.mistake(
-                "no port in the project has exactly this name", "wait until the port exists, or correct the name"
-            )
+        if port is None:  # to be created, or reported as a missing reference
             return
         if self.tag and (foreign := foreign_tags(port.tags, self.tag)):
             yield of_another(str(self.key), port.id, foreign)

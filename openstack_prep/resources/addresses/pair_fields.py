@@ -19,7 +19,7 @@ from openstack_prep.resources.orchestration.existing import Existing
 
 @dataclass(frozen=True)
 class PairNeighbours:
-    """The related resources in the project of address pairs: pools, all pairs, and stacks and groups to be created."""
+    """The related resources in the project of address pairs: pools, pairs, and stacks, groups and ports to create."""
 
     pools: tuple[AddressPool, ...] = ()
     pairs: tuple[PairFields, ...] = ()

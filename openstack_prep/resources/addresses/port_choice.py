@@ -75,8 +75,13 @@ class PortChoice(ByProjectUser):
         by_id = (each_id for each_id, _ in listed if each_id == self.security_group)
         return next(iter(named), None) or next(by_id, None)
 
-    def check_choice(self, chosen: Sequence[PortRecord] | None, *, expected: bool) -> Iterator[Mistake]:
-        """Yield what is wrong with the selection; ``expected``: the spec will create what selects the ports."""
+    def check_choice(
+        self, chosen: Sequence[PortRecord] | None, *, expected: bool, coming: frozenset[str] = frozenset()
+    ) -> Iterator[Mistake]:
+        """Yield what is wrong with the selection.
+
+        ``expected``: the spec will create what selects the ports; ``coming`` are the names of ports that it creates.
+        """
         if len(self.ways) != 1:
             yield self.mistake("no ports selected", f"set one of {', '.join(WAYS)}")
             return
@@ -89,7 +94,7 @@ class PortChoice(ByProjectUser):
             yield self.mistake(
                 f"{what} does not exist in the project", "create it first, or correct the name", Code.SPEC_UNRESOLVED
             )
-        for name in sorted(set(self.ports) - {port.name for port in chosen or ()}):
+        for name in sorted({*self.ports} - coming - {port.name for port in chosen or ()}):
             yield self.mistake(f"port {name} does not exist in the project", "correct the name", Code.SPEC_UNRESOLVED)
         if not chosen and (self.tag or self.infra_id) and not expected:
             tag = self.tag or naming.tag(self.infra_id or "")

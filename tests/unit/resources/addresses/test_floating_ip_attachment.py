@@ -132,7 +132,7 @@ def test_a_floating_ip_tagged_with_another_name_is_not_taken(run: CloudRun, neut
 
 def test_no_port_of_a_like_name_will_do(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports[0]["name"] = f"{PORT}-2"
-    assert "no port in the project has exactly this name" in refusals(run)
+    assert f"port/{PORT} does not exist" in refusals(run)
 
 
 def test_the_tag_may_come_later(run: CloudRun, neutron: Neutron) -> None:
