@@ -80,8 +80,8 @@ def test_without_a_release_nothing_can_be_said(folder: Path, capsys: pytest.Capt
     assert f"{mine} cannot be run: Permission denied; give --release 4.N" in capsys.readouterr().err
     assert main(["check", "--installer", "none"]) == 2
     assert "--installer: none is no file; name the openshift-install" in capsys.readouterr().err
-    assert main(["check", "--release", "5.1"]) == 2
-    assert "release: '5.1' is not a release of OpenShift" in capsys.readouterr().err
+    assert main(["check", "--release", "6.0"]) == 2
+    assert "release: '6.0' is not a release of OpenShift" in capsys.readouterr().err
 
 
 def test_a_folder_stands_for_its_file_and_a_copy_for_one_that_was_eaten(
