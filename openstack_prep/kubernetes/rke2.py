@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
@@ -263,7 +264,7 @@ def document_faults(data: object, schema: Raw) -> Iterator[Fault]:
     adding = union({**schema, "properties": lists}, schema)
     for fault in find_faults(map_values(data, schema, _as_flag), adding):
         name = str(fault.steps[0]) if fault.steps else ""
-        if fault.what != "unknown key":
+        if fault.code != Code.SPEC_UNKNOWN_KEY:
             yield fault
         elif name in K3S_KEYS:
             yield Fault(fault.steps, f"RKE2 does not support {name}", K3S_KEYS[name])
@@ -274,7 +275,7 @@ def document_faults(data: object, schema: Raw) -> Iterator[Fault]:
     of = data if isinstance(data, Mapping) else {}
     yield from _misread(of)
     if of.get("etcd-s3") is True and not (of.get("etcd-s3-bucket") or of.get("etcd-s3-config-secret")):
-        yield Fault(("etcd-s3-bucket",), "is missing, and etcd-s3 requires it", "add it")
+        yield Fault(("etcd-s3-bucket",), "is missing, and etcd-s3 requires it", "add it", Code.SPEC_MISSING_KEY)
 
 
 def _misread(of: Mapping[str, object]) -> Iterator[Fault]:

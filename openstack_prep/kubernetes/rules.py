@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.kubernetes.keys.schema import Fault, dotted, find_faults, load_schema, suggest, value_at
@@ -225,7 +227,7 @@ def _nodes(document: Raw) -> Iterator[Fault]:
     for index, node in enumerate(_list(document, "nodes")):
         if node is not None and not isinstance(node, Mapping):
             continue  # keys() reports it
-        yield from (Fault(("nodes", index, *each.steps), each.what, each.fix) for each in _node(node or {}))
+        yield from (replace(each, steps=("nodes", index, *each.steps)) for each in _node(node or {}))
     for name in ("address", "hostname_override"):
         shown = [str(node.get(name) or node.get("address") or "").lower() for node in nodes]
         for index, value in enumerate(shown):
@@ -243,7 +245,7 @@ def _roles(node: Raw) -> list[str]:
 def _node(node: Raw) -> Iterator[Fault]:
     for name in ("address", "user", "role"):
         if not node.get(name):
-            yield Fault((name,), "is missing", "add it")
+            yield Fault((name,), "is missing", "add it", Code.SPEC_MISSING_KEY)
     for name in ("address", "internal_address"):
         address = node.get(name)
         if not isinstance(address, str) or not address or is_address(address):

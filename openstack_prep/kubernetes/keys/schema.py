@@ -10,6 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal, TypeAlias
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
@@ -26,9 +27,10 @@ class Fault:
     steps: Steps
     what: str
     fix: str
+    code: str = Code.SPEC_INVALID_VALUE
 
     def mistake(self, where: str) -> Mistake:
-        return Mistake(where, self.what, self.fix)
+        return Mistake(where, self.what, self.fix, code=self.code)
 
 
 @cache
@@ -75,7 +77,8 @@ def find_faults(data: object, schema: Raw, steps: Steps = ()) -> Iterator[Fault]
         else:
             known = error.schema["properties"]
             for name in (str(each) for each in error.instance if each not in known):
-                yield Fault((*path, name), "unknown key", suggest(name, known) or _other_place(name, schema))
+                fix = suggest(name, known) or _other_place(name, schema)
+                yield Fault((*path, name), "unknown key", fix, Code.SPEC_UNKNOWN_KEY)
 
 
 @cache

@@ -30,8 +30,8 @@ def test_mistakes_of_all_files_at_once(folder: Path, capsys: pytest.CaptureFixtu
     (folder / "cluster.yml").write_text(f"{GOOD}kubernets_version: v1.31.1-rancher1-1\n")
     assert main(["rke", "check", "none.yml", "cluster.yml"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "openstack-prep: none.yml: cannot be read: No such file or directory; choose a readable YAML file",
-        "cluster.yml:3: kubernets_version: unknown key; did you mean kubernetes_version?",
+        "openstack-prep: none.yml: cannot be read: No such file or directory; choose a readable YAML file [spec.unreadable]",
+        "cluster.yml:3: kubernets_version: unknown key; did you mean kubernetes_version? [spec.unknown-key]",
     ]
 
 
@@ -41,8 +41,8 @@ def test_config_of_rke2(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["rke", "check", "--rke2", "agent", "config.yaml"]) == 2
     assert [each.partition(": ")[2] for each in capsys.readouterr().err.splitlines()] == [
         "config.yaml:3: cluster-init: RKE2 does not support cluster-init; "
-        "remove it: the first server is the one without the key server",
-        "config.yaml:2: tls-san: is a key of servers, and these nodes are agents; remove it",
+        "remove it: the first server is the one without the key server [spec.invalid-value]",
+        "config.yaml:2: tls-san: is a key of servers, and these nodes are agents; remove it [spec.invalid-value]",
         "cluster-init: RKE2 does not support cluster-init; "
-        "remove it: the first server is the one without the key server",
+        "remove it: the first server is the one without the key server [spec.invalid-value]",
     ]
