@@ -54,6 +54,12 @@ class Diagnostic:
         """Lines that follow: why it matters and how to fix it."""
         return [f"{label}: {text}" for label, text in (("why", self.why), ("fix", self.fix)) if text]
 
+    @property
+    def line(self) -> str:
+        """Place, problem, fix and code, for an error of a command."""
+        named = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{named}; {self.fix} [{self.code}]" if self.fix else f"{named} [{self.code}]"
+
     def data(self) -> Values:
         """Return it as plain data for JSON."""
         return asdict(self) | {"code": str(self.code), "status": self.status.value}

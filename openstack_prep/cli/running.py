@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, InternalError, PrepError, RunInterrupted
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import printable
 from openstack_prep.cli.of_cluster import seconds
 from openstack_prep.cli.style import style_of
 from openstack_prep.core import interrupts
@@ -175,7 +176,7 @@ def code_of(report: Report) -> int:
     """Return the exit code for a report, saying so when it was interrupted."""
     if report.interrupt is not None:
         error = interrupted_by(report.interrupt)
-        print(f"openstack-prep: {error}", file=sys.stderr)
+        _print_lines(error)
         return error.exit_code
     return 1 if report.failed or report.skipped else 0
 
@@ -220,9 +221,14 @@ def _document(form: str, data: Mapping[str, object]) -> str:
 
 def print_error(options: argparse.Namespace, error: PrepError, code: int) -> None:
     """Print an error on standard error, and as data, too, if data was asked for and none has been printed."""
-    print(f"openstack-prep: {error}", file=sys.stderr)
+    _print_lines(error)
     if options.format != "text" and "printed" not in options:
         print_result(options, "", {"errors": error_data(error), "exit_code": code})
+
+
+def _print_lines(error: PrepError) -> None:
+    """Print an error with its codes, which ``explain`` describes; names come from others, too."""
+    print("openstack-prep:", printable("\n".join(each.line for each in error.diagnostics), "\n"), file=sys.stderr)
 
 
 def error_data(error: PrepError) -> list[Values]:

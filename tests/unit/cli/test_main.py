@@ -219,7 +219,8 @@ def test_wrong_input_is_two(prep: Prep, spec: Path) -> None:
     said = prep("plan", "spec.yaml")
     assert (said.code, said.out) == (2, "")
     assert said.err == (
-        "openstack-prep: spec.yaml:1: name: is missing; add it\nspec.yaml:1: nam: unknown key; did you mean name?\n"
+        "openstack-prep: spec.yaml:1: name: is missing; add it [spec.missing-key]\n"
+        "spec.yaml:1: nam: unknown key; did you mean name? [spec.unknown-key]\n"
     )
 
 
@@ -242,7 +243,7 @@ def test_a_cloud_that_fails_is_one(prep: Prep, services: requests_mock.Mocker) -
     services.get(f"{FLAVORS}/detail", **failure(500, "a bug"))
     said = prep("plan", "spec.yaml")
     assert said.code == 1
-    assert said.err == "openstack-prep: GET compute/flavors/detail: 500 a bug\n"
+    assert said.err == "openstack-prep: GET compute/flavors/detail: 500 a bug [cloud.error]\n"
 
 
 def test_a_step_that_fails_is_one(prep: Prep, services: requests_mock.Mocker, flavors: Flavors) -> None:
@@ -257,7 +258,7 @@ def test_an_interrupt_is_a_hundred_and_thirty(prep: Prep, services: requests_moc
     services.get(f"{FLAVORS}/detail", exc=KeyboardInterrupt)
     said = prep("plan", "spec.yaml")
     assert said.code == 130
-    assert said.err == "openstack-prep: interrupted by SIGINT; run the command again to continue\n"
+    assert said.err == "openstack-prep: interrupted by SIGINT; run the command again to continue [run.interrupted]\n"
 
 
 def test_a_bug_is_one_and_no_traceback(prep: Prep, services: requests_mock.Mocker) -> None:
@@ -306,7 +307,7 @@ def test_without_a_terminal_consent_must_be_given(prep: Prep, flavors: Flavors, 
     said = prep(verb, "spec.yaml")
     assert said.code == 2
     *plan, refused = said.err.splitlines()
-    assert refused == "openstack-prep: not a terminal; pass --yes to confirm"
+    assert refused == "openstack-prep: not a terminal; pass --yes to confirm [config.invalid]"
     assert plan[-1] == f"{verb} lab: 2 to {'delete' if verb == 'destroy' else 'create'}"
     assert flavors == before
 
@@ -590,7 +591,10 @@ def test_debug_shows_requests_and_tracebacks_but_no_secret(
 def test_without_debug_the_libraries_say_nothing(prep: Prep, services: requests_mock.Mocker) -> None:
     services.post(f"{IDENTITY}/auth/tokens", **failure(401, "no"))
     said = prep("plan", "spec.yaml")
-    assert said.err == f"openstack-prep: authenticate to {IDENTITY} as cloud 'lab': 401 no; {CHECK_ENTRY}\n"
+    assert (
+        said.err
+        == f"openstack-prep: authenticate to {IDENTITY} as cloud 'lab': 401 no; {CHECK_ENTRY} [access.denied]\n"
+    )
 
 
 def test_examples_are_listed(prep: Prep) -> None:

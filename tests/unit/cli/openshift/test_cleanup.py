@@ -40,7 +40,7 @@ def test_what_forbids_it_is_in_the_exit_code(
     out, err = capsys.readouterr()
     (refusal,) = json.loads(out)["refusals"]
     assert (refusal["code"], refusal["where"]) == ("plan.refused", f"network/{ID}-openshift")
-    assert err == f"openstack-prep: {refusal['where']}: {refusal['what']}; {refusal['fix']}\n"
+    assert err == f"openstack-prep: {refusal['where']}: {refusal['what']}; {refusal['fix']} [plan.refused]\n"
 
 
 def test_without_consent_nothing_goes(
