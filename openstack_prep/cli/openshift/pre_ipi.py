@@ -54,16 +54,18 @@ def _there(ready: Ready, jobs: int) -> Iterator[str]:
     from openstack_prep.hooks.again import advice
     from openstack_prep.hooks.cleanup import remaining
     from openstack_prep.hooks.folder import Folder
+    from openstack_prep.openshift.cluster import read_metadata
 
     folder = Folder(ready.folder)
     yield f"cluster {ready.installed} was installed from {folder.path}, or is being installed: {folder.metadata} exists"
     try:
-        left = remaining(connect(ready.cloud, clouds_file=ready.clouds_file), ready.installed or "", jobs=jobs)
+        infra_id = read_metadata(folder.metadata).infra_id
+        left = remaining(connect(ready.cloud, clouds_file=ready.clouds_file), infra_id, jobs=jobs)
     except PrepError as error:
         yield f"what exists of it is unknown: {error}"
         yield f"to start over: {folder.to_begin_anew}"
         return
-    yield from advice(folder, ready.installed or "", left, code=None, masters=1)
+    yield from advice(folder, infra_id, left, code=None, masters=1)
 
 
 def _next(options: argparse.Namespace, ready: Ready) -> Iterator[str]:
