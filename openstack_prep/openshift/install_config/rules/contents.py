@@ -33,7 +33,7 @@ def content_mistakes(cluster: Cluster, contents: Contents) -> Iterator[Mistake]:
     else:
         yield from _pull_secret(contents.pull_secret.reveal())
     if contents.ssh_key is not None:
-        yield from _ssh_key(contents.ssh_key, release)
+        yield from _ssh_key(contents.ssh_key, release, comments=bool(cluster.fips))
         if cluster.fips and release in releases.FIPS_KEYS:
             yield from _fips_key(contents.ssh_key)
     if contents.additional_trust_bundle is not None:
@@ -95,15 +95,16 @@ def _pull_secret(text: str) -> Iterator[Mistake]:
 # --- SSH keys -----------------------------------------------------------------------------
 
 
-def _ssh_key(text: str, release: int) -> Iterator[Mistake]:
+def _ssh_key(text: str, release: int, *, comments: bool) -> Iterator[Mistake]:
+    """Yield the lines that are no keys; with FIPS the installer reads only the first key, and allows comments."""
     fix = "give the content of a .pub file, one key per line: ssh-ed25519 AAAAC3... me@here"
     if "PRIVATE KEY" in text:
         yield Mistake("ssh_key", "is a private key", fix)
         return
     lines = _lines(text)
-    comments = [str(number) for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith("#")]
-    if comments and release in releases.EVERY_SSH_KEY:
-        what = f"a comment in line {', '.join(comments)}, which {releases.name(release)} does not accept"
+    lost = [str(number) for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith("#")]
+    if lost and not comments and release in releases.EVERY_SSH_KEY:
+        what = f"a comment in line {', '.join(lost)}, which {releases.name(release)} does not accept"
         yield Mistake("ssh_key", what, "leave only the keys")
     wrong = [str(number) for number, line in lines.items() if not (is_public_key(line) and _is_whole(line))]
     if wrong:

@@ -1,0 +1,64 @@
+"""The verdicts of the installer's own code on the cases, and how they were stored.
+
+``python -m tests.unit.openshift.install_config.judged write 4.14 > cases.jsonl`` prints the install-configs of a
+release, one JSON object per line: ``id`` and ``text``.  A program that calls ValidateInstallConfig of that release on
+each text, after conversion and defaults, answers with ``id`` and ``found``, a list of objects with ``field`` and
+``type``; ``judged read 4.14 < answers.jsonl`` stores what it refuses.  No file of the installer is in this repository.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from openstack_prep.openshift.install_config import Cluster, Contents, document, dump, releases
+from openstack_prep.openshift.install_config.document import has_previews, values
+from openstack_prep.openshift.install_config.rules import unwritable
+from tests.unit.openshift.install_config.cases import cases
+
+VERDICTS = Path(__file__).parents[2] / "data" / "install_config_verdicts.json"
+
+
+def of_release(release: str) -> Iterator[tuple[str, Cluster, Contents]]:
+    """Yield the cases that a release has the fields for."""
+    number = releases.minor(release)
+    for name, case, contents in cases():
+        cluster = replace(case, release=release)
+        if not list(unwritable(values(cluster, contents), number, previews=has_previews(cluster))):
+            yield name, cluster, contents
+
+
+@cache
+def refused() -> Mapping[str, Mapping[str, list[str]]]:
+    """Return per release the cases that the installer refuses, and the fields that it names."""
+    found: dict[str, dict[str, list[str]]] = json.loads(VERDICTS.read_text())
+    return found
+
+
+def _read(release: str) -> None:
+    answers = [json.loads(line) for line in sys.stdin]
+    fields = {each["id"]: sorted({one["field"] or one["type"] for one in each["found"] or ()}) for each in answers}
+    assert fields.keys() == {name for name, _, _ in of_release(release)}
+    every = dict(refused()) if VERDICTS.exists() else {}
+    every[release] = {name: named for name, named in fields.items() if named}
+    blocks = (_block(one, every[one]) for one in sorted(every, key=releases.minor))
+    VERDICTS.write_text("{\n" + ",\n".join(blocks) + "\n}\n")
+
+
+def _block(release: str, named: Mapping[str, list[str]]) -> str:
+    """Return the verdicts of a release, one case per line."""
+    lines = (f"  {json.dumps(name)}: {json.dumps(fields)}" for name, fields in named.items())
+    return f" {json.dumps(release)}: {{\n" + ",\n".join(lines) + "\n }"
+
+
+def _write(release: str) -> None:
+    for name, cluster, contents in of_release(release):
+        print(json.dumps({"id": name, "text": dump(document(cluster, contents))}))
+
+
+if __name__ == "__main__":
+    {"read": _read, "write": _write}[sys.argv[1]](sys.argv[2])
