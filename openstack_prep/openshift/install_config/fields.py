@@ -244,7 +244,5 @@ INNER: tuple[Field, ...] = (
     *(_one("", f"{OPENSTACK}.controlPlanePort.fixedIPs[].subnet.{name}") for name in ("id", "name")),
     *(_one("", f"{sources}[].source") for sources in ("imageDigestSources", "imageContentSources")),
     *(_one("", f"{sources}[].mirrors") for sources in ("imageDigestSources", "imageContentSources")),
-    # known today; their first release is unknown
-    *(_one("", name) for name in ("credentialsMode", "bootstrapInPlace", "featureGates", "operatorPublishingStrategy")),
 )
 """Further known fields: parts of values that are written as a whole, and fields that are never written."""

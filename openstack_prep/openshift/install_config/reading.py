@@ -16,6 +16,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.fields import FIELDS, INNER, Field, Spelling
+from openstack_prep.openshift.install_config.paths import known_paths, oldest
 
 STOPS = "the installer stops"
 FATE = ((11, "the installer ignores it with a warning"), (10, STOPS), (0, "the installer ignores it"))
@@ -83,11 +84,11 @@ class _Walk:
             return
         for name, value in node.items():
             where, here = f"{path}.{name}".lstrip(".").lower(), f"{shown}.{name}".lstrip(".")
-            if where not in _known():
-                what = f"is unknown to {releases.name(self.release)}"
-                yield _unknown(here, what, self.release, _nearest(path, str(name)))
+            if where not in _known() and not self._is_in_the_table(where):
+                yield self._foreign(here, where, _nearest(path, str(name)))
                 continue
-            _, field, spelling = _known()[where]
+            yield from self._not_on_openstack(here, where)
+            _, field, spelling = _known().get(where, (name, None, None))
             if field is not None and spelling is not None:
                 if self.release < spelling.since:
                     yield from self._too_early(here, field, spelling)
@@ -95,6 +96,22 @@ class _Walk:
                 if self.release >= spelling.until:
                     yield _deprecated(here, field, spelling, self.release)
             yield from self.below(value, where, here)
+
+    def _is_in_the_table(self, where: str) -> bool:
+        return where in known_paths() and self.release in known_paths()[where][1]
+
+    def _foreign(self, here: str, where: str, fix: str) -> Mistake:
+        """Return a finding for a field that the release does not know; another may."""
+        what = f"is unknown to {releases.name(self.release)}"
+        _, span = known_paths().get(where, ("", None))
+        if span is not None and self.release < span.since and span.since > oldest():
+            what, fix = f"{what}, came with {releases.name(span.since)}", "leave it out"
+        return _unknown(here, what, self.release, fix)
+
+    def _not_on_openstack(self, here: str, where: str) -> Iterator[Mistake]:
+        spans = {name.lower(): span for name, span in releases.NOT_ON_OPENSTACK.items()}
+        if where in spans and self.release in spans[where]:
+            yield _finding(here, "is not supported on OpenStack", STOPS, "take it out")
 
     def _too_early(self, here: str, field: Field, spelling: Spelling) -> Iterator[Mistake]:
         older = field.spelling(self.release)
@@ -111,8 +128,10 @@ class _Walk:
 def _below(path: str) -> list[str]:
     """Return the known names below a path, as the installer spells them."""
     prefix = f"{path}." if path else ""
-    paths = (each for each in _known() if each.startswith(prefix) and "." not in each[len(prefix) :])
-    return [_known()[each][0].rpartition(".")[2].removesuffix("[]") for each in paths]
+    spellings = {each: path for each, (path, _) in known_paths().items()}
+    spellings |= {each: path for each, (path, _, _) in _known().items()}
+    paths = (each for each in spellings if each.startswith(prefix) and "." not in each[len(prefix) :])
+    return [spellings[each].rpartition(".")[2].removesuffix("[]") for each in paths]
 
 
 def _nearest(path: str, name: str) -> str:

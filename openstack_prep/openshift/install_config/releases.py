@@ -125,6 +125,15 @@ MARKETPLACE = Span(15)  # with baseline None (36e0844d21)
 MARKETPLACE_OF_SETS = Span(17)  # with any (59a53c7ff0)
 BAREMETAL_NEEDS_MACHINES = Span(14, 17)  # with baseline None: baremetal needs MachineAPI
 
+NOT_ON_OPENSTACK = {  # fields that a release knows, and refuses on OpenStack (IC)
+    "arbiter": Span(),
+    "controlPlane.fencing": Span(),
+    "compute.fencing": Span(),
+    "credentialsMode": Span(until=21),  # Passthrough since 4.21 (6c83f9f3ef)
+    "networking.clusterNetworkMTU": Span(),
+    "operatorPublishingStrategy": Span(),
+}
+
 # --- images -----------------------------------------------------------------------------------------------
 
 STREAMS = ("rhel-9", "rhel-10")  # osImageStream (pkg/types/installconfig.go)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.openshift.install_config import findings
+from openstack_prep.openshift.install_config import findings, releases
 
 REAL = Path(__file__).parents[2] / "data" / "install_config" / "real-run.yaml"
 
@@ -191,6 +191,47 @@ def contradictions(release: str, document: dict[str, Any]) -> list[str]:
 def test_what_the_installer_makes_of_two_names(document: dict[str, Any], fate: str | None) -> None:
     wanted = [] if fate is None else [f"are one field, and {fate}; keep the first"]
     assert [each.partition(": ")[2] for each in contradictions("4.20", document)] == wanted
+
+
+JOIN = {"networking": {"ovnKubernetesConfig": {"ipv4": {"internalJoinSubnet": "100.68.0.0/16"}}}}
+MIRROR = {"imageDigestSources": [{"source": "a/b", "mirrors": ["c/d"], "sourcePolicy": "NeverContactSource"}]}
+DISK = {"controlPlane": {"diskSetup": [{"type": "swap", "swap": {"platformDiskID": "x"}}]}}
+
+
+@pytest.mark.parametrize(
+    ("since", "document"),
+    [(18, JOIN), (21, MIRROR), (20, DISK), (22, {"compute": [{"management": "MachineAPI"}]}), (23, {"pki": {}})],
+)
+def test_a_field_that_a_release_knows_is_not_called_unknown(since: int, document: dict[str, Any]) -> None:
+    assert told(releases.name(since), document) == []
+    (said,) = told(releases.name(since - 1), document)
+    before, name = releases.name(since - 1), releases.name(since)
+    assert f": is unknown to {before}, came with {name}: the installer ignores it with a warning; leave it out" in said
+
+
+def test_a_misspelled_field_inside_one_that_is_not_ours() -> None:
+    (said,) = told("4.20", {"networking": {"ovnKubernetesConfig": {"ipv4": {"internalJoinSubnets": "x"}}}})
+    assert said == (
+        "networking.ovnKubernetesConfig.ipv4.internalJoinSubnets: is unknown to 4.20: "
+        "the installer ignores it with a warning; did you mean internalJoinSubnet?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("release", "document"),
+    [
+        ("4.19", {"arbiter": {}}),
+        ("4.16", {"networking": {"clusterNetworkMTU": 1400}}),
+        ("4.20", {"credentialsMode": "x"}),
+    ],
+)
+def test_a_field_that_openstack_does_not_have(release: str, document: dict[str, Any]) -> None:
+    (said,) = told(release, document)
+    assert said.partition(": ")[2] == "is not supported on OpenStack: the installer stops; take it out"
+
+
+def test_the_credentials_mode_is_allowed_since_4_21() -> None:
+    assert told("4.21", {"credentialsMode": "Passthrough"}) == []
 
 
 def test_keys_of_a_users_own_are_nobodys_business() -> None:

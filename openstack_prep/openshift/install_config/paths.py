@@ -1,0 +1,37 @@
+"""The paths of an install-config that each release knows, ours or not: nothing that it knows is called unknown.
+
+Source: paths.yaml, from the definition of InstallConfig at each release (docs/make_install_config_paths.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from openstack_prep.openshift.install_config.releases import NEVER, Span
+
+
+@cache
+def known_paths() -> Mapping[str, tuple[str, Span]]:
+    """Return by lowercase path its spelling, and the releases that know it."""
+    return {path.lower(): (path, _span(text)) for path, text in _table()["paths"].items()}
+
+
+@cache
+def oldest() -> int:
+    """Return the first release of which all paths are known."""
+    return int(_table()["releases"][0])
+
+
+def _span(text: str) -> Span:
+    first, _, last = text.partition("-")
+    return Span(int(first), int(last) + 1 if last else NEVER)
+
+
+@cache
+def _table() -> Any:
+    return yaml.safe_load(files(__package__).joinpath("paths.yaml").read_text())
