@@ -19,6 +19,7 @@ from openstack_prep.core.model import Change, Observed, Resource
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import STORES, Store
 from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.lists import queries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +163,9 @@ class Quota(InProject):
         return Observed(id=project_id, values=values, ours=bool(project and project.ours), record=Usage(used))
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
-        if observed is None:
+        if observed is None:  # Cinder reports no usage of a project that does not exist yet
+            for name in sorted(self.volume_types.keys() - queries.volume_types(run) if self.volume_types else ()):
+                yield self.mistake(f"volume type {name} does not exist", "have it created, or correct the name")
             return
         for name, limit in self.desired().items():
             used = observed.record_as(Usage).used.get(name)

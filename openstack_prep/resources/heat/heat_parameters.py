@@ -15,7 +15,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.text import show
 
-Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack"]
+Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack", "volume_type"]
 """What a parameter may refer to."""
 
 
@@ -33,10 +33,13 @@ KINDS: dict[str, Kind] = {
     "neutron.router": "router",
     "neutron.security_group": "security_group",
     "neutron.subnet": "subnet",
+    "cinder.vtype": "volume_type",
     "nova.flavor": "flavor",
     "nova.keypair": "keypair",
 }
 """The resource that a custom constraint requires."""
+PROPERTIES: dict[Kind, str] = {"security_group": "security_groups", "volume_type": "volume_type"}
+"""The property that refers to a resource by name or id, whatever its parameter's constraints are."""
 
 
 def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
@@ -64,16 +67,17 @@ def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
 def named(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
     """Yield the kind and the name or id of the resources that the values refer to.
 
-    The template's custom constraints show it. Heat has no constraint for a list of security groups, so these are the
-    parameters that the template passes to a property with this name.
+    The template's custom constraints show it. Heat has no constraint for a list of security groups, and none for a
+    volume type that may be empty, so these are the parameters that the template passes to properties of that name.
     """
-    groups = set(_parameters(template.get("resources"), inside=False))
+    passed: dict[Kind, set[str]] = {
+        kind: set(_passed(template.get("resources"), to)) for kind, to in PROPERTIES.items()
+    }
     for name, schema in (template.get("parameters") or {}).items():
         value = given.get(name, schema.get("default"))
         customs = {each.get("custom_constraint") for each in schema.get("constraints") or ()}
         kinds = {KINDS[each] for each in customs & KINDS.keys()}
-        if name in groups:
-            kinds.add("security_group")
+        kinds |= {kind for kind, names in passed.items() if name in names}
         for kind in kinds if value not in (None, "") else ():
             many = schema["type"] == "comma_delimited_list" or isinstance(value, list | tuple)
             for each in items(value) if many else [str(value)]:
@@ -81,16 +85,16 @@ def named(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
                     yield kind, each
 
 
-def _parameters(value: object, *, inside: bool) -> Iterator[str]:
-    """Yield the parameters that a part of a template passes to properties called security_groups."""
+def _passed(value: object, to: str, *, inside: bool = False) -> Iterator[str]:
+    """Yield the parameters that a part of a template passes to properties with a name."""
     if isinstance(value, Mapping):
         if inside and isinstance(value.get("get_param"), str):
             yield value["get_param"]
         for name, each in value.items():
-            yield from _parameters(each, inside=inside or name == "security_groups")
+            yield from _passed(each, to, inside=inside or name == to)
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _parameters(each, inside=inside)
+            yield from _passed(each, to, inside=inside)
 
 
 def _against(schema: Raw, value: object) -> Iterator[str]:

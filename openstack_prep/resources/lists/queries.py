@@ -5,7 +5,7 @@ Source: Networking API v2.0 (``fields`` limits the answer); Compute API, "List F
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from openstack_prep.base.raw import Raw, Values
@@ -32,6 +32,13 @@ def flavors(run: CloudRun) -> Sequence[Raw]:
 
 
 @query
+def volume_types(run: CloudRun) -> frozenset[str]:
+    """Return the names and ids of all volume types that these credentials see, public or not."""
+    listed = run.admin.volume.list("/types", "volume_types", is_public="None")
+    return frozenset(each for raw in listed for each in (raw["name"], raw["id"]))
+
+
+@query
 def in_project(run: CloudRun, collection: str, member: str, project_id: str) -> Sequence[Raw]:
     """Return all Neutron resources of a kind in a project, such as ("security-groups", "security_group")."""
     return run.admin.network.list(f"/{collection}", f"{member}s", project_id=project_id)
@@ -41,6 +48,14 @@ def in_project(run: CloudRun, collection: str, member: str, project_id: str) -> 
 def external_networks(run: CloudRun) -> Sequence[NetworkRecord]:
     listed = run.admin.network.list("/networks", "networks", **{"router:external": True})
     return list(map(NetworkRecord.read, listed))
+
+
+@query
+def sharing(run: CloudRun, network_id: str) -> Mapping[str, str]:
+    """Return the ids of the policies that share a network with single projects, by project id."""
+    which: Values = {"object_type": "network", "object_id": network_id, "action": "access_as_shared"}
+    listed = run.admin.network.list("/rbac-policies", "rbac_policies", **which)
+    return {raw["target_tenant"]: raw["id"] for raw in listed if raw["target_tenant"] != "*"}
 
 
 @query

@@ -17,6 +17,9 @@ from openstack_prep.resources.heat.heat_parameters import Kind
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 
+CLOUD_WIDE = ("flavor", "volume_type")
+"""Kinds outside of projects."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Existing(InProject):
@@ -30,7 +33,7 @@ class Existing(InProject):
 
     @property
     def key(self) -> Key:
-        return Key(self.of, self.name) if self.of == "flavor" else self.key_of(self.of, self.name)
+        return Key(self.of, self.name) if self.of in CLOUD_WIDE else self.key_of(self.of, self.name)
 
     @classmethod
     def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
@@ -45,6 +48,8 @@ class Existing(InProject):
     def _matches(self, run: CloudRun, cloud: Cloud) -> Iterable[Raw]:
         if self.of == "flavor":
             return (flavor for flavor in queries.flavors(run) if self.name in (flavor["id"], flavor["name"]))
+        if self.of == "volume_type":
+            return ({"id": name} for name in queries.volume_types(run) if name == self.name)
         if self.of == "keypair":
             raw = _at(cloud.compute, f"/os-keypairs/{quote(self.name, safe='')}", "keypair")
             return [{"id": raw["name"]}] if raw else []

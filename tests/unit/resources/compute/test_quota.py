@@ -10,6 +10,7 @@ from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
+from openstack_prep.resources.identity.project import Project
 from tests.unit.conftest import ENDPOINTS, failure, sent
 
 NOVA, NEUTRON = ENDPOINTS["compute"], ENDPOINTS["network"] + "/v2.0"
@@ -79,6 +80,18 @@ def test_unlimited_is_never_below_usage(run: CloudRun, limits: requests_mock.Moc
 def test_a_quota_nobody_has_is_refused(run: CloudRun, limits: requests_mock.Mocker) -> None:
     quota = Quota(volume_types={"no-such": VolumeTypeQuota(volumes=1)})
     assert "no service has a quota volumes_no-such" in str(plan(run, quota).refusals[0])
+
+
+def test_an_absent_volume_type_is_refused_before_the_project_exists(
+    run: CloudRun, limits: requests_mock.Mocker
+) -> None:
+    limits.get(f"{ENDPOINTS['identity']}/projects", json={"projects": []})
+    limits.get(f"{CINDER}/types", json={"volume_types": [{"name": "ssd", "id": "t1"}]})
+    wanted = {"ssd": VolumeTypeQuota(volumes=1), "no-such": VolumeTypeQuota(volumes=1)}
+    project = Project(name="new")
+    observed, mistakes = observing.examine(run, [project, Quota(project="new", volume_types=wanted)])
+    assert {key.kind for key in observed} == {"domain"}
+    assert [each.what for each in mistakes] == ["volume type no-such does not exist"]
 
 
 def test_equal_limits_are_kept(run: CloudRun, limits: requests_mock.Mocker) -> None:

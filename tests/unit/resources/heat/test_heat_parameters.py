@@ -97,3 +97,12 @@ def test_what_goes_into_security_groups_names_some() -> None:
     assert list(named(template, {"zones": ["z"]})) == []
     given = {"groups": ["k8z", "default"], "more": "servces", "zones": ["z"]}
     assert list(named(template, given)) == [("security_group", "k8z"), ("security_group", "servces")]
+
+
+def test_a_volume_type_that_may_be_empty_is_named_by_its_property() -> None:
+    template = {
+        "parameters": {"kind": {"type": "string", "default": ""}, "size": {"type": "number"}},
+        "resources": {"nodes": {"properties": {"volume_type": {"get_param": "kind"}, "size": {"get_param": "size"}}}},
+    }
+    assert list(named(template, {"kind": "fast", "size": 3})) == [("volume_type", "fast")]
+    assert not list(named(template, {"size": 3}))
