@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from openstack_prep.base.errors import PlanRefused
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core import executor
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.port_addresses import PortAddress
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.subnet import Route, Subnet
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
+from openstack_prep.verbs.export import export
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.tenant import connect
 from tests.functional.lab import Lab
 
 NETWORK = Network(name="net", mtu=1400)
@@ -140,3 +150,101 @@ def test_an_interface_of_an_earlier_spec_goes_with_the_router(lab: Lab) -> None:
     shorter = replace(ROUTER, interfaces=("nodes",))
     assert lab.apply(NETWORK, NODES, STORAGE, SIX, shorter) == {}
     assert "router/out" in lab.destroy()
+
+
+PROVIDER = Network(
+    name="provider",
+    provider_network_type="flat",
+    provider_physical_network="physnet-dual",
+    external=True,
+    shared=True,
+    mtu=1400,
+)
+
+
+def test_a_provider_network_that_is_shared_and_external(lab: Lab) -> None:
+    """The router's gateway and the floating IP are on a network of the same spec."""
+    name = f"provider-{lab.name}"
+    network = replace(PROVIDER, name=name, provider_physical_network=f"phys-{lab.name}")
+    outside = Subnet(name="outside", network=name, cidr="198.51.100.0/24")
+    router = Router(name="out", external_network=name, interfaces=("inside",))
+    inside = (Network(name="net"), Subnet(name="inside", network="net", cidr="10.0.0.0/24"))
+    ip = FloatingIP(name="api", external_network=name)
+    lab.apply(network, outside, *inside, router, ip)
+    found = lab.admin.network.find_network(name)
+    assert (found.provider_network_type, found.provider_physical_network) == ("flat", f"phys-{lab.name}")
+    assert (found.is_shared, found.is_router_external, found.mtu) == (True, True, 1400)
+    (address,) = lab.admin.network.ips(project_id=lab.project_id)
+    assert address.floating_network_id == found.id
+    everything = (outside, *inside, router, ip)
+    assert lab.apply(replace(network, shared=False), *everything) == {f"network/{name}": "update"}
+    with pytest.raises(PlanRefused, match="provider_physical_network"):
+        lab.run(replace(network, provider_physical_network="elsewhere"), *everything)
+    assert export(lab.cloud, Project(name=lab.name), kinds=("network",), name=name).sections["networks"] == [
+        {
+            "name": name,
+            "mtu": 1400,
+            "port_security_enabled": True,
+            "admin_state_up": True,
+            "provider_network_type": "flat",
+            "provider_physical_network": f"phys-{lab.name}",
+            "external": True,
+        }
+    ]
+    lab.destroy()
+    assert lab.admin.network.find_network(name) is None
+
+
+def targets(lab: Lab, network: str) -> set[str]:
+    policies = lab.admin.network.rbac_policies(object_id=network, action="access_as_shared")
+    return {each.target_project_id for each in policies}
+
+
+def test_a_network_that_is_shared_with_a_project(lab: Lab) -> None:
+    """A policy that somebody else adds or removes is drift; one in use is kept."""
+    other = lab.admin.identity.create_project(name=f"other-{lab.name}")
+    third = lab.admin.identity.create_project(name=f"third-{lab.name}")
+    network = Network(name="net", shared_with=(other.name,))
+    subnet = Subnet(name="nodes", network="net", cidr="10.0.0.0/24")
+    guest = Port(name="guest", network="net", project=other.name, fixed_ips=(PortAddress(address="10.0.0.7"),))
+    lab.apply(network, subnet, guest)
+    (found,) = lab.admin.network.networks(project_id=lab.project_id)
+    assert targets(lab, found.id) == {other.id}
+    (port,) = lab.admin.network.ports(project_id=other.id)
+    assert port.network_id == found.id
+    more = {"object_type": "network", "object_id": found.id, "action": "access_as_shared"}
+    lab.admin.network.create_rbac_policy(**more, target_project_id=third.id)
+    assert lab.apply(network, subnet, guest) == {"network/net": "update"}
+    assert targets(lab, found.id) == {other.id}
+    failed = lab.run(replace(network, shared_with=()), subnet, guest).failed
+    assert [str(each.step.key) for each in failed] == ["network/net"]
+    assert targets(lab, found.id) == {other.id}
+    lab.destroy()
+    assert lab.admin.identity.find_project(lab.name) is None
+    for each in (other, third):
+        lab.admin.identity.delete_project(each)
+
+
+def test_two_runs_share_a_network_at_once(lab: Lab) -> None:
+    other = lab.admin.identity.create_project(name=f"other-{lab.name}")
+    network = Network(name="net", shared_with=(other.name,))
+    lab.apply(Network(name="net"))
+    plans = [api.plan(Cloud(connect(lab.devcloud.clouds_file, "devcloud-admin")), lab.spec(network)) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        for report in pool.map(lambda made: executor.execute(made, made.run), plans):
+            report.raise_for_failures()
+    (found,) = lab.admin.network.networks(project_id=lab.project_id)
+    assert targets(lab, found.id) == {other.id}
+    assert not lab.plan(network)
+    lab.destroy()
+    lab.admin.identity.delete_project(other)
+
+
+def test_an_mtu_above_the_clouds_limit(lab: Lab) -> None:
+    assert "MTU" in lab.failure(Network(name="net", mtu=9000))
+
+
+def test_an_absent_volume_type_is_refused_before_anything_exists(lab: Lab) -> None:
+    with pytest.raises(PlanRefused, match="volume type no-such does not exist"):
+        lab.run(NETWORK, Quota(volume_types={"no-such": VolumeTypeQuota(volumes=1)}))
+    assert lab.admin.identity.find_project(lab.name) is None

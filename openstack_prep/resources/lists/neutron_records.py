@@ -57,6 +57,23 @@ class NetworkRecord(NeutronRecord):
     mtu: int | None = None
     port_security_enabled: bool | None = None
     admin_state_up: bool | None = None
+    shared: bool | None = None
+    external: bool | None = None
+    provider_network_type: str | None = None
+    """Only administrators see the provider attributes."""
+    provider_physical_network: str | None = None
+    provider_segmentation_id: int | None = None
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        return _record(
+            cls,
+            raw,
+            external=raw.get("router:external"),
+            provider_network_type=raw.get("provider:network_type"),
+            provider_physical_network=raw.get("provider:physical_network"),
+            provider_segmentation_id=raw.get("provider:segmentation_id"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,28 +6,42 @@ Source: Networking API v2.0, "Networks" and "External network".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Change, Coherent, Key, Observed, Resource
+from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.uses import Use, blockers_of_network, clear, of_network
 
+PROVIDER = ("provider_network_type", "provider_physical_network", "provider_segmentation_id")
+ADMINISTRATORS = (*PROVIDER, "shared", "external", "shared_with")
+"""Fields that only administrators may set (Neutron 29.0.0, conf/policies/network.py and rbac.py)."""
+NetworkType = Literal["local", "flat", "vlan", "vxlan", "gre", "geneve"]
+SEGMENTS = {"vlan": 4094, "vxlan": 2**24 - 1, "gre": 2**32 - 1, "geneve": 2**24 - 1}
+"""The highest segmentation id of each type that has one (neutron_lib 5.0.1, constants.py and plugins/utils.py)."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class Network(NetworkResource[NetworkRecord]):
-    """A network of the project."""
+class Network(NetworkResource[NetworkRecord], Coherent):
+    """A network of the project.
+
+    Fields that begin with ``provider_``, and ``shared``, ``external`` and ``shared_with``, need an administrator.
+    """
 
     kind: ClassVar[str] = "network"
     collection: ClassVar[str] = "networks"
     member: ClassVar[str] = "network"
+    immutable: ClassVar[frozenset[str]] = frozenset(PROVIDER)
 
     name: Name
     """Name of the network, unique in its project."""
@@ -37,6 +51,103 @@ class Network(NetworkResource[NetworkRecord]):
     """Whether port security is enabled on new ports, which filters spoofed addresses."""
     admin_state_up: bool | None = None
     """Administrative state: whether it forwards packets."""
+    provider_network_type: NetworkType | None = None
+    """How the cloud carries the network; default: the type of the cloud's project networks."""
+    provider_physical_network: Name | None = None
+    """Name of the physical network that carries a flat or VLAN network."""
+    provider_segmentation_id: Count | None = None
+    """VLAN ID, or the network identifier of the tunnels."""
+    external: bool | None = None
+    """Whether it is an external network, which offers floating IPs and gateways."""
+    shared: bool | None = None
+    """Whether all projects may use it."""
+    shared_with: tuple[Name, ...] | None = None
+    """Names of the projects that may use it, all of them, in the domain of its own project; each is an RBAC policy."""
+
+    def contradictions(self) -> Iterable[InvalidValue]:
+        kind, physical = self.provider_network_type, self.provider_physical_network
+        number, most = self.provider_segmentation_id, SEGMENTS.get(self.provider_network_type or "", 0)
+        if kind is None and (physical or number):
+            yield InvalidValue("provider_network_type is missing", "set it: flat, vlan, vxlan, gre or geneve")
+        elif kind in ("flat", "vlan") and not physical:
+            yield InvalidValue(f"a {kind} network needs provider_physical_network", "name the physical network")
+        elif kind not in (None, "flat", "vlan") and physical:
+            yield InvalidValue(f"a {kind} network has no physical network", "remove provider_physical_network")
+        if kind is not None and number is not None and number > most:
+            limit = f"use a number up to {most}" if most else "remove it"
+            yield InvalidValue(f"provider_segmentation_id {number} is impossible for a {kind} network", limit)
+        if self.shared and self.shared_with:
+            yield InvalidValue("shared: true already includes the projects of shared_with", "remove one of them")
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), *self._projects())
+
+    def _projects(self) -> list[Project]:
+        return [Project(name=name, domain=self.project_domain) for name in self.shared_with or ()]
+
+    def provides(self) -> Iterable[Key]:
+        """Return also the keys by which others refer to it: as an external network, or from other projects."""
+        yield self.key
+        if self.external:
+            yield ExternalNetwork(name=self.name).key
+        for project in self._projects():
+            yield replace(self.key, scope=(project.domain, project.name))
+
+    def desired(self) -> Values:
+        values = super().desired()
+        return values | ({"shared_with": frozenset(self.shared_with)} if self.shared_with is not None else {})
+
+    @property
+    def is_administrators(self) -> bool:
+        return any(getattr(self, field) is not None for field in ADMINISTRATORS)
+
+    def maker(self, run: CloudRun) -> tuple[Cloud, dict[str, str]]:
+        if not self.is_administrators:
+            return super().maker(run)
+        return run.admin, {"project_id": run.id(self.owner)} if self.owner else {}
+
+    def values(self, run: CloudRun, record: NetworkRecord) -> Values:
+        values = super().values(run, record)
+        if record.provider_network_type is None:  # only administrators see it
+            values |= {name: getattr(self, name) for name in PROVIDER if name in values}
+        if self.shared_with is None:
+            return values
+        ids = queries.sharing(run, record.id).keys()
+        names = {found.id: each.name for each in self._projects() if (found := run.look(each))}
+        return values | {"shared_with": frozenset(names.get(each) or project_name(run, each) for each in ids)}
+
+    def body(self, run: CloudRun, values: Raw) -> Values:
+        api = {name: name.replace("provider_", "provider:", 1) for name in PROVIDER} | {"external": "router:external"}
+        return {api.get(name, name): value for name, value in values.items() if name != "shared_with"}
+
+    @classmethod
+    def in_words(cls, run: CloudRun, record: NetworkRecord) -> Values:
+        """Leave out what Neutron chooses for any network: its type and identifier, unless it is a physical one's."""
+        same = {} if record.provider_physical_network else dict.fromkeys(PROVIDER)
+        return same | {"shared": record.shared or None, "external": record.external or None}
+
+    def create(self, run: CloudRun) -> Observed:
+        return self._share(run, super().create(run))
+
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        own = [change for change in changes if change.field != "shared_with"]
+        if own:
+            observed = super().update(run, observed, own)
+        return self._share(run, observed)
+
+    def _share(self, run: CloudRun, observed: Observed) -> Observed:
+        """Add the missing policies, then delete those for other projects; Neutron keeps those that are in use."""
+        run.known.update(dict.fromkeys(self.provides(), replace(observed, twins=())))  # for references to it
+        if self.shared_with is None:
+            return observed
+        present = queries.sharing(run.fresh(), observed.id)
+        wanted = {run.id(each) for each in self._projects()}
+        for project_id in sorted(wanted - present.keys()):
+            policy = {"object_type": "network", "object_id": observed.id, "action": "access_as_shared"}
+            run.admin.network.post("/rbac-policies", {"rbac_policy": {**policy, "target_tenant": project_id}})
+        for project_id in sorted(present.keys() - wanted):
+            run.admin.network.delete(f"/rbac-policies/{present[project_id]}")
+        return replace(observed, values={**observed.values, "shared_with": frozenset(self.shared_with)})
 
     @classmethod
     def read(cls, raw: Raw) -> NetworkRecord:

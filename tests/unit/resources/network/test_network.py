@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core import observing, planner
+from openstack_prep.core.model import Action
+from openstack_prep.core.plan import Plan
+from openstack_prep.resources.network.network import Network
+from tests.unit.conftest import ENDPOINTS
+
+NEUTRON = ENDPOINTS["network"] + "/v2.0"
+POLICIES = f"{NEUTRON}/rbac-policies"
+FLAT: dict[str, Any] = {"provider_network_type": "flat", "provider_physical_network": "physnet1"}
+ROW = {"id": "n1", "name": "net", "project_id": "admin-project", "description": "[openstack-prep:lab/net]"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"provider_physical_network": "physnet1"}, "provider_network_type is missing"),
+        ({"provider_network_type": "flat"}, "a flat network needs provider_physical_network"),
+        ({"provider_network_type": "vlan"}, "a vlan network needs provider_physical_network"),
+        (FLAT | {"provider_network_type": "vxlan"}, "a vxlan network has no physical network"),
+        (FLAT | {"provider_segmentation_id": 7}, "provider_segmentation_id 7 is impossible for a flat network"),
+        (FLAT | {"provider_network_type": "vlan", "provider_segmentation_id": 4095}, "4095 is impossible for a vlan"),
+        ({"shared": True, "shared_with": ("other",)}, "shared: true already includes"),
+    ],
+)
+def test_fields_that_contradict_each_other(fields: dict[str, Any], what: str) -> None:
+    (found,) = Network(name="net", **fields).contradictions()
+    assert what in str(found)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        FLAT,
+        FLAT | {"provider_network_type": "vlan", "provider_segmentation_id": 4094},
+        {"provider_network_type": "vxlan", "provider_segmentation_id": 5000},
+        {"shared": True, "shared_with": ()},
+    ],
+)
+def test_fields_that_agree(fields: dict[str, Any]) -> None:
+    assert not list(Network(name="net", **fields).contradictions())
+
+
+def plan(run: CloudRun, network: Network) -> Plan:
+    observed, mistakes = observing.examine(run, [network])
+    return planner.plan_apply("lab", [network], observed, mistakes=mistakes)
+
+
+def test_who_may_not_see_provider_attributes_replaces_nothing(run: CloudRun, services: requests_mock.Mocker) -> None:
+    services.get(f"{NEUTRON}/networks", json={"networks": [ROW]})
+    assert [step.action for step in plan(run, Network(name="net", **FLAT))] == [Action.KEEP]
+
+
+def test_another_physical_network_is_a_replacement(run: CloudRun, services: requests_mock.Mocker) -> None:
+    seen = {"provider:network_type": "flat", "provider:physical_network": "physnet2"}
+    services.get(f"{NEUTRON}/networks", json={"networks": [ROW | seen]})
+    (step,) = plan(run, Network(name="net", **FLAT))
+    assert (step.action, [each.field for each in step.changes]) == (Action.REPLACE, ["provider_physical_network"])
+
+
+def test_only_single_projects_are_compared(run: CloudRun, services: requests_mock.Mocker) -> None:
+    everyone = [{"id": "p0", "target_tenant": "*"}]
+    services.get(f"{NEUTRON}/networks", json={"networks": [ROW]})
+    services.get(POLICIES, json={"rbac_policies": everyone})
+    assert [step.action for step in plan(run, Network(name="net", shared_with=()))] == [Action.KEEP]
+    assert services.request_history[-1].qs == {
+        "object_type": ["network"],
+        "object_id": ["n1"],
+        "action": ["access_as_shared"],
+    }
