@@ -25,6 +25,11 @@ def add(command: AddCommand) -> None:
     parser.add_argument("--base-domain", metavar="DOMAIN", help="baseDomain of the cluster, to resolve its names")
     parser.add_argument("--cluster-name", metavar="NAME", help="its name, if the infraID truncates it")
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file to read before the resolver")
+    parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="also connect to the API and the console from this machine, without credentials",
+    )
     parser.add_argument("--from", dest="source", metavar="ADDR", help="address or network that requests come from")
 
 
@@ -32,6 +37,7 @@ def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep.hooks.folder import Folder
         from openstack_prep.openshift import verify
+        from openstack_prep.openshift.probe import probe
 
     metadata = metadata_file(options)
     what = verify.wanted(
@@ -47,5 +53,7 @@ def _run(options: argparse.Namespace) -> int:
     )
     cloud = cloud_of(options, what.metadata)
     verification = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
+    if options.probe:
+        verification = probe(what, verification, hosts=options.hosts)
     print_result(options, verification, verification.data())
     return 0 if verification.ok else 1
