@@ -26,6 +26,7 @@ from openstack_prep.resources.addresses.floating_ip import (
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
+from openstack_prep.resources.network.network import routers_of
 from openstack_prep.resources.network.port import NamedPort, of_another, ports_of
 
 LONGEST_DESCRIPTION = 255
@@ -69,7 +70,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
     def needs(self) -> Iterable[Key]:
         named = (self.key_of(FloatingIP.kind, self.floating_ip),) if self.floating_ip else ()
         at_address = (given_address(self.address),) if self.address else ()
-        return (*super().needs(), *named, *at_address)
+        return (*super().needs(), routers_of(self.place), *named, *at_address)
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         """Take the address from the floating IP with this name, because an adopted floating IP has no ownership tag."""

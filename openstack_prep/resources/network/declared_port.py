@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 from urllib.parse import quote
 
@@ -214,16 +215,19 @@ class Port(PortFields):
         if "network" in values:
             body["network_id"] = run.id(self.sibling(VisibleNetwork, self.network))
         if "fixed_ips" in values:
-            body["fixed_ips"] = [self._address_body(run, each) for each in self.fixed_ips or ()]
+            body["fixed_ips"] = [each for each in map(partial(self._address_body, run), self.fixed_ips or ()) if each]
         if "security_groups" in values:
             body["security_groups"] = [run.id(self.sibling(SecurityGroup, each)) for each in self.security_groups or ()]
         if "allowed_address_pairs" in values:
             body["allowed_address_pairs"] = list(map(_pair_body, self.allowed_address_pairs or ()))
         return body
 
-    def _address_body(self, run: CloudRun, wanted: PortAddress) -> Values:
+    def _address_body(self, run: CloudRun, wanted: PortAddress, *, is_new: bool = True) -> Values:
+        """Return a fixed IP for a request; Neutron adds derived addresses itself, and refuses to do so twice."""
         subnet = {"subnet_id": run.id(self.subnet(wanted.subnet))} if wanted.subnet else {}
-        return subnet | ({"ip_address": wanted.address} if wanted.address else {})
+        if wanted.address is None or (is_new and is_derived(wanted.address, self.mac_address or "")):
+            return subnet
+        return {**subnet, "ip_address": wanted.address}
 
     def create(self, run: CloudRun) -> Observed:
         return self._with_tags(run, super().create(run))
@@ -242,7 +246,7 @@ class Port(PortFields):
             pairs, left = match(self.fixed_ips or (), record.fixed_ips, names)
             derived = [each for each in left if is_derived(each.ip_address, record.mac_address)]
             more["fixed_ips"] = [
-                *(vars(found) if found else self._address_body(run, wanted) for wanted, found in pairs),
+                *(vars(found) if found else self._address_body(run, wanted, is_new=False) for wanted, found in pairs),
                 *map(vars, derived),
             ]
         if "allowed_address_pairs" in more:

@@ -195,3 +195,11 @@ def given_addresses(external_network: str) -> Key:
     ipam/drivers/neutrondb_ipam/driver.py, _generate_ips), and may draw one that the spec asks for.
     """
     return Key("given_addresses", external_network)
+
+
+def routers_of(place: tuple[str, ...]) -> Key:
+    """Return the key that all routers in a project provide: a floating IP on a port needs one that reaches the port.
+
+    Neutron 29.0.0, db/l3_db.py (get_router_for_floatingip), answers 404 before.
+    """
+    return Key("routers", "", place)

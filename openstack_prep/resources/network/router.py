@@ -19,7 +19,7 @@ from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import RouterRecord
 from openstack_prep.resources.lists.route import Route
-from openstack_prep.resources.network.network import ExternalNetwork, given_addresses
+from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import INTERFACES, Use, of_router
@@ -80,6 +80,7 @@ class Router(NetworkResource[RouterRecord]):
 
     def provides(self) -> Iterable[Key]:
         yield self.key
+        yield routers_of(self.place)
         if self.external_network and self.external_fixed_ips:
             yield given_addresses(self.external_network)
 
