@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
@@ -104,6 +104,15 @@ def _attached(path: AccessPath, found: Raw) -> Diagnostic:
     if found["status"] != "ACTIVE":
         what = f"{path.address} is on its port, but {found['status']}: no router has reported yet that it serves it"
         return unknown("floating-ip.not-active", FLOATING_IP, what, f"try again: {show}")
+    if path.port and len({":" in each for each in addresses(path.port)}) > 1:
+        return Diagnostic(
+            code="floating-ip.dual-stack",
+            where=FLOATING_IP,
+            what=f"{path.address} serves the port, ACTIVE; the port has addresses of both IP versions",
+            why="with OVN it can stop working when the virtual address moves to another machine (OCPBUGS-50599)",
+            fix=f"when that happens: {path.client} floating ip unset --port {path.address} && {path.attach}",
+            status=Status.WARNING,
+        )
     return ok(FLOATING_IP, f"{path.address} serves the port, ACTIVE")
 
 

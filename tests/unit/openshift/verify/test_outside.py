@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from tests.unit.openshift.verify.view import API, APPS, ID, INGRESS, NAMES, TAG, changed, floating, port, right, wrong
+from tests.unit.openshift.verify.view import (
+    API,
+    APPS,
+    ID,
+    INGRESS,
+    NAMES,
+    TAG,
+    changed,
+    floating,
+    links,
+    port,
+    right,
+    wrong,
+)
 
 WRITE = (
     "correct the DNS, or openstack-prep names --cluster-name dev --base-domain example.com "
@@ -175,3 +188,13 @@ def test_what_may_not_be_read_is_unknown() -> None:
         "unknown access.denied",
         "unknown security-group.unreadable",
     }
+
+
+def test_a_floating_ip_on_a_port_of_two_stacks() -> None:
+    """It works until the virtual address moves, so it is no error."""
+    six = [{"subnet_id": "s6", "ip_address": "fd00::5"}]
+    view = right()
+    (four,) = [port["fixed_ips"] for port in view.ports if port["name"] == f"{ID}-api-port"]
+    found = links(changed("api-port", fixed_ips=[*four, *six]))["api"]
+    (link,) = [each for each in found if each.code == "floating-ip.dual-stack"]
+    assert (link.status, link.where) == ("warning", "floating IP")
