@@ -1,4 +1,4 @@
-"""The paths of an install-config that each release knows, ours or not: nothing that it knows is called unknown.
+"""The paths of an install-config that each release knows, also those that no spec sets: none of them is called unknown.
 
 Source: paths.yaml, from the definition of InstallConfig at each release (docs/make_install_config_paths.py).
 """

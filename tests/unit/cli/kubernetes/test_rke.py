@@ -30,7 +30,8 @@ def test_mistakes_of_all_files_at_once(folder: Path, capsys: pytest.CaptureFixtu
     (folder / "cluster.yml").write_text(f"{GOOD}kubernets_version: v1.31.1-rancher1-1\n")
     assert main(["rke", "check", "none.yml", "cluster.yml"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "openstack-prep: none.yml: cannot be read: No such file or directory; choose a readable YAML file [spec.unreadable]",
+        "openstack-prep: none.yml: cannot be read: No such file or directory; choose a readable YAML file "
+        "[spec.unreadable]",
         "cluster.yml:3: kubernets_version: unknown key; did you mean kubernetes_version? [spec.unknown-key]",
     ]
 
