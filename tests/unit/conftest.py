@@ -118,6 +118,9 @@ def default_group(services: requests_mock.Mocker, description: str = "Default se
         "name": "default",
         "description": description,
         "revision_number": 1,
+        "project_id": "project",
+        "security_group_rules": [],
+        "tags": [],
     }
 
     def put(request: Any, context: Any) -> dict[str, Any]:
@@ -128,7 +131,7 @@ def default_group(services: requests_mock.Mocker, description: str = "Default se
         kept["revision_number"] += 1
         return {"security_group": dict(kept)}
 
-    services.get("http://neutron/v2.0/security-groups?name=default", json=lambda *_: {"security_groups": [dict(kept)]})
+    services.get("http://neutron/v2.0/security-groups", json=lambda *_: {"security_groups": [dict(kept)]})
     services.get(LEASE, json=lambda *_: {"security_group": dict(kept)})
     services.put(LEASE, json=put)
     return kept

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openstack_prep.base.errors import CloudError, LeaseHeld, NotAllowed, NotFound, PrepError
+from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease.text import Description, Entry, digest
+from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.model import Resource
 
 CHANGED = (409, 412)
@@ -91,20 +94,22 @@ def read(run: CloudRun, project: Resource | None) -> Group:
     if owner is None:
         raise NotFound("the connection is not scoped to a project")
 
-    def listed(cloud: Cloud) -> list[dict[str, object]]:
-        found = cloud.network.list("/security-groups", "security_groups", name="default", project_id=owner)
-        return [group for group in found if group.get("name") == "default"]
-
     try:
-        found, cloud = listed(run.admin), run.admin
+        # the whole list, because the scan needs it, too
+        found, cloud = _default_of(in_project(run, "security-groups", "security_group", owner)), run.admin
     except NotAllowed:
         found = []
     if not found and (tenant := run.find_tenant(project)) not in (None, run.admin):
         assert tenant is not None
-        found, cloud = listed(tenant), tenant
+        listed = tenant.network.list("/security-groups", "security_groups", name="default", project_id=owner)
+        found, cloud = _default_of(listed), tenant
     if not found:
         raise NotFound("the credentials in use cannot see the project's default security group")
     return _group(cloud, found[0])
+
+
+def _default_of(groups: Sequence[Values]) -> list[Values]:
+    return [group for group in groups if group.get("name") == "default"]
 
 
 def unlock(sight: Sight) -> None:

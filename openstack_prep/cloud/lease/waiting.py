@@ -141,7 +141,7 @@ class _Wait:
 
     def _first(self) -> Group:
         """Return the group of a project that this run has created, or could not read before."""
-        group = read(self.run, self.sight.project)
+        group = read(self.run.fresh(), self.sight.project)
         if group.text.count or group.text.of_spec(self.entry.spec):
             self.untouched = False
         return group

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.run import query
 from openstack_prep.resources.lists.neutron_records import AddressHolder, NetworkRecord, PortRecord, SubnetRecord
 
@@ -36,12 +37,6 @@ def volume_types(run: CloudRun) -> frozenset[str]:
     """Return the names and ids of all volume types that these credentials see, public or not."""
     listed = run.admin.volume.list("/types", "volume_types", is_public="None")
     return frozenset(each for raw in listed for each in (raw["name"], raw["id"]))
-
-
-@query
-def in_project(run: CloudRun, collection: str, member: str, project_id: str) -> Sequence[Raw]:
-    """Return all Neutron resources of a kind in a project, such as ("security-groups", "security_group")."""
-    return run.admin.network.list(f"/{collection}", f"{member}s", project_id=project_id)
 
 
 @query

@@ -12,11 +12,11 @@ from typing import ClassVar, Generic, Self, TypeVar
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.model import Adoptable, Change, Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.identity.in_project import ByProjectUser
-from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NeutronRecord
 from openstack_prep.resources.network.uses import Use
 
@@ -187,4 +187,4 @@ class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
 
 @query
 def _in_project(run: CloudRun, kind: type[NetworkResource[R]], project_id: str) -> Sequence[R]:
-    return [kind.read(raw) for raw in queries.in_project(run, kind.collection, kind.member, project_id)]
+    return [kind.read(raw) for raw in in_project(run, kind.collection, kind.member, project_id)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from openstack_prep.base.errors import NotAllowed, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.run import query
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import (
@@ -156,7 +157,7 @@ def _of_ports(run: CloudRun, within: NeutronRecord, ports: Sequence[PortRecord])
 
 def _is_ours(run: CloudRun, within: NeutronRecord, port: PortRecord) -> bool:
     if port.device_owner in INTERFACES:
-        routers = queries.in_project(run, "routers", "router", within.project_id)
+        routers = in_project(run, "routers", "router", within.project_id)
         return any(raw["id"] == port.device_id and run.ownership.owns(raw["description"]) for raw in routers)
     return run.ownership.owns(port.description) and not reserved_ports.use_of(port)
 

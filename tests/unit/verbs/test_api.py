@@ -66,7 +66,8 @@ def test_an_apply_with_nothing_to_do_costs_one_request_a_kind(
     prep.apply(cloud, SPEC)
     before = len(sent(services))
     prep.apply(cloud, SPEC)
-    assert sent(services)[before:] == ["GET /v2.1/flavors/detail?is_public=none"]
+    lease = "GET /v2.0/security-groups?project_id=admin-project"
+    assert sent(services)[before:] == [lease, "GET /v2.1/flavors/detail?is_public=none"]
 
 
 def test_drift_is_seen(cloud: Cloud, flavors: Flavors) -> None:

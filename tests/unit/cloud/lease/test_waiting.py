@@ -20,7 +20,7 @@ from openstack_prep.cloud.lease.text import Description, Entry, digest
 from openstack_prep.resources.identity.project import Project
 from tests.unit.conftest import IDENTITY, LEASE, default_group, failure
 
-LIST = "http://neutron/v2.0/security-groups?name=default"
+LIST = "http://neutron/v2.0/security-groups"
 THEIRS = Entry(spec=digest("lab"), run="thei", since=1, place="else", pid=1, start="abc", who="ann@laptop")
 ANOTHER = replace(THEIRS, spec=digest("another"), run="anot")
 
