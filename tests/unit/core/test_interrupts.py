@@ -58,7 +58,9 @@ def test_the_exit_code_is_a_shells(number: signal.Signals) -> None:
     process.send_signal(number)
     _, said = process.communicate(timeout=50)
     assert process.returncode == 128 + number
-    assert said == f"openstack-prep: interrupted by {number.name}; run the command again to continue\n"
+    assert (
+        said == f"openstack-prep: interrupted by {number.name}; run the command again to continue [run.interrupted]\n"
+    )
 
 
 def test_a_second_signal_exits_immediately() -> None:

@@ -153,7 +153,8 @@ def test_a_pool_that_apply_would_refuse_is_not_opened(cloud: Cloud, spec: Path, 
 
 def test_half_of_another_runs_work_is_no_refusal(clouds_yaml: Path, spec: Path, services: requests_mock.Mocker) -> None:
     port = node(services, fixed_ips=[{"subnet_id": "s1", "ip_address": "10.1.0.7"}], port_security_enabled=True)
-    group = default_group(services)
+    group, theirs = default_group(services), {"id": "g1", "name": "rke"}
+    services.get(f"{NEUTRON}/security-groups", json=lambda *_: {"security_groups": [dict(group), theirs]})
     subnet = {"id": "s1", "name": "nodes", "network_id": "n1", "cidr": "10.1.0.0/24", "gateway_ip": "10.1.0.200"}
     subnet |= {"allocation_pools": [], "ipv6_address_mode": None, "description": "", "dns_nameservers": []}
 
