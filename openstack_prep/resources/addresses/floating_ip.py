@@ -25,7 +25,7 @@ from openstack_prep.resources.addresses.holders import ask_for_holders, holder_o
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
-from openstack_prep.resources.network.network import ExternalNetwork, given_addresses
+from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.uses import Use, of_floating_ip
@@ -114,7 +114,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     def needs(self) -> Iterable[Key]:
         # the administrator asks for given addresses, and need not wait for the tenant's roles
-        return () if self.address else super().needs()
+        return (subnets_on(self.external_network), *(() if self.address else super().needs()))
 
     def yields_to(self) -> Iterable[Key]:
         return () if self.address else (given_addresses(self.external_network),)

@@ -197,6 +197,14 @@ def given_addresses(external_network: str) -> Key:
     return Key("given_addresses", external_network)
 
 
+def subnets_on(network: str) -> Key:
+    """Return the key that all subnets of the networks with a name provide, in whichever project.
+
+    A port, a floating IP and a gateway take their addresses from those that exist: without one Neutron answers 400.
+    """
+    return Key("subnets", network)
+
+
 def routers_of(place: tuple[str, ...]) -> Key:
     """Return the key that all routers in a project provide: a floating IP on a port needs one that reaches the port.
 

@@ -13,6 +13,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, Key, Resource
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network import reserved_ports
+from openstack_prep.resources.network.network import subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.port_addresses import PortAddress, PortPair
@@ -97,8 +98,7 @@ class PortFields(NetworkResource[PortRecord]):
             yield self.sibling(SecurityGroup, name)
 
     def needs(self) -> Iterable[Key]:
-        """Return all subnets of the network, because Neutron chooses among those that exist."""
-        return (*super().needs(), *(each.key for each in self.neighbours))
+        return (*super().needs(), subnets_on(self.network))
 
     def subnet(self, name: str) -> VisibleSubnet:
         return VisibleSubnet(name=name, network=self.network, project=self.project, project_domain=self.project_domain)

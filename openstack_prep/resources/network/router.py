@@ -19,7 +19,7 @@ from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import RouterRecord
 from openstack_prep.resources.lists.route import Route
-from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of
+from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import INTERFACES, Use, of_router
@@ -73,6 +73,9 @@ class Router(NetworkResource[RouterRecord]):
         yield from self._subnets().values()
         if self.external_network:
             yield ExternalNetwork(name=self.external_network)
+
+    def needs(self) -> Iterable[Key]:
+        return (*super().needs(), *((subnets_on(self.external_network),) if self.external_network else ()))
 
     def yields_to(self) -> Iterable[Key]:
         if self.external_network and not self.external_fixed_ips:

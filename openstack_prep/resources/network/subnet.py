@@ -17,11 +17,11 @@ from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Condition, Observed, Resource
+from openstack_prep.core.model import Condition, Key, Observed, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
 from openstack_prep.resources.lists.route import Route as Route
-from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.network import Network, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.uses import Use, blockers_of_subnet, clear, of_subnet
 
@@ -104,6 +104,9 @@ class Subnet(NetworkResource[SubnetRecord]):
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), *((self.sibling(Network, self.network),) if self.network else ()))
+
+    def provides(self) -> Iterable[Key]:
+        return (self.key, *((subnets_on(self.network),) if self.network else ()))
 
     def desired(self) -> Values:
         values = super().desired()
