@@ -25,6 +25,7 @@ MUST = {
     "openstack_prep/openshift/codes.yaml",
     "openstack_prep/kinds.py",
     "openstack_prep/kubernetes/keys/schema.yaml",
+    "openstack_prep/openshift/install_config/paths.yaml",
     "openstack_prep/resources/identity/project.py",
     "openstack_prep/heat_templates/__init__.py",
     "openstack_prep/install_configs/__init__.py",
@@ -73,10 +74,10 @@ def files_of(wheel: Path) -> set[str]:
 def packaged() -> set[str]:
     """Return what the packages of the repository hold, as the wheel should name it."""
     package = ROOT / "openstack_prep"
-    found = {str(path.relative_to(ROOT)) for path in (*package.rglob("*.py"), *package.rglob("codes.yaml"))}
+    found = {str(path.relative_to(ROOT)) for path in (*package.rglob("*.py"), *package.rglob("*.yaml"))}
     for name in ("heat_templates", "install_configs"):
         found |= {f"openstack_prep/{name}/{path.name}" for path in (ROOT / name).iterdir() if path.is_file()}
-    return found | {"openstack_prep/py.typed", "openstack_prep/kubernetes/keys/schema.yaml"}
+    return found | {"openstack_prep/py.typed"}
 
 
 def test_the_wheel_holds_what_it_must(wheel: Path) -> None:
