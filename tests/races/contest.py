@@ -14,7 +14,7 @@ from tests.races.estate import left
 from tests.races.stopped import PHASES, Stop
 
 KILLED = -9
-HELD = re.compile(r"^openstack-prep: spec \S+ is being applied by .*openstack-prep unlock SPEC \[lease\.held\]$", re.MULTILINE)
+HELD = re.compile(r"^openstack-prep: spec \S+ is being applied by .* \[lease\.held\]$", re.MULTILINE)
 """How a run ends that another run has kept from its work."""
 
 
