@@ -59,7 +59,7 @@ def test_an_upload_ends_and_the_rest_is_skipped(
         process.send_signal(number)
         out, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number, said
-    assert said.endswith(f"interrupted by {number.name}; run the command again to continue\n")
+    assert said.endswith(f"interrupted by {number.name}; run the command again to continue [run.interrupted]\n")
     steps = {step["resource"]: step["status"] for step in json.loads(out)["steps"]}
     assert sorted(steps[f"image/{name}-{each}"] for each in "ab") == ["done", "skipped"]
 
@@ -81,7 +81,7 @@ def test_while_planning_nothing_is_begun(prep: Prep, name: str, devcloud: Devclo
         process.send_signal(number)
         out, said = process.communicate(timeout=60)
     assert (process.returncode, out) == (128 + number, "")
-    assert said == f"openstack-prep: interrupted by {number.name}; run the command again to continue\n"
+    assert said == f"openstack-prep: interrupted by {number.name}; run the command again to continue [run.interrupted]\n"
     assert not [
         each for each in devcloud.requests_since(mark) if each.method != "GET" and "/auth/tokens" not in each.path
     ]
@@ -126,5 +126,5 @@ def test_waiting_for_a_port(prep: Prep, devcloud: Devcloud) -> None:
     _, said = process.communicate(timeout=30)
     assert (process.returncode, said) == (
         143,
-        "openstack-prep: interrupted by SIGTERM; run the command again to continue\n",
+        "openstack-prep: interrupted by SIGTERM; run the command again to continue [run.interrupted]\n",
     )
