@@ -81,7 +81,9 @@ def test_while_planning_nothing_is_begun(prep: Prep, name: str, devcloud: Devclo
         process.send_signal(number)
         out, said = process.communicate(timeout=60)
     assert (process.returncode, out) == (128 + number, "")
-    assert said == f"openstack-prep: interrupted by {number.name}; run the command again to continue [run.interrupted]\n"
+    assert (
+        said == f"openstack-prep: interrupted by {number.name}; run the command again to continue [run.interrupted]\n"
+    )
     assert not [
         each for each in devcloud.requests_since(mark) if each.method != "GET" and "/auth/tokens" not in each.path
     ]
