@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import yaml
 
@@ -122,12 +122,7 @@ class InstallConfig(InstallerInput, Cluster):
         state = any((self.file.parent / name).exists() for name in STATE)
         return not self.file.exists() and self.kept.exists() and state
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = ((each, each._observed(run)) for each in wanted)
-        return {each.key: observed for each, observed in found if observed is not None}
-
-    def _observed(self, run: CloudRun) -> Observed | None:
+    def find_one(self, run: CloudRun) -> Observed | None:
         path = self.file if self.file.exists() else self.kept
         if not path.exists():
             return None
@@ -207,7 +202,7 @@ class InstallConfig(InstallerInput, Cluster):
         write_private(self.kept, text)
         if not self._consumed():
             write_private(self.file, text)
-        observed = self._observed(run)
+        observed = self.find_one(run)
         assert observed is not None
         return observed
 

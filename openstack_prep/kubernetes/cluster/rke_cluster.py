@@ -6,15 +6,14 @@ Source: RKE2's and RKE's documentation.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
 from openstack_prep.base.errors import Loss, Mistake, SpecError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.kubernetes.cluster import rke_files, rke_hints, rke_roles
 from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, PARAMETERS, RelatedResources, RkeFields
 from openstack_prep.kubernetes.networks import Taken
@@ -65,12 +64,7 @@ class RkeCluster(RkeFields):
     def _outputs(self, run: CloudRun) -> Outputs | None:
         return stack_outputs.read(run, self.owner, self.stack)
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = ((each, each._observed(run)) for each in wanted)
-        return {each.key: observed for each, observed in found if observed is not None}
-
-    def _observed(self, run: CloudRun) -> Observed | None:
+    def find_one(self, run: CloudRun) -> Observed | None:
         files = self.files(run.ownership)
         there = files.there()
         if not there:
@@ -164,7 +158,7 @@ class RkeCluster(RkeFields):
         self.files(run.ownership).write(self.render(run, openly=True))
         for each in rke_files.warnings(self, self._outputs(run)):
             run.note(self.key, each)
-        observed = self._observed(run)
+        observed = self.find_one(run)
         assert observed is not None
         return observed
 

@@ -5,9 +5,9 @@ Source: Networking API v2.0, "Networks" and "External network".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
@@ -28,7 +28,7 @@ ADMINISTRATORS = (*PROVIDER, "shared", "external", "shared_with")
 """Fields that only administrators may set (Neutron 29.0.0, conf/policies/network.py and rbac.py)."""
 NetworkType = Literal["local", "flat", "vlan", "vxlan", "gre", "geneve"]
 SEGMENTS = {"vlan": 4094, "vxlan": 2**24 - 1, "gre": 2**32 - 1, "geneve": 2**24 - 1}
-"""The highest segmentation id of each type that has one (neutron_lib 5.0.1, constants.py and plugins/utils.py)."""
+"""The highest segmentation id of each type that has one (neutron_lib 5.0.1, constants.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,15 +177,9 @@ class ExternalNetwork(Resource[CloudRun]):
 
     name: Name
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        listed = queries.external_networks(run)
-        found = {}
-        for each in wanted:
-            network = only_one((one for one in listed if one.name == each.name), str(each.key))
-            if network is not None:
-                found[each.key] = Observed(id=network.id)
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        network = only_one((each for each in queries.external_networks(run) if each.name == self.name), str(self.key))
+        return Observed(id=network.id) if network else None
 
 
 def given_addresses(external_network: str) -> Key:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import tenacity
 
@@ -17,7 +17,7 @@ from openstack_prep.base.errors import Mistake, PlanRefused, WaitTimeout, is_tra
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Key, Observed
+from openstack_prep.core.model import Observed
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists.installer_names import foreign_tags
@@ -68,17 +68,12 @@ class NamedPort(InProject):
 
     name: str
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            named = [port for port in ports_of(run, run.find_project_id(each.owner)) if port.name == each.name]
-            own = [port for port in named if run.ownership.owns(port.description)]
-            oldest = min(own, key=lambda port: (port.created_at, port.id), default=None)
-            port = oldest or only_one(named, str(each.key))
-            if port is not None:
-                found[each.key] = Observed(id=port.id, record=port)
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        named = [port for port in ports_of(run, run.find_project_id(self.owner)) if port.name == self.name]
+        own = [port for port in named if run.ownership.owns(port.description)]
+        oldest = min(own, key=lambda port: (port.created_at, port.id), default=None)
+        port = oldest or only_one(named, str(self.key))
+        return Observed(id=port.id, record=port) if port else None
 
 
 def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None) -> Raw:

@@ -5,14 +5,13 @@ Source: Networking API v2.0, "Networks" (``shared``) and "RBAC policies".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.core.model import Key, Observed
+from openstack_prep.core.model import Observed
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
@@ -29,12 +28,7 @@ class VisibleNetwork(InProject):
 
     name: str
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {each.key: each._observe(run) for each in wanted}
-        return {key: observed for key, observed in found.items() if observed is not None}
-
-    def _observe(self, run: CloudRun) -> Observed | None:
+    def find_one(self, run: CloudRun) -> Observed | None:
         own = Network.find(run, [self.sibling(Network, self.name)]).get(self.key)
         if own is not None:
             return Observed(id=own.id)
@@ -62,16 +56,11 @@ class VisibleSubnet(InProject):
     name: str
     network: str
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            network_id = run.find_id(each.sibling(VisibleNetwork, each.network))
-            blocks = queries.subnets_of(run, network_id) if network_id else ()
-            block = only_one((one for one in blocks if one.name == each.name), str(each.key))
-            if block is not None:
-                found[each.key] = Observed(id=block.id)
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
+        blocks = queries.subnets_of(run, network_id) if network_id else ()
+        block = only_one((each for each in blocks if each.name == self.name), str(self.key))
+        return Observed(id=block.id) if block else None
 
 
 @query

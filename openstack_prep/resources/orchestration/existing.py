@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from openstack_prep.base.errors import NotFound
@@ -35,15 +35,10 @@ class Existing(InProject):
     def key(self) -> Key:
         return Key(self.of, self.name) if self.of in CLOUD_WIDE else self.key_of(self.of, self.name)
 
-    @classmethod
-    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        found = {}
-        for each in wanted:
-            cloud = run.find_tenant(each.owner) or run.admin
-            raw = next(iter(each._matches(run, cloud)), None)
-            if raw is not None:
-                found[each.key] = Observed(id=str(raw["id"]))
-        return found
+    def find_one(self, run: CloudRun) -> Observed | None:
+        cloud = run.find_tenant(self.owner) or run.admin
+        raw = next(iter(self._matches(run, cloud)), None)
+        return Observed(id=str(raw["id"])) if raw else None
 
     def _matches(self, run: CloudRun, cloud: Cloud) -> Iterable[Raw]:
         if self.of == "flavor":
