@@ -51,7 +51,6 @@ class Span:
 
 SHORT_NAMES = Span(until=12)  # at most 14 characters (3b3f19f4d2, #6309)
 FIPS_KEYS = Span(9)  # RSA and ECDSA only (0db0e1f5f0; IC validateFIPSconfig)
-FIPS_HOSTS = Span(16)  # only on a host in FIPS mode (b261deb2ae; a warning in 4.14 and 4.15, 9b5b235e5f)
 EVERY_SSH_KEY = Span(20)  # each line is a key, and none a comment (1795f39ea2); before, one key suffices
 REGISTRIES_ALONE = Span(10)  # a mirror may be a host without a path (dc57d8ca84, 550364c604)
 IPV6_WITHOUT_PROXY = Span(13)  # IPv6 addresses in noProxy (f7f778a70a)
@@ -137,5 +136,3 @@ NOT_ON_OPENSTACK = {  # fields that a release knows, and refuses on OpenStack (I
 # --- images -----------------------------------------------------------------------------------------------
 
 STREAMS = ("rhel-9", "rhel-10")  # osImageStream (pkg/types/installconfig.go)
-STREAM_FILES = Span(22)  # data/data/coreos/coreos-STREAM.json; before, rhcos.json
-DEFAULT_STREAM = {22: "rhel-9", 23: "rhel-10", 24: "rhel-10"}  # pkg/rhcos/stream.go
