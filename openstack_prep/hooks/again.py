@@ -11,7 +11,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.cloud.connection import connect
 from openstack_prep.hooks.cleanup import remaining
 from openstack_prep.hooks.folder import Folder, clouds_file
-from openstack_prep.openshift.installer.traces import to_continue, to_create_again, to_destroy, written
+from openstack_prep.openshift.installer.traces import infra_id_in, to_continue, to_create_again, to_destroy, written
 from openstack_prep.openshift.leftover import Leftover
 from openstack_prep.resources.lists import installer_names as naming
 
@@ -54,7 +54,7 @@ def _counted(left: Sequence[Leftover]) -> str:
 def _to_remove(place: Folder, infra_id: str) -> str:
     """Return the commands that remove a cluster, of which metadata.json may know nothing."""
     cleanup = shlex.join(["openstack-prep", "cleanup", "--infra-id", infra_id])
-    named = (place.metadata_text() or "").find(f'"{infra_id}"') >= 0
+    named = infra_id_in(place.metadata_text() or "") == infra_id
     return f"remove it first: {f'{to_destroy(place.path)} (or {cleanup})' if named else cleanup}"
 
 

@@ -170,9 +170,10 @@ class Folder:
         if kept.exists() and not self.config.exists():
             kept.rename(self.config)
         elif kept.exists():
-            kept.rename(self.path / f"{CONFIG}.{infra_id}{KEPT}") if _read(kept) != _read(
-                self.config
-            ) else kept.unlink()
+            if _read(kept) == _read(self.config):
+                kept.unlink()
+            else:
+                kept.rename(self.path / f"{CONFIG}.{infra_id}{KEPT}")
         for folder, target in renamed.items():
             folder.rename(target)
         for each in traces.written(self.path):
