@@ -32,7 +32,7 @@ def add(command: AddCommand) -> None:
         metavar="INSTALL_CONFIG",
         help=f"install-config.yaml or its folder (./{CONFIG})",
     )
-    parser.add_argument("--release", metavar="4.N", help="OpenShift release (that of the installer)")
+    parser.add_argument("--release", metavar="RELEASE", help="OpenShift release such as 4.20 (that of the installer)")
     parser.add_argument(
         "--installer", type=Path, metavar="FILE", help="openshift-install (beside the file, or on PATH)"
     )
@@ -67,13 +67,13 @@ def _release(installer: Path | None) -> str:
 
     if installer is None:
         what = f"no {INSTALLER} on PATH or beside the file to ask which release it installs"
-        raise ConfigError(f"{what}; give --release 4.N, or --installer FILE")
+        raise ConfigError(f"{what}; give --release RELEASE, or --installer FILE")
     try:
         release = release_of(installer)
     except PrepError as error:
-        raise ConfigError(f"{str(error).rstrip(': ')}; give --release 4.N, or another --installer FILE") from error
+        raise ConfigError(f"{str(error).rstrip(': ')}; give --release RELEASE, or another --installer FILE") from error
     if release is None:
-        raise ConfigError(f"{installer} does not tell which release it installs; give --release 4.N")
+        raise ConfigError(f"{installer} does not tell which release it installs; give --release RELEASE")
     return release
 
 

@@ -29,7 +29,7 @@ def credentials(context: CheckContext) -> Iterator[Diagnostic]:
             code="credential.unsupported",
             where=where,
             what="is an application credential",
-            why=f"4.{context.release} does not work with application credentials; 4.{SINCE} and later do",
+            why=f"{context.cluster.release} does not work with application credentials; 4.{SINCE} and later do",
             fix="name an entry with user and password",
         )
     yield from _expiring(context, where, context.cloud.application_credential_id)

@@ -37,12 +37,12 @@ def object_store(context: CheckContext) -> Iterator[Diagnostic]:
     why = why_unusable(context)
     if not why:
         return
-    needed = context.release < IGNITION_UNTIL
+    needed, release = context.release < IGNITION_UNTIL, context.cluster.release
     yield Diagnostic(
         code="object-store.unusable",
         where="object-store",
         what=why,
-        why=f"4.{context.release} puts the bootstrap's Ignition there, and stops without it" if needed else VOLUME,
+        why=f"{release} puts the bootstrap's Ignition there, and stops without it" if needed else VOLUME,
         fix=_fix(context),
         status=Status.ERROR if needed else Status.WARNING,
     )

@@ -54,7 +54,7 @@ def external_network(context: CheckContext) -> Iterator[Diagnostic]:
 def _none(context: CheckContext, where: str) -> Iterator[Diagnostic]:
     fix = context.openstack("network", "list", "--external") + "  # and write one of these names"
     if context.release < OPTIONAL_SINCE:
-        what, why = f"is missing; 4.{context.release} requires it", "the installer refuses the file"
+        what, why = f"is missing; {context.cluster.release} requires it", "the installer refuses the file"
         yield Diagnostic(code="external-network.unset", where=where, what=what, why=why, fix=fix)
     elif not context.cluster.machines_subnets:
         yield Diagnostic(

@@ -68,16 +68,16 @@ def test_the_release_is_asked_of_the_installer_that_is_nearest(
 
 def test_without_a_release_nothing_can_be_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check"]) == 2
-    assert "give --release 4.N, or --installer FILE" in capsys.readouterr().err
+    assert "give --release RELEASE, or --installer FILE" in capsys.readouterr().err
     mine = installer(folder / "openshift-install", "unreleased-master-6542-gabc")
     assert main(["check"]) == 2
-    assert f"{mine} does not tell which release it installs; give --release 4.N" in capsys.readouterr().err
+    assert f"{mine} does not tell which release it installs; give --release RELEASE" in capsys.readouterr().err
     mine.write_text("#!/bin/sh\nexit 3\n")
     assert main(["check"]) == 2
-    assert f"{mine} version failed (3); give --release 4.N, or another --installer FILE" in capsys.readouterr().err
+    assert f"{mine} version failed (3); give --release RELEASE, or another --installer FILE" in capsys.readouterr().err
     mine.chmod(0o644)
     assert main(["check"]) == 2
-    assert f"{mine} cannot be run: Permission denied; give --release 4.N" in capsys.readouterr().err
+    assert f"{mine} cannot be run: Permission denied; give --release RELEASE" in capsys.readouterr().err
     assert main(["check", "--installer", "none"]) == 2
     assert "--installer: none is no file; name the openshift-install" in capsys.readouterr().err
     assert main(["check", "--release", "6.0"]) == 2
