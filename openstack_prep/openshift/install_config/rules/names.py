@@ -12,6 +12,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.model import Cluster
 
+SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"  # k8s IsDNS1123Subdomain
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 LONGEST_NAME, LONGEST_SHORT_NAME, LONGEST_DOMAIN = 54, 14, 253
 

@@ -14,9 +14,7 @@ from urllib.parse import urlsplit
 from openstack_prep.base.errors import Mistake
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.model import Cluster
-from openstack_prep.openshift.install_config.rules.names import LONGEST_DOMAIN
-
-SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"  # k8s IsDNS1123Subdomain
+from openstack_prep.openshift.install_config.rules.names import LONGEST_DOMAIN, SUBDOMAIN
 
 
 def _proxy(cluster: Cluster, release: int) -> Iterator[Mistake]:

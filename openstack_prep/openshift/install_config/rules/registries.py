@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from openstack_prep.base.errors import Mistake
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.model import Cluster
+from openstack_prep.openshift.install_config.rules.names import SUBDOMAIN
 
 _DOMAIN_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN = rf"(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _PART = r"[a-z0-9]+(?:(?:[._]|__|[-]*)[a-z0-9]+)*"
 _REPOSITORY = re.compile(rf"(?P<domain>{_DOMAIN})/(?P<path>{_PART}(?:/{_PART})*)")
-_HOST = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _ID = re.compile("[a-f0-9]{64}")  # of an image, which no name may look like
 _LONGEST = 255
 DOCKER, ALIAS = "docker.io", "index.docker.io"
@@ -43,7 +43,7 @@ def _is_repository(name: str) -> bool:
 
 def _is_registry(name: str) -> bool:
     """Whether a name is a host, with or without its port."""
-    return bool(re.fullmatch(rf"{_HOST}(:[0-9]+)?", name)) and not _ID.fullmatch(name)
+    return bool(re.fullmatch(rf"{SUBDOMAIN}(:[0-9]+)?", name)) and not _ID.fullmatch(name)
 
 
 REGISTRY_RULES = (_mirrors,)
