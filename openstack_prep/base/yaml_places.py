@@ -7,7 +7,7 @@ keys, which YAML forbids and PyYAML accepts, are errors.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ class Document:
             loader = _Loader(path.read_text(encoding="utf-8"))
             self._root = loader.get_single_node()
             _parts(self._root, {})
-            self.repeated = list(self._repeated(self._root))  # before construction expands merge keys
+            self.repeated_at = dict(self._repeated(self._root))  # before construction expands merge keys
             self.data: object = loader.construct_document(self._root) if self._root else None
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
@@ -84,8 +84,12 @@ class Document:
         except RecursionError:
             raise _unreadable(str(path), "is nested too deeply", "reduce the nesting") from None
 
-    def _repeated(self, node: object) -> list[Mistake]:
-        found: list[Mistake] = []
+    @property
+    def repeated(self) -> list[Mistake]:
+        """Duplicate keys; ``repeated_at`` has them by where they begin in the text, as ``part`` returns it."""
+        return list(self.repeated_at.values())
+
+    def _repeated(self, node: object) -> Iterator[tuple[int, Mistake]]:
         if isinstance(node, yaml.MappingNode):
             first: dict[str, int] = {}
             for key, value in node.value:
@@ -93,15 +97,14 @@ class Document:
                 if isinstance(key, yaml.ScalarNode) and key.value != "<<":
                     if key.value in first:
                         what = f"duplicate key {key.value}, also in line {first[key.value]}"
-                        found.append(
-                            Mistake(f"{self.path}:{line}", what, "remove one of them", code=Code.SPEC_DUPLICATE_KEY)
-                        )
+                        place = f"{self.path}:{line}"
+                        code = Code.SPEC_DUPLICATE_KEY
+                        yield key.start_mark.index, Mistake(place, what, "remove one of them", code=code)
                     first.setdefault(key.value, line)
-                found += self._repeated(value)
+                yield from self._repeated(value)
         elif isinstance(node, yaml.SequenceNode):
             for value in node.value:
-                found += self._repeated(value)
-        return found
+                yield from self._repeated(value)
 
     def place(self, where: Sequence[str | int]) -> str:
         """Return "file:line" of a part, or of the innermost part around it that exists."""

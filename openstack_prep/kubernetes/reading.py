@@ -38,7 +38,7 @@ PLACES: dict[str, Steps] = {
 
 
 def read(path: Path, form: Form = "cluster.yml") -> tuple[Raw, list[Mistake]]:
-    """Return the content of a file, and all mistakes in it, ordered by line.
+    """Return the content of a file, and all mistakes in it, in the order of the text.
 
     Raises SpecError when the file cannot be read or is not one YAML document.
     """
@@ -49,17 +49,15 @@ def read(path: Path, form: Form = "cluster.yml") -> tuple[Raw, list[Mistake]]:
     if "rke_clusters" in data:
         fix = f"run openstack-prep apply {path}, then check the files that it writes"
         raise SpecError([Mistake(document.place(["rke_clusters"]), "is a spec of openstack-prep", fix)])
-    mistakes = list(document.repeated)
-    places: set[Steps] = set()
+    first: dict[Steps, Fault] = {}
     for fault in _faults(data, form):
-        if fault.steps not in places:  # one per place: the others result from it
-            mistakes.append(fault.mistake(f"{document.place(fault.steps)}: {dotted(fault.steps)}"))
-        places.add(fault.steps)
-    return data, sorted(mistakes, key=_line)
+        first.setdefault(fault.steps, fault)  # one per place: the others result from it
+    found = [(document.part(steps), _mistake(fault, document)) for steps, fault in first.items()]
+    return data, [each for _, each in sorted([*document.repeated_at.items(), *found], key=lambda each: each[0])]
 
 
-def _line(mistake: Mistake) -> int:
-    return int(mistake.where.split(": ")[0].rpartition(":")[2])
+def _mistake(fault: Fault, document: Document) -> Mistake:
+    return fault.mistake(f"{document.place(fault.steps)}: {dotted(fault.steps)}")
 
 
 NAMES: dict[Form, str] = {
