@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -126,9 +127,89 @@ def test_a_failure_comes_through(own: Prep) -> None:
     assert f"openstack-prep: the installer exited with code 77; once the cluster exists, run: {hint}" in said
     assert (folder / "metadata.json.kept").read_text() == (folder / "metadata.json").read_text()
     assert (folder / "metadata.json.kept").stat().st_mode & 0o777 == 0o600
-    again = own.run(*words, code=1).stderr
-    assert "There may already be a running cluster" in again  # it is the installer who says so
-    assert "openstack-prep: to start over: openshift-install destroy cluster --dir ocp (or openstack-prep" in again
+    assert "openstack-prep: to start over: openshift-install destroy cluster --dir ocp (or openstack-prep" in said
+    assert "to continue" not in said
+
+
+def written(folder: Path) -> tuple[str, set[str]]:
+    """Return the infraID in metadata.json, and those in its copies."""
+    metadata, *copies = (json.loads(each.read_text())["infraID"] for each in sorted(folder.glob("metadata.json*")))
+    return metadata, set(copies)
+
+
+def test_a_used_folder_is_put_right(own: Prep, tenant: Tenant) -> None:
+    folder = own.folder / "ocp"
+    config = (folder / "install-config.yaml").read_text()
+    own.environment |= {"STANDIN_FAIL": "network", "STANDIN_SECONDS": "1"}
+    words = ("ipi", "--no-check", "--dir", "ocp", *CREATE)
+    again = ("ipi", "--again", *words[1:])
+    own.run(*words, code=4)
+    first, _ = written(folder)
+    guard = "ocp/.clusterapi_output/envtest.kubeconfig is of an earlier installation"
+    assert guard in own.run(*words, code=2).stderr
+    assert f"{first} still has " in own.run(*again, code=2).stderr
+    assert first == written(folder)[0]
+    assert "ipi --again -- openshift-install create" in own.run("cleanup", "--yes", "--metadata", "ocp").stdout
+
+    (folder / "install-config.yaml").write_text(config + "publish: External\n")
+    own.environment["OS_CLOUD"] = tenant.cloud
+    command = [str(own.folder / "bin" / "openshift-install"), "create", "cluster", "--dir", "ocp"]
+    alone = subprocess.run(command, cwd=own.folder, env=os.environ | own.environment, capture_output=True, text=True)
+    assert (alone.returncode, "There may already be a running cluster" in alone.stderr) == (1, True)
+    assert not (folder / "install-config.yaml").exists()
+
+    own.environment["STANDIN_FAIL"] = "groups"
+    said = own.run(*again, code=4).stderr
+    last, copies = written(folder)
+    assert f"nothing of {last} exists, so there is nothing to destroy" in said
+    assert last not in (first, *(copies - {last}))
+    assert first in copies
+    assert not (folder / ".clusterapi_output").exists()
+    own.run(*again, code=4)  # however often
+
+
+def test_manifests_first(own: Prep, tenant: Tenant) -> None:
+    folder = own.folder / "ocp"
+    config = (folder / "install-config.yaml").read_text()
+    own.run("ipi", "--dir", "ocp", "--", "openshift-install", "create", "manifests")
+    assert not (folder / "install-config.yaml").exists()
+    assert (folder / "install-config.yaml.kept").read_text() == config
+    for _ in ("by the copy", "by the state alone"):
+        said = own.run("ipi", "--dir", "ocp", *CREATE, code=1).stderr
+        assert "openstack-prep: error: " in said  # it was checked, in the cloud that the state names
+        assert tenant.cloud in said or "names" in said
+        assert not (folder / "metadata.json").exists()
+        (folder / "install-config.yaml.kept").unlink()
+    own.environment |= {"STANDIN_FAIL": "groups", "STANDIN_SECONDS": "1"}
+    own.run("ipi", "--no-check", "--dir", "ocp", *CREATE, code=4)
+    assert json.loads((folder / "metadata.json").read_text())["openstack"]["cloud"] == tenant.cloud
+
+
+def test_a_bootstrap_machine_that_is_left(own: Prep, tenant: Tenant) -> None:
+    path = own.folder / "ocp" / "install-config.yaml"
+    document = yaml.safe_load(path.read_text()) | {"controlPlane": {"name": "master", "replicas": 1}}
+    path.write_text(yaml.safe_dump(document))
+    own.environment |= {"STANDIN_FAIL": "bootstrap", "STANDIN_SECONDS": "1"}
+    said = own.run("ipi", "--no-check", "--dir", "ocp", *CREATE, code=5).stderr
+    stages = "wait-for bootstrap-complete", "destroy bootstrap", "wait-for install-complete"
+    commands = [f"openshift-install {each} --dir ocp" for each in stages]
+    assert f"openstack-prep: to continue: {' && '.join(commands)}\n" in said
+    seen = {(link["code"], link["status"]) for link in verified(own)}
+    assert {("machine.awaited", "unknown"), ("bootstrap.present", "unknown")} <= seen
+    assert "rule create" not in str(verified(own))
+    noted = own.run("post-ipi", "--yes", "--metadata", "ocp", "--vip", "10.9.9.9").stderr
+    assert "-bootstrap exists: the installation is not complete; if the installer has ended: openshift-install" in noted
+    for each in commands:
+        own.run("ipi", "--", *each.split())
+    assert "bootstrap" not in str({link["code"] for link in verified(own)})
+    names = {each.name.partition("-")[2] for each in tenant.connect().compute.servers()}
+    assert not [each for each in names if each.endswith("bootstrap")]
+
+
+def verified(own: Prep) -> list[dict[str, Any]]:
+    process = own.start("verify", "--metadata", "ocp", "--format", "json")
+    chains = json.loads(process.communicate(timeout=120)[0])["chains"]
+    return [link for chain in chains for link in chain["links"]]
 
 
 @pytest.mark.parametrize(("release", "code"), [("4.18", 8), ("4.11", 128 + signal.SIGINT)])

@@ -10,14 +10,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.verify import verify
 from tests import standin
+from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
+from tests.standin.answers import comparable, read, real_answers
+from tests.standin.maker import Maker
 from tests.standin.recipe import from_install_config
 
 REAL_RUN = json.loads((Path(standin.__file__).with_name("real_run.json")).read_text())
+RAW = real_answers()
 INFRA_ID = "demo-fc79k"
 
 
@@ -88,7 +94,20 @@ def looked_at(connection: Any, project: str) -> dict[str, list[Any]]:
     return {kind: sorted(each) for kind, each in found.items()}
 
 
-def test_it_leaves_what_a_real_run_left(tenant: Tenant) -> None:
+def differences(live: dict[str, list[Any]], real: dict[str, list[Any]]) -> list[str]:
+    """Return the fields in which what stands there differs from the raw answers about a real run."""
+    found = []
+    for kind, rows in real.items():
+        if len(live[kind]) != len(rows):
+            found.append(f"{kind}: {len(live[kind])}, not {len(rows)}")
+        for here, there in zip(live[kind], rows, strict=False):
+            fields = here.keys() | there.keys()
+            wrong = (each for each in sorted(fields) if here.get(each, "none") != there.get(each, "none"))
+            found += [f"{kind}: {each}: {here.get(each, 'none')!r}, not {there.get(each, 'none')!r}" for each in wrong]
+    return found
+
+
+def test_it_leaves_what_a_real_run_left(tenant: Tenant, devcloud: Devcloud) -> None:
     connection = tenant.connect()
     external = connection.network.find_network("external", ignore_missing=False)
     api, ingress = (
@@ -107,11 +126,50 @@ def test_it_leaves_what_a_real_run_left(tenant: Tenant) -> None:
         workers=0,
     )
     assert looked_at(connection, tenant.project_id) == REAL_RUN
+    found = comparable(read(devcloud.admin, tenant.project_id), INFRA_ID)
+    assert differences(found, RAW["A"]) == []
+    assert differences(found, RAW["N"]) == []
+    recipe = standin.Recipe(infra_id=INFRA_ID)
+    Maker(connection, recipe, pause=lambda share: None).remove_bootstrap()
+    found = comparable(read(devcloud.admin, tenant.project_id), INFRA_ID)
+    assert differences(found, RAW["C"]) == []
     standin.remove(connection, INFRA_ID)
     left = looked_at(connection, tenant.project_id)
     assert {kind for kind, each in left.items() if each} == {"floatingips", "groups"}
     assert left["floatingips"] == [[f"{name} demo.example.com", [], "DOWN", None] for name in ("API", "Ingress")]
     assert [each[0] for each in left["groups"]] == ["default"]
+
+
+def test_a_network_of_the_users_own_stays_untagged(tenant: Tenant, devcloud: Devcloud) -> None:
+    connection = tenant.connect()
+    neutron: Any = connection.network
+    external = neutron.find_network("external", ignore_missing=False)
+    network = neutron.create_network(name="byo-machines")
+    pools = [{"start": "10.0.1.0", "end": "10.0.255.254"}]
+    body = {"cidr": "10.0.0.0/16", "ip_version": 4, "allocation_pools": pools}
+    subnet = neutron.create_subnet(name="byo-machines", network_id=network.id, **body)
+    router = neutron.create_router(name="byo-router", external_gateway_info={"network_id": external.id})
+    neutron.add_interface_to_router(router, subnet_id=subnet.id)
+    addresses = [neutron.create_ip(floating_network_id=external.id).floating_ip_address for _ in range(2)]
+    document = {
+        "metadata": {"name": "byo"},
+        "platform": {"openstack": {"controlPlanePort": {"fixedIPs": [{"subnet": {"id": subnet.id}}]}}},
+    }
+    recipe = from_install_config(document, "byo-jwn2n", 21)
+    given: dict[str, Any] = dict(zip(("api_floating_ip", "ingress_floating_ip"), addresses, strict=True))
+    given |= {"own_subnet": recipe.own_subnet, "image": "rhcos"}
+    connection.image.create_image("rhcos", data=qcow2(1), disk_format="qcow2", container_format="bare")
+    standin.make(connection, "byo-jwn2n", bootstrap=True, masters=1, workers=0, release=21, **given)
+    one = {"INFRA-master-1", "INFRA-master-2", "INFRA-master-1-0", "INFRA-master-2-0"}
+    real = {kind: [row for row in rows if row.get("name") not in one] for kind, rows in RAW["Y"].items()}
+    found = comparable(read(devcloud.admin, tenant.project_id), "byo-jwn2n")
+    del real["os-server-groups"]  # their members
+    assert differences(found, real) == []
+    for kind in ("networks", "subnets", "routers"):
+        (own,) = neutron.get(f"/{kind}", params={"project_id": tenant.project_id}).json()[kind]
+        assert own["tags"] == []
+    standin.remove(connection, "byo-jwn2n")
+    assert [each.name for each in neutron.networks(project_id=tenant.project_id)] == ["byo-machines"]
 
 
 def test_names_of_the_earlier_era(tenant: Tenant) -> None:
@@ -158,3 +216,45 @@ def test_what_it_is_told_by_the_environment(tmp_path: Path) -> None:
     assert "name its file in STANDIN_STREAM" in called(*words).stderr
     (tmp_path / "stream.json").write_text("{}\n")
     assert called(*words, STANDIN_STREAM=str(tmp_path / "stream.json")).stdout == "{}\n"
+
+
+CONFIG = """\
+metadata: {name: dev}
+platform: {openstack: {cloud: lab, externalNetwork: external, defaultMachinePlatform: {type: m1.small}}}
+"""
+
+
+def files(folder: Path) -> set[str]:
+    return {str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file()}
+
+
+def test_manifests_eat_the_install_config_and_begin_no_cluster(tmp_path: Path) -> None:
+    (tmp_path / "install-config.yaml").write_text(CONFIG)
+    assert called("create", "manifests", "--dir", str(tmp_path)).returncode == 0
+    assert {each.partition("/")[0] for each in files(tmp_path)} == {
+        *(".openshift_install_state.json", "manifests", "openshift", "cluster-api"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("release", "left", "refused"),
+    [
+        ("4.21", ".clusterapi_output/envtest.kubeconfig", True),
+        ("4.21", "terraform.masters.tfstate", False),
+        ("4.11", "terraform.masters.tfstate", False),
+        ("4.6", "terraform.tfstate", True),
+    ],
+)
+def test_what_is_refused_is_refused_last(tmp_path: Path, release: str, left: str, refused: bool) -> None:
+    """As the real 4.21 does: install-config.yaml is gone by then, and metadata.json is another one."""
+    (tmp_path / "metadata.json").write_text("{}")
+    (tmp_path / left).parent.mkdir(exist_ok=True)
+    (tmp_path / left).touch()
+    (tmp_path / "install-config.yaml").write_text(CONFIG)
+    environment = {"STANDIN_RELEASE": release, "HOME": str(tmp_path), "OS_CLIENT_CONFIG_FILE": str(tmp_path / "none")}
+    found = called("create", "cluster", "--dir", str(tmp_path), **environment)
+    assert (found.returncode, "already exist" in found.stderr) == (1, refused)
+    assert ("clouds.yaml" in found.stderr) is not refused  # it goes on to the cloud
+    assert json.loads((tmp_path / "metadata.json").read_text())["infraID"].startswith("dev-")
+    assert not (tmp_path / "install-config.yaml").exists()
+    assert {"auth/kubeconfig", "tls/journal-gateway.key", "terraform.tfvars.json"} <= files(tmp_path)

@@ -1,9 +1,9 @@
 """A STAND-IN for openshift-install: it is not the installer, and no cluster comes out of it.
 
 It makes in Neutron, Nova and Glance what the real one was seen to make (names, descriptions, tags by a
-second request, order, rules, pairs), in both naming eras, and takes it away again.  Machines boot an
-empty disk.  Not done: Swift (used up to 4.3), trunks, volumes, load balancers, dual-stack, your own
-subnet, several zones.
+second request, order, rules, pairs), in both naming eras, and takes it away again.  In its folder it leaves
+the same files, and it refuses a second cluster there for the same reason.  Machines boot an empty disk.
+Not done: Swift (used up to 4.3), trunks, volumes, load balancers, dual-stack, several zones.
 
     python -m tests.standin create cluster --dir DIR      as a program: see ``--help``
     made = standin.make(connection, "dev-x7k2p")          in a test, at once
@@ -76,10 +76,11 @@ def make(
     maker.make_network()
     maker.make_virtual_ports()
     maker.attach_floating_ips()
-    maker.make_control_plane()
     if bootstrap:
         maker.make_ignition()
-        maker.make_bootstrap()
+    maker.make_machines(bootstrap=bootstrap)
+    if bootstrap:
+        maker.expose_bootstrap()
     maker.make_workers()
     return Cluster(connection, recipe)
 

@@ -1,8 +1,8 @@
 """A STAND-IN for the program openshift-install: not the installer.
 
 It makes on OpenStack what the real one makes, and nothing that would be a cluster.  Environment:
-STANDIN_RELEASE (4.18), STANDIN_SECONDS (3: how long its pauses take in all), STANDIN_FAIL (STAGE or
-STAGE:CODE: end there with that exit code), STANDIN_STREAM (file that ``coreos print-stream-json`` prints).
+STANDIN_RELEASE (4.18), STANDIN_SECONDS (3: how long its pauses take in all; the real ones take 80), STANDIN_FAIL
+(STAGE or STAGE:CODE: end there with that exit code), STANDIN_STREAM (file that ``coreos print-stream-json`` prints).
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Stage(NamedTuple):
 
 STAGES = (
     Stage("groups", 0.05, "Creating infrastructure resources...", 4, (Maker.make_image, Maker.make_groups)),
-    Stage("network", 0.3, "Started local control plane with envtest", 4, (Maker.make_network,)),
+    Stage("network", 0.2, "Started local control plane with envtest", 4, (Maker.make_network,)),
     Stage(
         "ports",
-        0.1,
+        0.15,
         "Waiting up to 15m0s for network infrastructure to become ready...",
         4,
         (Maker.make_virtual_ports, Maker.attach_floating_ips),
@@ -54,9 +54,9 @@ STAGES = (
         0.05,
         "Network infrastructure is ready",
         4,
-        (Maker.make_ignition, Maker.make_control_plane, Maker.make_bootstrap),
+        (Maker.make_ignition, Maker.make_machines, Maker.expose_bootstrap),
     ),
-    Stage("bootstrap", 0.2, "Waiting up to 20m0s for the Kubernetes API...", 5),
+    Stage("bootstrap", 0.1, "Waiting up to 20m0s for the Kubernetes API...", 5),
     Stage(
         "install",
         0.1,
@@ -65,6 +65,9 @@ STAGES = (
         (Maker.remove_bootstrap, Maker.make_workers, Maker.wait_for_servers),
     ),
 )
+INFRASTRUCTURE = ("groups", "network", "ports", "machines")
+STOPPING, STOPPING_INFRASTRUCTURE = 0.02, 0.15
+"""Shares of the time that an interrupted program takes to end: at most 12 of 80 seconds."""
 
 
 FAIL_AT = ("config", *(each.name for each in STAGES))
@@ -73,13 +76,24 @@ FAIL_AT = ("config", *(each.name for each in STAGES))
 class Ended(Exception):
     """The program ends with an exit code."""
 
+    share = STOPPING
+    """Of the time that all pauses take, until it has ended."""
+
     def __init__(self, code: int, said: str) -> None:
         self.code = code
         super().__init__(said)
 
 
+COLORS = {"info": 36, "warning": 33, "fatal": 31}
+
+
 def log(level: str, text: str) -> None:
-    print(f'level={level} msg="[stand-in] {text}"', file=sys.stderr, flush=True)
+    """Print a line: padded and in colour on a terminal, else as logrus writes it elsewhere."""
+    if sys.stderr.isatty():
+        line = f"\x1b[{COLORS[level]}m{level.upper()}\x1b[0m {f'[stand-in] {text}':<44} "
+    else:
+        line = f'level={level} msg="[stand-in] {text}"'
+    print(line, file=sys.stderr, flush=True)
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -90,11 +104,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="openshift-install", description=__doc__, epilog=stages, parents=[everywhere])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     create = commands.add_parser("create", parents=[everywhere], help="make what the installer makes (stand-in)")
-    create.add_argument("what", choices=("cluster",))
+    create.add_argument("what", choices=("cluster", "manifests"))
     create.add_argument("--era", choices=sorted(ERAS), help="of names, instead of STANDIN_RELEASE")
     create.add_argument("--workers", type=int, metavar="N", help="how many workers come, if not as many as declared")
     destroy = commands.add_parser("destroy", parents=[everywhere], help="remove it again (stand-in)")
-    destroy.add_argument("what", choices=("cluster",))
+    destroy.add_argument("what", choices=("cluster", "bootstrap"))
     wait = commands.add_parser("wait-for", parents=[everywhere], help="look whether it is there (stand-in)")
     wait.add_argument("what", choices=("bootstrap-complete", "install-complete"))
     coreos = commands.add_parser("coreos", parents=[everywhere], help="print the file STANDIN_STREAM (stand-in)")
@@ -118,17 +132,44 @@ def create(folder: Folder, number: int, workers: int | None) -> None:
         raise Ended(1, f"STANDIN_FAIL: {fail_at} is no stage; there are {', '.join(FAIL_AT)}")
     if fail_at == "config":
         raise Ended(int(code or CONFIG_REFUSED), "failed to load asset: invalid install-config")
+    log("info", "Consuming Install Config from target directory")
     recipe = folder.consume(number, workers)
-    log("info", f"Consuming Install Config from target directory ({recipe.infra_id})")
     maker = Maker(folder.connect(), recipe, pause=pause)
     for stage in STAGES:
-        log("info", stage.said)
-        pause(stage.share)
-        if fail_at == stage.name:
-            raise Ended(int(code or stage.code), f"failed at {stage.name}, as asked for by STANDIN_FAIL")
-        for step in stage.steps:
-            step(maker)
+        made = stage.name not in INFRASTRUCTURE
+        if stage.name == "bootstrap":
+            folder.end_infrastructure(recipe.infra_id, number, failed=False)
+        try:
+            _run_stage(stage, folder, maker, int(code or stage.code) if fail_at == stage.name else None)
+        except BaseException as error:
+            if not made:
+                folder.end_infrastructure(recipe.infra_id, number, failed=True)
+            if isinstance(error, Ended) and error.code == INTERRUPT:
+                error.share = STOPPING if made else STOPPING_INFRASTRUCTURE
+            raise
+    folder.forget_control_plane()
     log("info", "Install complete!")
+
+
+def _run_stage(stage: Stage, folder: Folder, maker: Maker, code: int | None) -> None:
+    log("info", stage.said)
+    pause(stage.share)
+    if stage.name == "network":
+        folder.start_control_plane(maker.recipe.release)
+        if maker.recipe.capi:  # a line of a library, which is not one of the log
+            print('I1122 00:19:11.788634   31401 session.go:227] "[stand-in] a raw line"', file=sys.stderr, flush=True)
+    if code is not None:
+        raise Ended(code, f"failed at {stage.name}, as asked for by STANDIN_FAIL")
+    for step in stage.steps:
+        step(maker)
+
+
+def destroy_bootstrap(folder: Folder, number: int) -> None:
+    """Remove the bootstrap machine and what only it needed, if the data of the run that made it is there."""
+    recipe = folder.recipe_of_bootstrap(number)
+    Maker(folder.connect(), recipe, pause=pause).remove_bootstrap()
+    folder.forget_control_plane()
+    log("info", "Finished destroying bootstrap resources")
 
 
 def stream() -> str:
@@ -149,12 +190,17 @@ def run(options: argparse.Namespace) -> None:
             print(f"openshift-install 4.{release()}.0-standin\nbuilt from nothing: a stand-in, not the installer")
         case "coreos":
             print(stream(), end="")
+        case "create" if options.what == "manifests":
+            folder.make_manifests(release(options.era))
+            log("info", "Manifests created in: manifests, openshift and cluster-api")
         case "create":
             create(folder, release(options.era), options.workers)
         case "wait-for":
             log("info", f"Waiting up to 40m0s for {options.what}...")
             pause(0.2)
             log("info", f"Cluster {folder.infra_id} is taken to be complete")
+        case "destroy" if options.what == "bootstrap":
+            destroy_bootstrap(folder, release())
         case "destroy":
             remove(folder.connect(), folder.infra_id)
             folder.purge()
@@ -175,6 +221,9 @@ def main(arguments: list[str] | None = None) -> int:
         run(options)
     except Ended as error:
         log("warning" if error.code == INTERRUPT else "fatal", str(error))
+        if error.code == INTERRUPT:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is already about to end
+            pause(error.share)
         return error.code
     except Exception as error:  # noqa: BLE001 - the installer, too, says any error in a line of its log
         log("fatal", f"{type(error).__name__}: {error}")

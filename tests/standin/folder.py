@@ -1,9 +1,15 @@
-"""The installer's --dir: what lies in it, and the way to the cloud from there."""
+"""The installer's --dir: the files in it, and the way to the cloud from there.
+
+Source: openshift/installer, pkg/asset (store, targets, cluster/cluster.go, cluster/metadata.go, tls/journal.go) and
+pkg/clusterapi; the folder of the real run of 22 November 2026.  The contents are placeholders.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import shutil
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +19,27 @@ import yaml
 from openstack.connection import Connection
 
 from tests.devcloud.tenant import connect
-from tests.standin.recipe import Recipe, from_install_config, new_infra_id
+from tests.standin.recipe import CAPI, STAGES, Recipe, from_install_config, new_infra_id
 
 STATE = ".openshift_install_state.json"
-CONFIG, IDENTITY = "*installconfig.InstallConfig", "*installconfig.ClusterID"
+CONFIG, IDENTITY, CLUSTER = "*installconfig.InstallConfig", "*installconfig.ClusterID", "*cluster.Cluster"
+OUTPUT = ".clusterapi_output"
+GUESTS = "openshift-cluster-api-guests"
+ASSETS = (
+    "terraform.tfvars.json",
+    "terraform.platform.auto.tfvars.json",
+    "auth/kubeconfig",
+    "auth/kubeadmin-password",
+    "tls/journal-gateway.crt",
+    "tls/journal-gateway.key",
+)
+"""What is written before metadata.json."""
+MANIFESTS = (
+    "manifests/cluster-config.yaml",
+    "openshift/99_cloud-creds-secret.yaml",
+    "openshift/99_kubeadmin-password-secret.yaml",
+    "cluster-api/02_infra-cluster.yaml",
+)
 
 
 class Folder:
@@ -34,14 +57,12 @@ class Folder:
         return str(self.metadata["infraID"])
 
     def consume(self, release: int, workers: int | None) -> Recipe:
-        """Return what to make, from install-config.yaml or from the state that an earlier run left."""
-        state = self._state()
-        if (self.path / "metadata.json").exists():
-            raise FileExistsError("metadata.json already exists.  There may already be a running cluster")
+        """Write all assets but the last, and return what to make; the last one is refused only then."""
+        state = self._use()
         document, infra_id = state[CONFIG]["config"], state[IDENTITY]["InfraID"]
         recipe = from_install_config(document, infra_id, release)
-        (self.path / STATE).write_text(json.dumps(state, indent=4))
-        (self.path / "install-config.yaml").unlink(missing_ok=True)
+        for name in ASSETS:
+            self._write(name)
         cloud = document["platform"]["openstack"].get("cloud") or os.environ.get("OS_CLOUD", "openstack")
         metadata = {
             "clusterName": document["metadata"]["name"],
@@ -52,19 +73,100 @@ class Folder:
             "customFeatureSet": None,
         }
         (self.path / "metadata.json").write_text(json.dumps(metadata, separators=(",", ":")))
+        self._refuse(release)
         return recipe if workers is None else replace(recipe, workers=workers)
 
+    def make_manifests(self, release: int) -> None:
+        """Write the manifests of an install-config, which is eaten; no cluster has begun."""
+        self._use()
+        for name in MANIFESTS if release >= CAPI else MANIFESTS[:-1]:
+            self._write(name)
+
+    def _use(self) -> dict[str, Any]:
+        """Return the state, and delete what it was made from: install-config.yaml and manifests."""
+        state = self._state()
+        (self.path / STATE).write_text(json.dumps(state, indent=4))
+        (self.path / "install-config.yaml").unlink(missing_ok=True)
+        for name in MANIFESTS:
+            (self.path / name).unlink(missing_ok=True)
+            self._tidy(name)
+        return state
+
     def _state(self) -> dict[str, Any]:
-        if (self.path / STATE).exists():
-            return dict(json.loads((self.path / STATE).read_text()))
-        document = yaml.safe_load((self.path / "install-config.yaml").read_text())
+        """Return the state of an earlier run, unless there is an install-config that differs from its own."""
+        file, found = self.path / "install-config.yaml", self.path / STATE
+        earlier = dict(json.loads(found.read_text())) if found.exists() else None
+        if earlier is not None and not file.exists():
+            return earlier
+        document = yaml.safe_load(file.read_text())
+        if earlier is not None and document == earlier[CONFIG]["config"]:
+            return earlier
         infra_id = new_infra_id(document["metadata"]["name"])
-        return {CONFIG: {"config": document}, IDENTITY: {"UUID": str(uuid.uuid4()), "InfraID": infra_id}}
+        data = base64.b64encode(yaml.safe_dump(document).encode()).decode()
+        config = {"config": document, "file": {"Filename": "install-config.yaml", "Data": data}}
+        return {CONFIG: config, IDENTITY: {"UUID": str(uuid.uuid4()), "InfraID": infra_id}}
+
+    def _refuse(self, release: int) -> None:
+        """Raise an error if a cluster was created from here; those with a Terraform state per stage notice nothing."""
+        if release >= CAPI:
+            again = os.environ.get("OPENSHIFT_INSTALL_REENTRANT", "").lower() == "true"
+            if (self.path / OUTPUT / "envtest.kubeconfig").exists() and not again:
+                what = "local infrastructure provisioning artifacts already exist"
+                raise FileExistsError(f"{what}. There may already be a running cluster")
+        elif release < STAGES and (self.path / "terraform.tfstate").exists():
+            raise FileExistsError('"terraform.tfstate" already exists.  There may already be a running cluster')
+
+    # --- while the infrastructure is made --------------------------------------------------
+
+    def start_control_plane(self, release: int) -> None:
+        """Leave what the local control plane writes, or Terraform."""
+        if release < CAPI:
+            names = [f"terraform.{each}.tfstate" for each in ("topology", "masters", "bootstrap")]
+            for name in names if release >= STAGES else ["terraform.tfstate"]:
+                self._write(name)
+            return
+        for name in ("etcd.log", "kube-apiserver.log", "etcd/member/wal/0.wal", "envtest.kubeconfig"):
+            self._write(f"{OUTPUT}/{name}")
+
+    def end_infrastructure(self, infra_id: str, release: int, *, failed: bool) -> None:
+        """Leave the manifests of Cluster API; after a failure its data is deleted."""
+        if release < CAPI or not (self.path / OUTPUT).exists():
+            return
+        for kind, name in (("Cluster", infra_id), ("OpenStackCluster", infra_id), ("Machine", f"{infra_id}-bootstrap")):
+            self._write(f"{OUTPUT}/{kind}-{GUESTS}-{name}.yaml")
+        if failed:
+            self.forget_control_plane()
+
+    def forget_control_plane(self) -> None:
+        shutil.rmtree(self.path / OUTPUT / "etcd", ignore_errors=True)
+
+    def recipe_of_bootstrap(self, release: int) -> Recipe:
+        """Return the cluster whose bootstrap machine can be destroyed from here; raises FileNotFoundError."""
+        witness = f"{OUTPUT}/etcd" if release >= CAPI else "terraform.bootstrap.tfstate"
+        witness = "terraform.tfstate" if release < STAGES else witness
+        if not (self.path / witness).exists():
+            raise FileNotFoundError(f"failed to delete bootstrap machine: {witness} does not exist")
+        return Recipe(infra_id=self.infra_id, release=release)
+
+    # --- how --------------------------------------------------------------------------------
+
+    def _write(self, name: str) -> None:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("of a stand-in\n")
+        path.chmod(0o640)
+
+    def _tidy(self, name: str) -> None:
+        parent = (self.path / name).parent
+        if parent != self.path and parent.is_dir() and not any(parent.iterdir()):
+            parent.rmdir()
 
     def purge(self) -> None:
-        """Remove what a cluster leaves behind, once it is destroyed."""
-        for name in (STATE, "metadata.json"):
+        """Remove what a cluster leaves behind, once it is destroyed; the log stays."""
+        for name in (*ASSETS, STATE, "metadata.json", *(each.name for each in self.path.glob("terraform*.tfstate"))):
             (self.path / name).unlink(missing_ok=True)
+            self._tidy(name)
+        shutil.rmtree(self.path / OUTPUT, ignore_errors=True)
 
     def connect(self) -> Connection:
         """Connect as the installer does: by clouds.yaml alone, whatever OS_* variables say."""

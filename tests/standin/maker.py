@@ -5,7 +5,9 @@ Tags of Neutron's things come by a second request, a moment after the thing itse
 
 from __future__ import annotations
 
+import base64
 import ipaddress
+import random
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +21,10 @@ from tests.standin.rules import DESCRIPTION, rules
 
 MICROVERSION = "2.64"
 ACTIVE_SECONDS = 120
+IGNITION = 308_233
+"""Bytes of the bootstrap machine's ignition."""
+USER_DATA = {"master": 1704, "bootstrap": 741}
+"""Bytes of a machine's user data, before base64."""
 BY_CAPI = "Created by cluster-api-provider-openstack cluster"
 
 
@@ -48,6 +54,7 @@ class Maker:
         for role in ("master", "worker"):
             body = {"name": f"{self.recipe.infra_id}-{role}", "description": DESCRIPTION}
             self.groups[role] = self._create("security_group", **body)["id"]
+        for role in ("master", "worker"):
             more = {"schedulable": self.recipe.schedulable}
             bodies = rules(role, self.groups[role], self.recipe.machine_network, **more)
             _insist(self.neutron.post("/security-group-rules", json={"security_group_rules": bodies}))
@@ -57,13 +64,19 @@ class Maker:
             self.server_groups[role] = _insist(answer)["server_group"]["id"]
 
     def make_network(self) -> None:
+        """Make a network, or take the user's own, which stays without a tag."""
         recipe = self.recipe
+        if recipe.external_network is not None:
+            self.external_id = self.neutron.find_network(recipe.external_network, ignore_missing=False).id
+        if recipe.own_subnet:
+            subnet = self.neutron.find_subnet(recipe.own_subnet, ignore_missing=False)
+            self.network_id, self.subnet_id = subnet.network_id, subnet.id
+            return
         more = [] if recipe.capi else [f"{recipe.infra_id}-primaryClusterNetwork"]
         self.network_id = self._create("network", *more, name=recipe.network)["id"]
         self.subnet_id = self._create("subnet", **self._subnet())["id"]
         if recipe.external_network is None:
             return
-        self.external_id = self.neutron.find_network(recipe.external_network, ignore_missing=False).id
         gateway = {"network_id": self.external_id}
         router = self._create("router", name=recipe.router, external_gateway_info=gateway, **self._by())
         body = {"subnet_id": self.subnet_id}
@@ -99,6 +112,7 @@ class Maker:
             # Cluster API's ask for no group, so Neutron gives them the project's default one
             groups = {} if self.recipe.capi else {"security_groups": [self.groups[roles[name]]]}
             self._port(f"{self.recipe.infra_id}-{name}", address=address, description=DESCRIPTION, **groups)
+        self.pause(0.02)
 
     def attach_floating_ips(self) -> None:
         """Attach the user's floating IPs as the installer does: by a plain update, without a mark."""
@@ -107,40 +121,49 @@ class Maker:
                 (found,) = self.neutron.ips(floating_ip_address=address)
                 body = {"floatingip": {"port_id": self.made[f"{self.recipe.infra_id}-{name}"]}}
                 _insist(self.neutron.put(f"/floatingips/{found.id}", json=body))
+                self.pause(0.02)
 
     def make_ignition(self) -> None:
         if self.recipe.release >= 4 and self.servers:
-            self._upload("ignition", b"{}" * 256, "raw")
+            self._upload("ignition", b" " * IGNITION, "raw")
 
-    def make_control_plane(self) -> None:
+    def make_machines(self, *, masters: bool = True, bootstrap: bool = True) -> None:
+        """Make masters and bootstrap machine in any order, as controllers do that work side by side."""
         recipe = self.recipe
-        for number in range(recipe.masters):
-            self._machine(f"{recipe.infra_id}-master-{number}", recipe.master_port(number), "master")
+        names = [(f"{recipe.infra_id}-bootstrap", recipe.bootstrap_port, "bootstrap")] if bootstrap else []
+        for number in range(recipe.masters if masters else 0):
+            names.append((f"{recipe.infra_id}-master-{number}", recipe.master_port(number), "master"))
+        random.shuffle(names)
+        for each in names:
+            self._machine(*each)
 
-    def make_bootstrap(self) -> None:
-        """Make the bootstrap machine, and its floating IP when all machines are ready."""
+    def expose_bootstrap(self) -> None:
+        """Make the bootstrap machine's floating IP, some time after all machines are ready."""
         recipe = self.recipe
-        self._machine(f"{recipe.infra_id}-bootstrap", recipe.bootstrap_port, "bootstrap")
         self.wait_for_servers()
+        self.pause(0.1)
         if self.external_id:
             body = {
                 "floating_network_id": self.external_id,
                 "port_id": self.made[recipe.bootstrap_port],
                 "description": f"{recipe.infra_id}-bootstrap-fip",
             }
-            self.made["bootstrap-fip"] = self._create("floatingip", **body)["id"]
+            self._create("floatingip", **body)
 
     def remove_bootstrap(self) -> None:
-        """Remove what only the bootstrap machine needed."""
-        name = f"{self.recipe.infra_id}-bootstrap"
-        if "bootstrap-fip" in self.made:
-            self.neutron.delete_ip(self.made["bootstrap-fip"])
-        if name in self.made:
-            self.nova.delete_server(self.made[name])
-            self.nova.wait_for_delete(self.nova.get_server(self.made[name]), interval=0.2, wait=ACTIVE_SECONDS)
-        self.neutron.delete_port(self.made[self.recipe.bootstrap_port])
-        for image in self.glance.images(name=f"{self.recipe.infra_id}-ignition"):
+        """Remove what only the bootstrap machine needed, found by name: another run may have made it."""
+        recipe, tag = self.recipe, self.recipe.tag
+        for image in self.glance.images(name=f"{recipe.infra_id}-ignition", tag=tag):
             self.glance.delete_image(image)
+        for floating_ip in self.neutron.ips(tags=tag, description=f"{recipe.infra_id}-bootstrap-fip"):
+            self.neutron.delete_ip(floating_ip)
+        for server in servers_of(self.nova, recipe.infra_id):
+            if server.name == f"{recipe.infra_id}-bootstrap":
+                self.nova.delete_server(server)
+                self.nova.wait_for_delete(server, interval=0.2, wait=ACTIVE_SECONDS)
+        self.pause(0.05)
+        for port in self.neutron.ports(tags=tag, name=recipe.bootstrap_port):
+            self.neutron.delete_port(port)
 
     def make_workers(self) -> None:
         """Make what machine-api makes from inside the cluster."""
@@ -186,6 +209,8 @@ class Maker:
             "metadata": {"Name": f"{self.recipe.infra_id}-{role}", "openshiftClusterID": self.recipe.infra_id},
             "tags": [self.recipe.tag],
         }
+        if role in USER_DATA:
+            server["user_data"] = base64.b64encode(b" " * USER_DATA[role]).decode()
         body = {"server": server}
         if role in self.server_groups:
             body["os:scheduler_hints"] = {"group": self.server_groups[role]}
@@ -201,15 +226,17 @@ class Maker:
         return str(self.glance.find_image(name, ignore_missing=False).id)
 
     def _upload(self, what: str, data: bytes, disk_format: str) -> None:
-        self.glance.create_image(
-            f"{self.recipe.infra_id}-{what}",
-            data=data,
-            disk_format=disk_format,
-            container_format="bare",
-            visibility="shared" if self.recipe.capi else "private",
-            tags=[self.recipe.tag],
-            validate_checksum=False,
-        )
+        """Upload an image by two plain requests: the SDK's own way would add properties of its own."""
+        body = {
+            "name": f"{self.recipe.infra_id}-{what}",
+            "disk_format": disk_format,
+            "container_format": "bare",
+            "visibility": "shared" if self.recipe.capi else "private",
+            "tags": [self.recipe.tag],
+        }
+        image = _insist(self.glance.post("/images", json=body))
+        stream = {"Content-Type": "application/octet-stream"}
+        exceptions.raise_from_response(self.glance.put(f"/images/{image['id']}/file", data=data, headers=stream))
 
     def wait_for_servers(self) -> None:
         """Wait until all servers of the cluster are ACTIVE."""

@@ -11,6 +11,8 @@ from typing import Any
 
 CAPI = 17
 """The first minor release that makes things by Cluster API; those before use Terraform."""
+STAGES = 10
+"""The first minor release with a Terraform state per stage."""
 ERAS = {"capi": 18, "terraform": 11}
 """A release of each era."""
 LONGEST_NAME = 21
@@ -34,6 +36,8 @@ class Recipe:
     api_vip: str = ""
     ingress_vip: str = ""
     """Empty: fifth and seventh address of the machine network."""
+    own_subnet: str = ""
+    """Name or id of the user's own subnet; empty: a network of the cluster's own is made."""
     api_floating_ip: str | None = None
     ingress_floating_ip: str | None = None
     flavor: str = "m1.small"
@@ -127,6 +131,7 @@ def from_install_config(document: Mapping[str, Any], infra_id: str, release: int
         machine_network=machines[0]["cidr"],
         api_vip=_first(platform, "apiVIPs", "apiVIP"),
         ingress_vip=_first(platform, "ingressVIPs", "ingressVIP"),
+        own_subnet=_own_subnet(platform),
         api_floating_ip=platform.get("apiFloatingIP") or platform.get("lbFloatingIP"),
         ingress_floating_ip=platform.get("ingressFloatingIP"),
         flavor=_flavor(control) or common,
@@ -136,6 +141,12 @@ def from_install_config(document: Mapping[str, Any], infra_id: str, release: int
         workers=worker.get("replicas", 3),
         schedulable=worker.get("replicas", 3) == 0,
     )
+
+
+def _own_subnet(platform: Mapping[str, Any]) -> str:
+    fixed = (platform.get("controlPlanePort") or {}).get("fixedIPs") or [{}]
+    subnet = fixed[0].get("subnet") or {}
+    return str(subnet.get("id") or subnet.get("name") or platform.get("machinesSubnet") or "")
 
 
 def _flavor(pool: Mapping[str, Any]) -> str | None:
