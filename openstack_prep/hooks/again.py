@@ -8,10 +8,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cloud.connection import connect
+from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.hooks.cleanup import remaining
 from openstack_prep.hooks.folder import Folder, clouds_file
-from openstack_prep.openshift.installer.traces import infra_id_in, to_continue, to_create_again, to_destroy, written
+from openstack_prep.openshift.installer.traces import (
+    infra_id_in,
+    is_reentrant,
+    to_continue,
+    to_create_again,
+    to_destroy,
+    written,
+)
 from openstack_prep.openshift.leftover import Leftover
 from openstack_prep.resources.lists import installer_names as naming
 
@@ -37,12 +44,32 @@ def start_over(folder: str | Path, *, clouds: Path | None = None, jobs: int = 8)
             return ()
         for infra_id, entry in place.clusters.items():
             cloud = connect(entry or place.cloud(), clouds_file=clouds or clouds_file())
-            left = remaining(cloud, infra_id, jobs=jobs)
-            if left:
-                what = f"{infra_id} still has {_counted(left)} in project {cloud.project_name} of cloud {cloud.name}"
+            if what := _existing(cloud, infra_id, jobs):
                 raise ConfigError(f"{place.path}: {what}; {_to_remove(place, infra_id)}")
         place.clear()
         return tuple(found)
+
+
+def forbid_twins(place: Folder, cloud: Cloud, *, jobs: int) -> None:
+    """Raise ConfigError if the installer would create resources of a cluster a second time.
+
+    A run that died before its Cluster API started leaves security groups, server groups and an image, but no file
+    because of which the next run refuses.  That run takes the same infraID, looks for nothing that exists, and fails
+    at the machines.  Source: openshift/installer, pkg/infrastructure/openstack/preprovision (4.17 and later), and
+    cluster-api-provider-openstack, pkg/cloud/services/compute/servergroup.go: too many server groups with a name.
+    """
+    infra_id = None if is_reentrant() else place.continued
+    if infra_id and (what := _existing(cloud, infra_id, jobs)):
+        twins = "the installer would create them a second time with the same names, and fail"
+        again = f"to keep it, use another --dir; else {_to_remove(place, infra_id)}, then {to_create_again(place.path)}"
+        raise ConfigError(f"{place.path}: {what}; {twins}; {again}")
+
+
+def _existing(cloud: Cloud, infra_id: str, jobs: int) -> str:
+    """Return what exists of a cluster, and where; nothing if nothing exists."""
+    left = remaining(cloud, infra_id, jobs=jobs)
+    where = f"in project {cloud.project_name} of cloud {cloud.name}"
+    return f"{infra_id} still has {_counted(left)} {where}" if left else ""
 
 
 def _counted(left: Sequence[Leftover]) -> str:

@@ -60,6 +60,16 @@ class Folder:
         return not self.config.exists() and bool(self.traces)
 
     @property
+    def continued(self) -> str | None:
+        """InfraID of the cluster that the installer would create again from its state; None: it takes a new one.
+
+        Source: openshift/installer, pkg/asset/store: an asset on disk that equals the state changes nothing.
+        """
+        kept = copy_of(self.config)
+        changed = self.config.exists() and not (kept.exists() and _read(kept) == _read(self.config))
+        return None if changed else traces.infra_id_in_state(self.path)
+
+    @property
     def installed(self) -> str | None:
         """InfraID of the cluster that was installed from the directory, or is being installed; None without one."""
         text = self.metadata_text()

@@ -20,7 +20,7 @@ from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core import interrupts
 from openstack_prep.core.plan import Report
 from openstack_prep.hooks import child
-from openstack_prep.hooks.again import advice
+from openstack_prep.hooks.again import advice, forbid_twins
 from openstack_prep.hooks.cleanup import remaining
 from openstack_prep.hooks.folder import Folder, environment, for_installer
 from openstack_prep.hooks.post_ipi import spec_of, wait_for_ports
@@ -119,6 +119,7 @@ class Installation:
         if look and path is not None and (self.place.unfinished or not self.place.used):
             with for_installer(self.cloud.name, clouds_file):
                 self._check(path, jobs)
+        forbid_twins(self.place, self.cloud, jobs=jobs)
         self.place.keep_config()
         self.place.keep_metadata()  # the installer overwrites it
 

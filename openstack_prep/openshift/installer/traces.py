@@ -66,9 +66,14 @@ def infra_id_in(metadata: str) -> str | None:
         return None
 
 
+def is_reentrant() -> bool:
+    """Whether the user allows the installer to start although an earlier installation has begun."""
+    return os.environ.get("OPENSHIFT_INSTALL_REENTRANT", "").lower() == "true"
+
+
 def guard_of(folder: Path) -> Path | None:
     """Return the file because of which ``create cluster`` refuses to start; None if there is none."""
-    if os.environ.get("OPENSHIFT_INSTALL_REENTRANT", "").lower() == "true":
+    if is_reentrant():
         return None
     return next((each for name in GUARDS if (each := folder / name).exists()), None)
 
@@ -100,13 +105,18 @@ def config_in_state(folder: Path) -> Raw | None:
     return config if isinstance(config, dict) else None
 
 
-def infra_ids_in(folder: Path) -> Iterator[str]:
-    """Yield the infraIDs that the installer's own files name, beside metadata.json."""
+def infra_id_in_state(folder: Path) -> str | None:
+    """Return the infraID that the installer uses again while its install-config is the same; None without one."""
     identity = state_of(folder).get("*installconfig.ClusterID")
     named = identity.get("InfraID") if isinstance(identity, dict) else None
+    return named if isinstance(named, str) and is_infra_id(named) else None
+
+
+def infra_ids_in(folder: Path) -> Iterator[str]:
+    """Yield the infraIDs that the installer's own files name, beside metadata.json."""
     prefix = "Cluster-openshift-cluster-api-guests-"
     clusters = [each.stem.removeprefix(prefix) for each in sorted((folder / CAPI).glob(f"{prefix}*.yaml"))]
-    yield from (each for each in (named, *clusters) if isinstance(each, str) and is_infra_id(each))
+    yield from (each for each in (infra_id_in_state(folder), *clusters) if each and is_infra_id(each))
 
 
 def to_destroy(folder: Path, what: str = "cluster") -> str:

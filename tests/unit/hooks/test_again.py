@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import requests_mock
 
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cli.main import main
-from openstack_prep.hooks import start_over
+from openstack_prep.hooks import InstallOptions, ipi, start_over
 from openstack_prep.hooks.folder import Folder
 from openstack_prep.openshift.installer import traces
 from tests.unit.conftest import sent
@@ -191,3 +192,41 @@ def test_by_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "openstack-prep: deleted ocp/metadata.json\n" in capsys.readouterr().err
     listed = (folder.parent / "listed").read_text().split()
     assert listed == [".openshift_install.log", "install-config.yaml", "install-config.yaml.kept", "metadata.json.kept"]
+
+
+@pytest.mark.parametrize(
+    ("config", "owner", "reentrant", "starts"),
+    [
+        ("", ID, "", False),
+        (CONFIG, ID, "", False),  # restored from its copy: the installer keeps the infraID of its state
+        (f"{CONFIG}publish: Internal\n", ID, "", True),  # changed: it takes a new infraID
+        ("", OTHER, "", True),
+        ("", ID, "true", True),
+    ],
+)
+def test_a_run_that_died_early_is_not_repeated(
+    folder: Path, there: Lists, monkeypatch: pytest.MonkeyPatch, config: str, owner: str, reentrant: str, starts: bool
+) -> None:
+    """Before its Cluster API starts, the installer leaves no file because of which its next run would refuse."""
+    shutil.rmtree(folder / traces.CAPI)
+    if config:
+        (folder / "install-config.yaml").write_text(config)
+    if config != CONFIG and config:
+        (folder / "install-config.yaml.kept").unlink()
+    there["security_groups"] = [{"id": "g", "name": f"{owner}-master", "tags": [f"openshiftClusterID={owner}"]}]
+    monkeypatch.setenv("OPENSHIFT_INSTALL_REENTRANT", reentrant)
+    before, program = names(folder), folder.parent / "make-cluster"
+    program.write_text(f"#!/bin/sh\ntouch {folder}/started\n")
+    program.chmod(0o755)
+    command = [str(program), "create", "cluster", "--dir", str(folder)]
+    if starts:
+        ipi(command, options=InstallOptions(check=False))
+        assert (folder / "started").exists()
+        return
+    with pytest.raises(ConfigError) as caught:
+        ipi(command, options=InstallOptions(check=False))
+    said = str(caught.value)
+    assert said.startswith(f"{folder}: {ID} still has 1 security group in project admin-project of cloud lab; ")
+    assert f"openshift-install destroy cluster --dir {folder} (or openstack-prep cleanup --infra-id {ID}), then" in said
+    assert said.endswith(f"openstack-prep ipi --again -- openshift-install create cluster --dir {folder}")
+    assert names(folder) == before
