@@ -232,7 +232,7 @@ def test_manifests_eat_the_install_config_and_begin_no_cluster(tmp_path: Path) -
     (tmp_path / "install-config.yaml").write_text(CONFIG)
     assert called("create", "manifests", "--dir", str(tmp_path)).returncode == 0
     assert {each.partition("/")[0] for each in files(tmp_path)} == {
-        *(".openshift_install_state.json", "manifests", "openshift", "cluster-api"),
+        *(".openshift_install_state.json", ".openshift_install.log", "manifests", "openshift", "cluster-api"),
     }
 
 

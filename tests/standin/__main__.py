@@ -33,36 +33,49 @@ class Stage(NamedTuple):
     name: str
     share: float
     """Of the time that all pauses take, before it begins."""
-    said: str
     code: int
     """Exit code of an installation that fails there."""
     steps: tuple[Callable[[Maker], None], ...] = ()
+    waits: str = ""
+    """The line of the log before the pause."""
+    says: tuple[str, ...] = ()
+    """The lines of the log after it."""
 
 
 STAGES = (
-    Stage("groups", 0.05, "Creating infrastructure resources...", 4, (Maker.make_image, Maker.make_groups)),
-    Stage("network", 0.2, "Started local control plane with envtest", 4, (Maker.make_network,)),
+    Stage("groups", 0.05, 4, (Maker.make_image, Maker.make_groups), waits="Creating infrastructure resources..."),
+    Stage(
+        "network",
+        0.2,
+        4,
+        (Maker.make_network,),
+        says=(
+            "Started local control plane with envtest",
+            "Waiting up to 15m0s for network infrastructure to become ready...",
+        ),
+    ),
     Stage(
         "ports",
         0.15,
-        "Waiting up to 15m0s for network infrastructure to become ready...",
         4,
         (Maker.make_virtual_ports, Maker.attach_floating_ips),
+        says=("Network infrastructure is ready",),
     ),
     Stage(
         "machines",
         0.05,
-        "Network infrastructure is ready",
         4,
         (Maker.make_ignition, Maker.make_machines, Maker.expose_bootstrap),
+        says=("Waiting up to 15m0s for machines to provision...",),
     ),
-    Stage("bootstrap", 0.1, "Waiting up to 20m0s for the Kubernetes API...", 5),
+    Stage("bootstrap", 0.1, 5, waits="Waiting up to 20m0s for the Kubernetes API..."),
     Stage(
         "install",
         0.1,
-        "Destroying the bootstrap resources...",
         6,
         (Maker.remove_bootstrap, Maker.make_workers, Maker.wait_for_servers),
+        waits="Waiting up to 45m0s for bootstrapping to complete...",
+        says=("Destroying the bootstrap resources...",),
     ),
 )
 INFRASTRUCTURE = ("groups", "network", "ports", "machines")
@@ -84,16 +97,8 @@ class Ended(Exception):
         super().__init__(said)
 
 
-COLORS = {"info": 36, "warning": 33, "fatal": 31}
-
-
-def log(level: str, text: str) -> None:
-    """Print a line: padded and in colour on a terminal, else as logrus writes it elsewhere."""
-    if sys.stderr.isatty():
-        line = f"\x1b[{COLORS[level]}m{level.upper()}\x1b[0m {f'[stand-in] {text}':<44} "
-    else:
-        line = f'level={level} msg="[stand-in] {text}"'
-    print(line, file=sys.stderr, flush=True)
+LOGGED = ("create", "destroy", "wait-for")
+"""Commands that write the log in the folder, too."""
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -132,7 +137,7 @@ def create(folder: Folder, number: int, workers: int | None) -> None:
         raise Ended(1, f"STANDIN_FAIL: {fail_at} is no stage; there are {', '.join(FAIL_AT)}")
     if fail_at == "config":
         raise Ended(int(code or CONFIG_REFUSED), "failed to load asset: invalid install-config")
-    log("info", "Consuming Install Config from target directory")
+    folder.log("info", "Consuming Install Config from target directory")
     recipe = folder.consume(number, workers)
     maker = Maker(folder.connect(), recipe, pause=pause)
     for stage in STAGES:
@@ -148,16 +153,19 @@ def create(folder: Folder, number: int, workers: int | None) -> None:
                 error.share = STOPPING if made else STOPPING_INFRASTRUCTURE
             raise
     folder.forget_control_plane()
-    log("info", "Install complete!")
+    folder.log("info", "Install complete!")
 
 
 def _run_stage(stage: Stage, folder: Folder, maker: Maker, code: int | None) -> None:
-    log("info", stage.said)
+    if stage.waits:
+        folder.log("info", stage.waits)
     pause(stage.share)
     if stage.name == "network":
         folder.start_control_plane(maker.recipe.release)
         if maker.recipe.capi:  # a line of a library, which is not one of the log
             print('I1122 00:19:11.788634   31401 session.go:227] "[stand-in] a raw line"', file=sys.stderr, flush=True)
+    for line in stage.says:
+        folder.log("info", line)
     if code is not None:
         raise Ended(code, f"failed at {stage.name}, as asked for by STANDIN_FAIL")
     for step in stage.steps:
@@ -169,7 +177,7 @@ def destroy_bootstrap(folder: Folder, number: int) -> None:
     recipe = folder.recipe_of_bootstrap(number)
     Maker(folder.connect(), recipe, pause=pause).remove_bootstrap()
     folder.forget_control_plane()
-    log("info", "Finished destroying bootstrap resources")
+    folder.log("info", "Finished destroying bootstrap resources")
 
 
 def stream() -> str:
@@ -183,8 +191,7 @@ def stream() -> str:
         raise Ended(1, f"STANDIN_STREAM: {path} cannot be read: {error.strerror}") from error
 
 
-def run(options: argparse.Namespace) -> None:
-    folder = Folder(getattr(options, "dir", Path()))
+def run(options: argparse.Namespace, folder: Folder) -> None:
     match options.command:
         case "version":
             print(f"openshift-install 4.{release()}.0-standin\nbuilt from nothing: a stand-in, not the installer")
@@ -192,19 +199,19 @@ def run(options: argparse.Namespace) -> None:
             print(stream(), end="")
         case "create" if options.what == "manifests":
             folder.make_manifests(release(options.era))
-            log("info", "Manifests created in: manifests, openshift and cluster-api")
+            folder.log("info", "Manifests created in: manifests, openshift and cluster-api")
         case "create":
             create(folder, release(options.era), options.workers)
         case "wait-for":
-            log("info", f"Waiting up to 40m0s for {options.what}...")
+            folder.log("info", f"Waiting up to 40m0s for {options.what}...")
             pause(0.2)
-            log("info", f"Cluster {folder.infra_id} is taken to be complete")
+            folder.log("info", f"Cluster {folder.infra_id} is taken to be complete")
         case "destroy" if options.what == "bootstrap":
             destroy_bootstrap(folder, release())
         case "destroy":
             remove(folder.connect(), folder.infra_id)
             folder.purge()
-            log("info", "Uninstallation complete!")
+            folder.log("info", "Uninstallation complete!")
 
 
 def interrupted(_number: int, _frame: FrameType | None) -> None:
@@ -214,19 +221,20 @@ def interrupted(_number: int, _frame: FrameType | None) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Return the exit code, those of the real one."""
     options = parse(arguments)
+    folder = Folder(getattr(options, "dir", Path()), logged=options.command in LOGGED)
     gentle = release(getattr(options, "era", None)) >= SIGNALS_SINCE
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupted if gentle else signal.SIG_DFL)
     try:
-        run(options)
+        run(options, folder)
     except Ended as error:
-        log("warning" if error.code == INTERRUPT else "fatal", str(error))
+        folder.log("warning" if error.code == INTERRUPT else "fatal", str(error))
         if error.code == INTERRUPT:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is already about to end
             pause(error.share)
         return error.code
     except Exception as error:  # noqa: BLE001 - the installer, too, says any error in a line of its log
-        log("fatal", f"{type(error).__name__}: {error}")
+        folder.log("fatal", f"{type(error).__name__}: {error}")
         return 1
     return 0
 

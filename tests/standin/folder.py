@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import shutil
+import sys
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,8 @@ from openstack.connection import Connection
 from tests.devcloud.tenant import connect
 from tests.standin.recipe import CAPI, STAGES, Recipe, from_install_config, new_infra_id
 
-STATE = ".openshift_install_state.json"
+STATE, LOG = ".openshift_install_state.json", ".openshift_install.log"
+COLORS = {"info": 36, "warning": 33, "fatal": 31}
 CONFIG, IDENTITY, CLUSTER = "*installconfig.InstallConfig", "*installconfig.ClusterID", "*cluster.Cluster"
 OUTPUT = ".clusterapi_output"
 GUESTS = "openshift-cluster-api-guests"
@@ -45,8 +47,19 @@ MANIFESTS = (
 class Folder:
     """Reads and writes as the installer does: it eats install-config.yaml and leaves its state."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, logged: bool = False) -> None:
+        self.path, self.logged = path, logged
+
+    def log(self, level: str, text: str) -> None:
+        """Print a line: padded and in colour on a terminal, else as logrus does; append it to the log in the folder."""
+        line = f'level={level} msg="[stand-in] {text}"'
+        if self.logged:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with (self.path / LOG).open("a") as file:
+                file.write(f"{line}\n")
+        if sys.stderr.isatty():
+            line = f"\x1b[{COLORS[level]}m{level.upper()}\x1b[0m {f'[stand-in] {text}':<44} "
+        print(line, file=sys.stderr, flush=True)
 
     @property
     def metadata(self) -> dict[str, Any]:

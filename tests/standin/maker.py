@@ -161,7 +161,7 @@ class Maker:
             if server.name == f"{recipe.infra_id}-bootstrap":
                 self.nova.delete_server(server)
                 self.nova.wait_for_delete(server, interval=0.2, wait=ACTIVE_SECONDS)
-        self.pause(0.05)
+        self.pause(0.1)
         for port in self.neutron.ports(tags=tag, name=recipe.bootstrap_port):
             self.neutron.delete_port(port)
 
