@@ -6,6 +6,7 @@ The installer is a stand-in (tests/standin): it creates in OpenStack what the re
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from importlib import resources
 from pathlib import Path
@@ -54,8 +55,7 @@ def remove_former(show: Show) -> None:
     folder = show.place / CLUSTER
     if (folder / "metadata.json").exists():
         show.prep("cleanup", "--yes", "--metadata", CLUSTER, code=None, **show.user(CLUSTER))
-        for name in ("metadata.json", "metadata.json.kept", ".openshift_install_state.json"):
-            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder)  # all that is in it is the installer's, or a copy of it
     for spec in (OPENSHIFT, SPEC):
         show.prep("destroy", "--yes", spec)
 
