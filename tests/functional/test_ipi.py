@@ -106,7 +106,8 @@ def test_from_a_spec_to_an_attached_cluster_and_back(installer: Prep, devcloud: 
     assert "next: " not in there
 
     installer.run("ipi", "--spec", "spec.yaml", "--yes", "--", "openshift-install", "destroy", "cluster")
-    assert not (folder / "metadata.json").exists()
+    kept = {"install-config.yaml.kept", "metadata.json.kept"}
+    assert {each.name for each in folder.iterdir()} == kept | {".openshift_install.log"}
     assert json.loads((folder / "metadata.json.kept").read_text())["infraID"] == infra_id
     assert cluster.nodes() == []
     assert served(connection, INGRESS) is None
@@ -166,6 +167,39 @@ def test_a_used_folder_is_put_right(own: Prep, tenant: Tenant) -> None:
     assert first in copies
     assert not (folder / ".clusterapi_output").exists()
     own.run(*again, code=4)  # however often
+
+
+def test_a_killed_run_is_not_repeated(own: Prep, tenant: Tenant) -> None:
+    """Killed before the installer writes the file because of which it would refuse to create everything twice."""
+    neutron, nova = tenant.connect().network, tenant.connect().compute
+
+    def groups() -> list[str]:
+        listed = (*neutron.security_groups(project_id=tenant.project_id), *nova.server_groups())
+        return sorted(each.name.partition("-")[2].partition("-")[2] for each in listed if each.name != "default")
+
+    own.environment["STANDIN_SECONDS"] = "240"
+    words = ("ipi", "--no-check", "--dir", "ocp", *CREATE)
+    again = ("ipi", "--again", *words[1:])
+    process = own.start(*words, start_new_session=True)
+    while len(groups()) < 4:
+        assert process.poll() is None
+    process.kill()
+    process.wait()
+    for each in (words, again):  # the installer is at work without us
+        assert "is at work in this directory" in own.run(*each, code=2).stderr
+    os.killpg(process.pid, signal.SIGKILL)
+    assert not (own.folder / "ocp" / ".clusterapi_output").exists()
+
+    infra_id, _ = written(own.folder / "ocp")
+    own.environment |= {"STANDIN_FAIL": "groups", "STANDIN_SECONDS": "1"}
+    there = f"{infra_id} still has 2 security groups, 2 server groups in project {tenant.name} of cloud"
+    for each in (words, again):
+        assert there in own.run(*each, code=2).stderr
+    assert groups() == ["master", "master", "worker", "worker"]
+    own.run("cleanup", "--yes", "--metadata", "ocp")
+    own.run(*again, code=4)
+    assert written(own.folder / "ocp")[0] != infra_id
+    assert groups() == []
 
 
 def test_manifests_first(own: Prep, tenant: Tenant) -> None:
