@@ -192,7 +192,7 @@ def test_a_killed_run_is_not_repeated(own: Prep, tenant: Tenant) -> None:
 
     infra_id, _ = written(own.folder / "ocp")
     own.environment |= {"STANDIN_FAIL": "groups", "STANDIN_SECONDS": "1"}
-    there = f"{infra_id} still has 2 security groups, 2 server groups in project {tenant.name} of cloud"
+    there = f"{infra_id} still has 2 security groups, 2 server groups, 1 image in project {tenant.name} of cloud"
     for each in (words, again):
         assert there in own.run(*each, code=2).stderr
     assert groups() == ["master", "master", "worker", "worker"]
