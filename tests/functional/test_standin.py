@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.verify import verify
 from tests import standin
+from tests.devcloud.access import OwnershipTag
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
@@ -107,6 +109,23 @@ def differences(live: dict[str, list[Any]], real: dict[str, list[Any]]) -> list[
     return found
 
 
+MACHINES = ("ports", "servers") * 4
+CREATED = (
+    *("security-groups", "security-group-rules", "os-server-groups", "networks", "subnets", "routers"),
+    *("ports", "images", *MACHINES, "floatingips"),
+)
+REMOVED = ("images", "floatingips", "servers", "ports")
+"""The order in which things appeared in the timelines of the real runs, and in which the bootstrap's went."""
+
+
+def order(devcloud: Devcloud, since: OwnershipTag, method: str) -> tuple[str, ...]:
+    """Return the kinds of what was created or deleted, one after the other."""
+    services = ("neutron", "nova", "glance")
+    made = [each for each in devcloud.requests_since(since) if each.method == method and each.service in services]
+    kinds = (each.path.split("/")[-1 if method == "POST" else -2] for each in made)
+    return tuple(kind for kind, _ in itertools.groupby(kinds))
+
+
 def test_it_leaves_what_a_real_run_left(tenant: Tenant, devcloud: Devcloud) -> None:
     connection = tenant.connect()
     external = connection.network.find_network("external", ignore_missing=False)
@@ -115,6 +134,7 @@ def test_it_leaves_what_a_real_run_left(tenant: Tenant, devcloud: Devcloud) -> N
         for name in ("API", "Ingress")
     )
     connection.image.create_image("rhcos", data=qcow2(1), disk_format="qcow2", container_format="bare")
+    mark = devcloud.mark()
     standin.make(
         connection,
         INFRA_ID,
@@ -125,12 +145,15 @@ def test_it_leaves_what_a_real_run_left(tenant: Tenant, devcloud: Devcloud) -> N
         ingress_floating_ip=ingress.floating_ip_address,
         workers=0,
     )
+    assert order(devcloud, mark, "POST") == CREATED
     assert looked_at(connection, tenant.project_id) == REAL_RUN
     found = comparable(read(devcloud.admin, tenant.project_id), INFRA_ID)
     assert differences(found, RAW["A"]) == []
     assert differences(found, RAW["N"]) == []
     recipe = standin.Recipe(infra_id=INFRA_ID)
+    mark = devcloud.mark()
     Maker(connection, recipe, pause=lambda share: None).remove_bootstrap()
+    assert order(devcloud, mark, "DELETE") == REMOVED
     found = comparable(read(devcloud.admin, tenant.project_id), INFRA_ID)
     assert differences(found, RAW["C"]) == []
     standin.remove(connection, INFRA_ID)
