@@ -1,7 +1,7 @@
 """An ``openshift-install`` program on this machine, and its version.
 
 Source: the installer's command ``version``, whose first line contains the program name and its version: 4.18.7, v4.2.0,
-4.20.0-okd-scos.3, or unreleased-master-6542-g... of a development build.
+4.20.0-okd-scos.3, 5.0.0-ec.1, or unreleased-master-6542-g... of a development build.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from openstack_prep.base.errors import PrepError
 
 PATIENCE = 60.0  # seconds for the installer to print its metadata
 
-_RELEASE = re.compile(r"v?(4\.\d+)\.\d")
+_RELEASE = re.compile(r"v?([45]\.\d+)\.\d")
 
 
 def release_of(binary: Path) -> str | None:

@@ -72,7 +72,7 @@ class Command:
     def release(self, declared: str | None) -> str:
         """Return the release that will be installed; raises ConfigError if it is not the declared one."""
         found = release_of(self.installer) if self.installer else None
-        if found and declared and found != declared:
+        if found and declared and not releases.is_same(found, declared):
             what = f"install-config.yaml is for {declared}, but {self.program} installs {found}"
             raise ConfigError(f"{what}; use the installer of that release, or correct release:")
         return found or declared or releases.name(releases.NEWEST)

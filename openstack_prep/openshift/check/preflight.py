@@ -19,7 +19,7 @@ from openstack_prep.openshift.check.installed import installed
 from openstack_prep.openshift.install_config import Cluster, Contents, Given, findings, mistakes, read
 from openstack_prep.openshift.install_config.fields import FIELDS
 from openstack_prep.openshift.install_config.reading import is_deprecated, is_fatal
-from openstack_prep.openshift.install_config.releases import minor
+from openstack_prep.openshift.install_config.releases import NEWEST, minor, name
 
 HOSTS = Path("/etc/hosts")
 
@@ -100,6 +100,8 @@ def preflight(
 
 def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator[Diagnostic]:
     """Yield what is wrong with the file for its release, without asking the cloud."""
+    if minor(cluster.release) > NEWEST:
+        yield _newer(cluster.release)
     for each in findings(given.data, cluster.release):
         code, why = _consequence(each)
         yield Diagnostic(
@@ -118,6 +120,18 @@ def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator
             why="the installer refuses it, or creates a cluster that does not work",
             fix=_in_its_words(each.fix, minor(cluster.release)),
         )
+
+
+def _newer(release: str) -> Diagnostic:
+    known = name(NEWEST)
+    return Diagnostic(
+        code="install-config.newer-release",
+        where="release",
+        what=f"{release} is newer than {known}, the newest release that this openstack-prep knows",
+        why=f"the file is checked by the rules of {known}, which {release} may have changed",
+        fix="update openstack-prep, or read the diagnostics with that in mind",
+        status=Status.WARNING,
+    )
 
 
 def _consequence(mistake: Mistake) -> tuple[str, str]:

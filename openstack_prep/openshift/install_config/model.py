@@ -127,7 +127,7 @@ class Cluster:
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     release: Release
-    """OpenShift release, in quotes: "4.2" to "4.22", "5.0" and "5.1"."""
+    """OpenShift release, in quotes: "4.2" to "4.23", "5.0" and later."""
     cluster_name: Name
     """Name of the cluster, without dots; before 4.12, at most 14 characters."""
     base_domain: Name

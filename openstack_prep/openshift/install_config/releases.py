@@ -1,9 +1,9 @@
 """Releases of OpenShift, and the rules of the installer that come and go with them: the table for the next release.
 
-A release is its minor number: 18 is OpenShift 4.18; 5.0 follows 4.22 and is 23.  ``fields`` has the names of the
-fields.  Source of each boundary: the OpenShift installer at its release branches 4.6 to 4.19 and at its main branch of
-2025-08 (4.20), 2026-01 (4.21), 2026-05 (4.22) and 2026-08 (5.x); the file, and the commit or pull request, stand beside
-the rule.  IC is pkg/types/validation/installconfig.go, VALIDATE pkg/validate/validate.go, OS
+A release is its minor number: 18 is OpenShift 4.18; 4.23 and 5.0, which follow 4.22, are 23.  ``fields`` has the names
+of the fields.  Source of each boundary: the OpenShift installer at its release branches 4.6 to 4.19 and at its main
+branch of 2025-08 (4.20), 2026-01 (4.21), 2026-05 (4.22) and 2026-08 (5.x); the file, and the commit or pull request,
+stand beside the rule.  IC is pkg/types/validation/installconfig.go, VALIDATE pkg/validate/validate.go, OS
 pkg/types/openstack/validation, CLOUD pkg/asset/installconfig/openstack/validation.
 """
 
@@ -16,24 +16,34 @@ from openstack_prep.base.invalid import InvalidValue
 
 OLDEST, NEWEST = 2, 24
 NEVER = 1000
-FIRST_OF_5 = 23  # openshift/hypershift support/supportedversion: 5.0 is what 4.23 would have been
+FIRST_OF_5 = 23  # 5.0 and 4.23 are one code with two names (openshift/hypershift support/supportedversion)
 
 
 def minor(release: str) -> int:
-    """Return 18 for "4.18", "4.18.7" and "4.18.0-okd", 23 for "5.0"; raises InvalidValue."""
+    """Return 18 for "4.18", "4.18.7" and "4.18.0-okd", 23 for "4.23" and "5.0"; raises InvalidValue.
+
+    Releases after NEWEST follow the rules of NEWEST: a newer installer is no reason to refuse a spec.
+    """
     found = re.fullmatch(r"([45])\.(\d{1,3})(\.[0-9A-Za-z.+-]+)?", release)
     if not found:
         raise InvalidValue("is not a release of OpenShift", f'write one such as "{name(NEWEST - 4)}", in quotes')
     number = int(found[2]) + (FIRST_OF_5 if found[1] == "5" else 0)
-    if not OLDEST <= number <= NEWEST or (found[1] == "4" and number >= FIRST_OF_5):
-        last = name(FIRST_OF_5 - 1)
-        raise InvalidValue("is not a supported release", f"supported are 4.{OLDEST} to {last}, 5.0 and {name(NEWEST)}")
+    if number < OLDEST or (found[1] == "4" and number > FIRST_OF_5):
+        raise InvalidValue("is not a supported release", f"supported are 4.{OLDEST} to 4.{FIRST_OF_5}, 5.0 and later")
     return number
 
 
 def name(number: int) -> str:
     """Return "4.18" for 18, "5.0" for 23."""
     return f"4.{number}" if number < FIRST_OF_5 else f"5.{number - FIRST_OF_5}"
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two names are one release, such as "4.23" and "5.0"."""
+    try:
+        return minor(one) == minor(other)
+    except InvalidValue:
+        return one == other
 
 
 @dataclass(frozen=True)

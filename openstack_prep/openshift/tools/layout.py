@@ -1,7 +1,8 @@
 """URLs and names of the archives of the tools.  Pure.
 
-Source: https://mirror.openshift.com/pub/openshift-v4, ARCH/clients/ocp/RELEASE; the releases of OKD on
-GitHub; the names that ``oc adm release extract --tools`` gives archives.
+Source: https://mirror.openshift.com/pub/openshift-v4, ARCH/clients/ocp/RELEASE, and openshift-v5 for 5.0 and later
+(redhat-performance/benchmark-runner #1282 for 5.0.0-rc.2); engineering candidates (-ec) are in ocp-dev-preview; the
+releases of OKD on GitHub; the names that ``oc adm release extract --tools`` gives archives.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ ARCHIVES: Mapping[str, tuple[Name, ...]] = {
 }
 """The tools of an archive, by the beginning of its name."""
 
-MIRROR = "https://mirror.openshift.com/pub/openshift-v4"
+MIRRORS = "https://mirror.openshift.com/pub/openshift-v"  # and the major number
+MIRROR = f"{MIRRORS}4"
 OKD = "https://github.com/okd-project/okd/releases/download"
 
-_VERSION = r"4\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?"
-_CHANNEL = r"(?:latest|stable|fast|candidate)(?:-4\.\d+)?"
+_VERSION = r"[4-9]\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?"
+_CHANNEL = r"(?:latest|stable|fast|candidate)(?:-[4-9]\.\d+)?"
 _GO = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -59,13 +61,20 @@ def folder_of(release: str, mirror: str | None, arch: str) -> str:
     if "/" in release or release in (".", ".."):
         return release.rstrip("/") or "/"
     if not re.fullmatch(f"{_VERSION}|{_CHANNEL}", release):
-        number = re.fullmatch(r"v?4\.(\d+)", release)
-        example = f"stable-4.{number[1]} or latest-4.{number[1]}" if number else "4.18.7, stable-4.18, latest"
+        number = re.fullmatch(r"v?([4-9]\.\d+)", release)
+        example = f"stable-{number[1]} or latest-{number[1]}" if number else "4.18.7, stable-4.18, latest"
         fix = f"write {example}, or the URL or folder of a sha256sum.txt, with a slash in it"
         raise InvalidValue("is neither a version nor a channel", fix)
     if mirror is None and "okd" in release:
         return f"{OKD}/{release}"
-    return f"{(mirror or MIRROR).rstrip('/')}/{arch}/clients/ocp/{release}"
+    clients = "ocp-dev-preview" if "-ec." in release else "ocp"
+    return f"{(mirror or MIRRORS + _major(release)).rstrip('/')}/{arch}/clients/{clients}/{release}"
+
+
+def _major(release: str) -> str:
+    """Return "5" for "5.0.1" and "stable-5.0"; "4" for channels without a number, which belong to 4."""
+    found = re.search(r"(?:^|-)(\d)\.", release)
+    return found[1] if found else "4"
 
 
 def platforms(system: str, host: str, arch: str) -> tuple[str, ...]:

@@ -48,6 +48,16 @@ def test_without_an_entry_nothing_is_asked_of_a_cloud(
     assert not services.request_history
 
 
+@pytest.mark.parametrize(("release", "codes"), [("5.2", ["install-config.newer-release"]), ("5.1", []), ("5.0", [])])
+def test_a_release_newer_than_the_newest_is_checked_with_a_warning(
+    clouds_yaml: Path, services: requests_mock.Mocker, release: str, codes: list[str]
+) -> None:
+    found = verdict(clouds_yaml.parent, release)
+    assert [each.code for each in found.findings if each.status == "warning"] == codes
+    assert [each.where for each in found.findings if each.code in codes] == ["release"] * len(codes)
+    assert (found.errors, found.release) == (1, release)
+
+
 def test_of_a_folder_that_has_a_cluster_nothing_else_is_said(clouds_yaml: Path, services: requests_mock.Mocker) -> None:
     (clouds_yaml.parent / "metadata.json").write_text('{"infraID": "dev-x7k2p"}')
     (said,) = told(verdict(clouds_yaml.parent, cloud="lab", publish="Internal"))

@@ -256,7 +256,7 @@ def test_what_is_missing_because_its_name_is_too_new() -> None:
 
 def test_a_release_that_nobody_knows() -> None:
     assert refusals(WHOLE, "4.99") == [
-        "release: '4.99' is not a supported release; supported are 4.2 to 4.22, 5.0 and 5.1"
+        "release: '4.99' is not a supported release; supported are 4.2 to 4.23, 5.0 and later"
     ]
 
 

@@ -149,10 +149,26 @@ def test_several_where_a_release_takes_one() -> None:
     assert "api_vips: apiVIP of 4.11 takes one value; apiVIPs, since 4.12, takes several; give one" in vips
 
 
-@pytest.mark.parametrize("release", ["4", "4.1", "4.23", "5.2", "6.0", "4.x", "latest", "3.11", ""])
+@pytest.mark.parametrize("release", ["4", "4.1", "4.24", "6.0", "4.x", "latest", "3.11", ""])
 def test_a_release_that_is_none(release: str) -> None:
     (said,) = told(release=release, publish="Internal")
     assert said.startswith(f"release: {release!r} is ")
+
+
+@pytest.mark.parametrize("release", ["4.23", "4.23.0-ec.1", "5.0", "5.0.0-okd-scos.1"])
+def test_one_number_for_two_names(release: str) -> None:
+    assert releases.minor(release) == releases.FIRST_OF_5
+    assert releases.is_same(release, "5.0")
+    assert not releases.is_same(release, "5.1")
+    assert not releases.is_same(release, "7.0")
+    assert told(release=release) == []
+
+
+def test_a_newer_release_follows_the_newest_rules() -> None:
+    newest = releases.name(releases.NEWEST)
+    assert newest == "5.1"
+    for fields in ({}, {"os_image_stream": "rhel-10"}, {"publish": "Internal"}, {"load_balancer": "UserManaged"}):
+        assert told(release="5.7", **fields) == told(release=newest, **fields)
 
 
 # --- what is wrong in any -----------------------------------------------------------------

@@ -6,6 +6,7 @@ from openstack_prep.base.errors import DownloadError
 from openstack_prep.openshift.tools.layout import Archive, find_archive, folder_of, is_version, platforms
 
 OCP = "https://mirror.openshift.com/pub/openshift-v4"
+OCP5 = "https://mirror.openshift.com/pub/openshift-v5"
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,21 @@ OCP = "https://mirror.openshift.com/pub/openshift-v4"
             "https://github.com/okd-project/okd/releases/download/4.20.0-okd-scos.3",
         ),
         ("4.20.0-okd-scos.3", "/srv", "x86_64", "/srv/x86_64/clients/ocp/4.20.0-okd-scos.3"),
+        ("4.22.0-ec.5", None, "x86_64", f"{OCP}/x86_64/clients/ocp-dev-preview/4.22.0-ec.5"),
+        ("5.0.2", None, "x86_64", f"{OCP5}/x86_64/clients/ocp/5.0.2"),
+        ("5.0.0-rc.2", None, "x86_64", f"{OCP5}/x86_64/clients/ocp/5.0.0-rc.2"),
+        ("5.1.0-ec.0", None, "s390x", f"{OCP5}/s390x/clients/ocp-dev-preview/5.1.0-ec.0"),
+        ("5.1.0-ec.0", "/srv", "s390x", "/srv/s390x/clients/ocp-dev-preview/5.1.0-ec.0"),
+        ("stable-5.0", None, "aarch64", f"{OCP5}/aarch64/clients/ocp/stable-5.0"),
+        ("candidate-5.1", None, "x86_64", f"{OCP5}/x86_64/clients/ocp/candidate-5.1"),
+        ("stable-5.0", "/srv", "x86_64", "/srv/x86_64/clients/ocp/stable-5.0"),
+        ("4.15.0", None, "x86_64", f"{OCP}/x86_64/clients/ocp/4.15.0"),
+        (
+            "5.0.0-okd-scos.0",
+            None,
+            "x86_64",
+            "https://github.com/okd-project/okd/releases/download/5.0.0-okd-scos.0",
+        ),
         ("https://mirror.lan/4.18/", "/srv", "x86_64", "https://mirror.lan/4.18"),
         ("./4.18", None, "x86_64", "./4.18"),
         (".", None, "x86_64", "."),
@@ -37,6 +53,7 @@ def test_where_a_release_is(release: str, mirror: str | None, arch: str, folder:
     [
         ("4.18", "write stable-4.18 or latest-4.18, or"),
         ("v4.9", "write stable-4.9 or latest-4.9, or"),
+        ("5.0", "write stable-5.0 or latest-5.0, or"),
         ("newest", "write 4.18.7, stable-4.18, latest, or"),
         ("4.18.7?x", "write 4.18.7, stable-4.18, latest, or"),
         ("", "write 4.18.7, stable-4.18, latest, or"),
@@ -48,8 +65,8 @@ def test_no_release(release: str, say: str) -> None:
 
 
 def test_versions() -> None:
-    assert all(map(is_version, ("4.18.7", "4.2.0", "4.15.0-0.okd-2024-03-10-010116")))
-    assert not any(map(is_version, ("4.18", "stable-4.18", "/4.18.7", "4.18.7/..", "4.18.7\n")))
+    assert all(map(is_version, ("4.18.7", "4.2.0", "4.15.0-0.okd-2024-03-10-010116", "5.0.0", "5.1.0-ec.0")))
+    assert not any(map(is_version, ("4.18", "5.0", "stable-4.18", "/4.18.7", "4.18.7/..", "4.18.7\n")))
 
 
 @pytest.mark.parametrize(
@@ -83,6 +100,8 @@ def test_the_archive_of_a_machine() -> None:
         sha256="a",
         aliases=("openshift-install-linux.tar.gz",),
     )
+    newer = find_archive({"openshift-install-linux-5.0.2.tar.gz": "n"}, "openshift-install", ("linux",), "x")
+    assert newer.version == "5.0.2"
     found = find_archive(SUMS, "openshift-install", ("linux-arm64",), "x")
     assert (found.sha256, found.version) == ("b", "4.18.7")
 
