@@ -1,7 +1,11 @@
 """RHCOS and OKD's SCOS for OpenStack: the location of a release's image, and its checksums.
 
 Source: OpenShift installer docs/source, "RHCOS image": the file of the 4.1 to 4.4 era (other
-architectures had it longer), and CoreOS stream metadata since.
+architectures had it longer), and CoreOS stream metadata since.  Since 4.22 there is one file per stream of the
+operating system: data/data/coreos/coreos-rhel-9.json and -10.json; ``coreos print-stream-json --stream``
+(pkg/coreoscli/cmd.go) prints one, rhel-9 by default and rhel-10 from 5.0 on (pkg/rhcos/stream.go); the ConfigMap
+coreos-bootimages has all in ``streams`` and the default in ``stream`` (hack/build-coreos-manifest.go, 006d457393).
+OKD has centos-10 (#10730).
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
+import yaml
+
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.base.fields import is_url
 from openstack_prep.base.raw import Raw
@@ -24,6 +30,8 @@ from openstack_prep.download.installer_program import asked
 Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
 
 LARGEST = 16 * 2**20  # bytes of metadata; today's files have 30 KiB
+
+BOOTIMAGES = b"coreos-bootimages"  # the ConfigMap with the metadata of all streams
 
 _FORMATS: dict[str, Compression] = {"qcow2.gz": "gz", "qcow2.xz": "xz", "qcow2.zst": "zst", "qcow2": "none"}
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -50,6 +58,13 @@ class Release:
     compression: Compression | None = None
     """Compression of the file; None if only its first bytes show it."""
 
+    @property
+    def stream(self) -> str | None:
+        """Stream of the operating system, such as rhel-9, by the number of the build; None if that does not tell."""
+        found = re.match(r"(?:4\d{1,2}\.(?=[89])(\d)\d?|(9|10)\.\d+)\.\d", self.release)
+        system = "centos" if "/scos-" in self.location else "rhel"
+        return f"{system}-{found[1] or found[2]}" if found else None
+
 
 # --- metadata -----------------------------------------------------------------------------
 
@@ -59,21 +74,52 @@ def read_stream(where: str) -> object:
     return _parsed(read_small(where, LARGEST), shown(where))
 
 
-def ask_installer(path: str) -> object:
-    """Return the metadata that an ``openshift-install`` contains; raises PrepError."""
-    words = ("coreos", "print-stream-json")
+def ask_installer(path: str, stream: str | None = None) -> object:
+    """Return the metadata that an ``openshift-install`` contains, of its default stream or another; raises PrepError.
+
+    Before 4.22 installers have one stream, and refuse to be asked for another.
+    """
+    words = ("coreos", "print-stream-json", *(("--stream", stream) if stream else ()))
     return _parsed(asked(Path(path), *words), " ".join([path, *words]))
 
 
 def _parsed(text: bytes, origin: str) -> object:
     try:
+        if BOOTIMAGES in text and not text.lstrip().startswith(b"{"):
+            return yaml.safe_load(text)
         return json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise DownloadError(f"{origin} is not JSON: {error}") from error
 
 
-def find_release(metadata: object, arch: str, origin: str) -> Release:
-    """Return the image of an architecture; raises DownloadError that names ``origin`` and what is missing."""
+def find_release(metadata: object, arch: str, origin: str, stream: str | None = None) -> Release:
+    """Return the image of an architecture; raises DownloadError that names ``origin`` and what is missing.
+
+    ``stream``: such as rhel-10; default: the one stream of the metadata, or the default of several.
+    """
+    chosen, origin = _choose(metadata, stream, origin)
+    found = _of_one_stream(chosen, arch, origin)
+    if stream and found.stream not in (None, stream):
+        raise DownloadError(f"{origin}: its build {found.release} is {found.stream}, not {stream}")
+    return found
+
+
+def _choose(metadata: object, stream: str | None, origin: str) -> tuple[object, str]:
+    """Return the metadata of one stream, from the ConfigMap coreos-bootimages or its ``streams``, and their origin."""
+    data = metadata.get("data") if isinstance(metadata, Mapping) else None
+    if isinstance(data, Mapping):
+        name = "streams" if stream and "streams" in data else "stream"
+        metadata, origin = _parsed(str(_at(data, origin, name)).encode(), f"{origin}: {name}"), f"{origin}: {name}"
+    if isinstance(metadata, Mapping) and not {"architectures", "baseURI"} & metadata.keys():
+        members = [each for each in metadata.values() if isinstance(each, Mapping) and "architectures" in each]
+        if members and stream is None:
+            raise DownloadError(f"{origin}: contains the streams {_keys(metadata)}; choose one with os_image_stream")
+        if members:
+            return _at(metadata, origin, str(stream)), origin
+    return metadata, origin
+
+
+def _of_one_stream(metadata: object, arch: str, origin: str) -> Release:
     if isinstance(metadata, Mapping) and "baseURI" in metadata:
         return _of_old_era(metadata, arch, origin)
     artifact = _at(metadata, origin, "architectures", arch, "artifacts", "openstack")

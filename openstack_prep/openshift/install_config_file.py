@@ -88,6 +88,11 @@ class InstallConfig(InstallerInput, Cluster):
     def taken(self) -> frozenset[str]:
         return frozenset(() if self._consumed() else self._floating().values())
 
+    @property
+    def boots(self) -> tuple[str, str] | None:
+        image, stream = self.cluster_os_image, self.os_image_stream
+        return (image, stream) if image and stream else None
+
     def _floating(self) -> dict[str, str]:
         return {name: value for name in FLOATING if (value := getattr(self, name))}
 

@@ -8,6 +8,7 @@ STANDIN_RELEASE (4.18), STANDIN_SECONDS (3: how long its pauses take in all; the
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
+from openstack_prep.openshift.install_config.releases import minor, name
 from tests.standin.folder import Folder
 from tests.standin.maker import Maker
 from tests.standin.recipe import ERAS
@@ -118,12 +120,13 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     wait.add_argument("what", choices=("bootstrap-complete", "install-complete"))
     coreos = commands.add_parser("coreos", parents=[everywhere], help="print the file STANDIN_STREAM (stand-in)")
     coreos.add_argument("what", choices=("print-stream-json",))
+    coreos.add_argument("--stream", metavar="NAME", help="a member of that file, if it has several streams")
     commands.add_parser("version", parents=[everywhere], help="print a version (stand-in)")
     return parser.parse_args(arguments)
 
 
 def release(era: str | None = None) -> int:
-    return ERAS[era] if era else int(os.environ.get("STANDIN_RELEASE", "4.18").split(".")[1])
+    return ERAS[era] if era else minor(os.environ.get("STANDIN_RELEASE", "4.18"))
 
 
 def pause(share: float) -> None:
@@ -180,13 +183,16 @@ def destroy_bootstrap(folder: Folder, number: int) -> None:
     folder.log("info", "Finished destroying bootstrap resources")
 
 
-def stream() -> str:
-    """Return the stream metadata that a test has given; the stand-in has none in itself."""
+def stream(chosen: str | None) -> str:
+    """Return the stream metadata that a test has given, of one stream if chosen; the stand-in has none in itself."""
     path = os.environ.get("STANDIN_STREAM")
     if not path:
         raise Ended(1, "no stream metadata; name its file in STANDIN_STREAM")
     try:
-        return Path(path).read_text()
+        text = Path(path).read_text()
+        return json.dumps(json.loads(text)[chosen]) if chosen else text
+    except KeyError:
+        raise Ended(1, f"invalid value {chosen!r} for --stream") from None
     except OSError as error:
         raise Ended(1, f"STANDIN_STREAM: {path} cannot be read: {error.strerror}") from error
 
@@ -194,9 +200,9 @@ def stream() -> str:
 def run(options: argparse.Namespace, folder: Folder) -> None:
     match options.command:
         case "version":
-            print(f"openshift-install 4.{release()}.0-standin\nbuilt from nothing: a stand-in, not the installer")
+            print(f"openshift-install {name(release())}.0-standin\nbuilt from nothing: a stand-in, not the installer")
         case "coreos":
-            print(stream(), end="")
+            print(stream(options.stream), end="")
         case "create" if options.what == "manifests":
             folder.make_manifests(release(options.era))
             folder.log("info", "Manifests created in: manifests, openshift and cluster-api")

@@ -145,4 +145,4 @@ NOT_ON_OPENSTACK = {  # fields that a release knows, and refuses on OpenStack (I
 
 # --- images -----------------------------------------------------------------------------------------------
 
-STREAMS = ("rhel-9", "rhel-10")  # osImageStream (pkg/types/installconfig.go)
+STREAMS = ("rhel-9", "rhel-10")  # osImageStream (pkg/types/installconfig.go); OKD has centos-10 (#10730)

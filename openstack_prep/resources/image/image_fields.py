@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from openstack_prep.base.errors import SpecError
 from openstack_prep.base.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
 from openstack_prep.download.compression import Compression
+from openstack_prep.resources.addresses.floating_ip import InstallerInput
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.image import glance
@@ -23,6 +26,8 @@ EVERYBODYS = ("public", "community")
 FROM_RHCOS = ("source", "checksum", "compression", "compressed_checksum", "size", "cached_as")
 HOW = frozenset({"source", "rhcos", "cached_as", "compression", "size", "import_method", "output_format"})
 """Fields that determine how the content is uploaded."""
+
+_STREAM = re.compile(r"(?:rhel|centos)-\d+")
 
 DiskFormat = Literal["aki", "ami", "ari", "iso", "ploop", "qcow2", "raw", "vdi", "vhd", "vhdx", "vmdk"]
 ContainerFormat = Literal["aki", "ami", "ari", "bare", "compressed", "docker", "ova", "ovf"]
@@ -117,7 +122,11 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
         """Return the image with source and checksums from the stream metadata; only an apply needs them."""
         if self.rhcos is None or not context.for_apply:
             return (self,)
-        found = self.rhcos.read()
+        found = self.rhcos.read(self._stream_of_machines(context))
+        named = _STREAM.search(self.name)
+        if named and found.stream not in (None, named[0]):
+            what = f"its name says {named[0]}, but {found.release} is {found.stream}"
+            raise SpecError([self.mistake(what, f"set rhcos.os_image_stream: {named[0]}, or rename the image")])
         resolved = replace(
             self,
             rhcos=None,
@@ -130,6 +139,15 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
             disk_format=self.disk_format or self.output_format or "qcow2",
         )
         return (resolved,)
+
+    def _stream_of_machines(self, context: Context) -> str | None:
+        """Return the stream of the install_configs that name this image; raises SpecError if they differ."""
+        pairs = (each.boots for each in context.declared(InstallerInput))
+        streams = sorted({pair[1] for pair in pairs if pair and pair[0] == self.name})
+        if len(streams) > 1:
+            what = f"install_configs of several streams name it: {', '.join(streams)}"
+            raise SpecError([self.mistake(what, "declare an image per stream")])
+        return streams[0] if streams else None
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), *self.members())

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from openstack_prep.base.errors import DownloadError, PrepError
 from openstack_prep.download import rhcos
+from openstack_prep.download.installer_cache import Kept
 from openstack_prep.download.rhcos import Release, ask_installer, find_release, mirrored, read_stream
 from tests.unit.web import Web, serve
 
@@ -223,6 +225,114 @@ def test_an_installer_that_fails(installer: Callable[[str], str]) -> None:
         ask_installer(installer('echo "Error: unknown command" >&2; exit 3'))
     with pytest.raises(DownloadError, match="print-stream-json is not JSON"):
         ask_installer(installer("echo usage"))
+
+
+# --- streams ------------------------------------------------------------------------------
+
+
+def of_stream(build: str, system: str = "rhcos") -> dict[str, Any]:
+    """Return metadata with one image, named as those of the installer since 4.22."""
+    location = f"https://rhcos.example.com/builds/{build}/x86_64/{system}-{build}-openstack.x86_64.qcow2.gz"
+    disk = {"location": location, "sha256": "0" * 64, "uncompressed-sha256": "1" * 64}
+    artifacts = {"openstack": {"release": build, "formats": {"qcow2.gz": {"disk": disk}}}}
+    return {"stream": "rhcos-4.22", "architectures": {"x86_64": {"artifacts": artifacts}}}
+
+
+NINE, TEN = of_stream("9.8.20260403-0"), of_stream("10.2.20260715-0")
+STREAMS = {"rhel-9": NINE, "rhel-10": TEN}
+
+
+def bootimages(default: Any, streams: Any = None) -> dict[str, Any]:
+    """Return the ConfigMap of a release; it has no streams before 4.22."""
+    data = {"releaseVersion": "4.22.3", "stream": json.dumps(default)}
+    data |= {"streams": json.dumps(streams, indent=2)} if streams else {}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "coreos-bootimages"}, "data": data}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "stream", "build"),
+    [
+        (NINE, None, "9.8.20260403-0"),
+        (TEN, "rhel-10", "10.2.20260715-0"),
+        (STREAMS, "rhel-9", "9.8.20260403-0"),
+        (STREAMS, "rhel-10", "10.2.20260715-0"),
+        (bootimages(NINE, STREAMS), None, "9.8.20260403-0"),
+        (bootimages(NINE, STREAMS), "rhel-10", "10.2.20260715-0"),
+        (bootimages(TEN, STREAMS), None, "10.2.20260715-0"),
+        (bootimages(NINE), "rhel-9", "9.8.20260403-0"),
+        (of_stream("39.20231101.3.0"), "rhel-9", "39.20231101.3.0"),  # a build that does not tell its stream
+    ],
+)
+def test_the_image_of_a_stream(metadata: Any, stream: str | None, build: str) -> None:
+    assert find_release(metadata, "x86_64", "x", stream).release == build
+
+
+@pytest.mark.parametrize(
+    ("metadata", "stream", "message"),
+    [
+        (STREAMS, None, "x: contains the streams rhel-10, rhel-9; choose one with os_image_stream"),
+        (STREAMS, "rhel-11", "x: rhel-11 is missing; found rhel-10, rhel-9 instead"),
+        (bootimages(NINE, STREAMS), "centos-10", "x: streams: centos-10 is missing; found rhel-10, rhel-9 instead"),
+        (bootimages(NINE), "rhel-10", r"x: stream: its build 9\.8\.20260403-0 is rhel-9, not rhel-10"),
+        (NINE, "rhel-10", r"x: its build 9\.8\.20260403-0 is rhel-9, not rhel-10"),
+        ({"rhel-9": TEN}, "rhel-9", r"x: its build 10\.2\.20260715-0 is rhel-10, not rhel-9"),
+        ({"kind": "ConfigMap", "data": {}}, None, "x: stream is missing; found nothing instead"),
+        ({"data": {"stream": "<html>"}}, None, "x: stream is not JSON"),
+        ({"data": {"stream": "{}", "streams": "[]"}}, "rhel-9", "x: streams: architectures is missing"),
+    ],
+)
+def test_a_stream_that_is_not_there(metadata: Any, stream: str | None, message: str) -> None:
+    with pytest.raises(DownloadError, match=message):
+        find_release(metadata, "x86_64", "x", stream)
+
+
+@pytest.mark.parametrize(
+    ("build", "system", "stream"),
+    [
+        ("410.84.202201251203-0", "rhcos", "rhel-8"),
+        ("413.92.202309070129-0", "rhcos", "rhel-9"),
+        ("9.6.20250523-0", "rhcos", "rhel-9"),
+        ("10.2.20260715-0", "rhcos", "rhel-10"),
+        ("10.0.20250628-0", "scos", "centos-10"),
+        ("39.20231101.3.0", "fedora-coreos", None),
+        ("unknown", "rhcos", None),
+    ],
+)
+def test_a_build_tells_its_stream(build: str, system: str, stream: str | None) -> None:
+    metadata = of_stream(build, system)
+    location = metadata["architectures"]["x86_64"]["artifacts"]["openstack"]["formats"]["qcow2.gz"]["disk"]
+    location["location"] = f"https://example.com/{system}-{build}.gz"
+    assert find_release(metadata, "x86_64", "x").stream == stream
+
+
+@pytest.mark.parametrize("dump", [json.dumps, yaml.safe_dump])
+def test_the_bootimages_of_a_release_as_yaml_or_json(tmp_path: Path, dump: Callable[[Any], str]) -> None:
+    path = tmp_path / "coreos-bootimages.yaml"
+    path.write_text(dump(bootimages(NINE, STREAMS)))
+    assert find_release(read_stream(str(path)), "x86_64", "x", "rhel-10").stream == "rhel-10"
+    path.write_text("name: [coreos-bootimages")
+    with pytest.raises(DownloadError, match="is not JSON"):
+        read_stream(str(path))
+
+
+def test_an_installer_is_asked_for_a_stream(installer: Callable[[str], str]) -> None:
+    path = installer('test "$*" = "coreos print-stream-json --stream rhel-10" && echo {}')
+    assert ask_installer(path, "rhel-10") == {}
+    with pytest.raises(PrepError, match=r"--stream rhel-9 failed"):
+        ask_installer(path, "rhel-9")
+
+
+def test_streams_are_apart_in_the_cache() -> None:
+    """The cache is filled by the name of the file, which has the build in it."""
+    places = {_place(each) for each in (find_release(NINE, "x86_64", "x"), find_release(TEN, "x86_64", "x"))}
+    assert {path.name for path in places} == {
+        "rhcos-9.8.20260403-0-openstack.x86_64.qcow2",
+        "rhcos-10.2.20260715-0-openstack.x86_64.qcow2",
+    }
+
+
+def _place(release: Release) -> Path:
+    return Kept([], release.location, release.uncompressed_sha256).places[0]
 
 
 # --- mirrors ------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from openstack_prep.base.errors import DownloadError, PrepError
 from openstack_prep.download.fetching import open_source, shown
 from openstack_prep.download.rhcos import Arch, ask_installer, find_release
 from openstack_prep.openshift.check.context import CheckContext
+from openstack_prep.openshift.install_config.releases import STREAMS
 from openstack_prep.resources.image.glance import ImageRecord, sums
 
 DISKS = ("qcow2", "raw")
@@ -77,23 +78,43 @@ def _one(context: CheckContext, where: str, image: ImageRecord) -> Iterator[Diag
             why="RHCOS for OpenStack is qcow2, or raw after a conversion; other formats do not boot",
             fix="upload the right image, for example with rhcos: in a spec",
         )
-    sealed = sums(image).get("sha256")
-    if context.installer and sealed and (known := _sums_of_installer(context.installer)) and sealed not in known:
+    if context.installer and (sealed := sums(image).get("sha256")):
+        yield from _of_installer(context.installer, where, image.name, sealed, context.cluster.os_image_stream)
+
+
+def _of_installer(installer: Path, where: str, name: str, sealed: str, stream: str | None) -> Iterator[Diagnostic]:
+    """Yield whether an image is not the one that an installer wants for its stream, or for its default stream."""
+    known = _sums_of_installer(installer, stream)
+    if not known or sealed in known:
+        return
+    chosen = f"{installer}, os_image_stream: {stream}" if stream else str(installer)
+    fix = f"rhcos: {{installer: {chosen}}} of that image in its spec, then openstack-prep apply"
+    other = next((each for each in STREAMS if sealed in _sums_of_installer(installer, each)), None)
+    if other is not None:
         yield Diagnostic(
-            code="image.other-release",
+            code="image.other-stream",
             where=where,
-            what=f"image {image.name!r} has sha256 {sealed}, which is not that of this installer's RHCOS",
-            why="an image too old for its installer does not understand its Ignition config, and never boots",
-            fix=f"rhcos: {{installer: {context.installer}}} of that image in its spec, then openstack-prep apply",
+            what=f"image {name!r} is this installer's RHCOS of {other}, not of {stream or 'its default stream'}",
+            why="the installer itself boots each stream from its own image",
+            fix=f"{fix}; or osImageStream: {other} in install-config.yaml",
             status=Status.WARNING,
         )
+        return
+    yield Diagnostic(
+        code="image.other-release",
+        where=where,
+        what=f"image {name!r} has sha256 {sealed}, which is not that of this installer's RHCOS",
+        why="an image too old for its installer does not understand its Ignition config, and never boots",
+        fix=fix,
+        status=Status.WARNING,
+    )
 
 
-def _sums_of_installer(installer: Path) -> set[str]:
+def _sums_of_installer(installer: Path, stream: str | None) -> set[str]:
     """Return the checksums of an installer's images, of any architecture; none if it does not name them."""
     found = set()
-    with contextlib.suppress(PrepError):  # older installers have no such command
-        metadata = ask_installer(str(installer))
+    with contextlib.suppress(PrepError):  # older installers have no such command, or no streams
+        metadata = ask_installer(str(installer), stream)
         for arch in get_args(Arch):
             with contextlib.suppress(DownloadError):  # an installer need not support all of them
                 found.add(find_release(metadata, arch, str(installer)).uncompressed_sha256)

@@ -11,7 +11,7 @@ from tests.unit.openshift.check.project import Project
 from tests.unit.web import Web, serve
 
 WHERE = "platform.openstack.clusterOSImage"
-RIGHT, OTHER = "1" * 64, "2" * 64
+RIGHT, OTHER, NINE, TEN = "1" * 64, "2" * 64, "9" * 64, "a" * 64
 
 
 def rhcos(image_id: str = "i1", **fields: Any) -> dict[str, Any]:
@@ -74,6 +74,42 @@ def test_the_installer_knows_its_image_by_the_sum(project: Project, tmp_path: Pa
     project.images = [rhcos(openstack_prep_sha256=OTHER)]
     (said,) = project.found(image, cluster_os_image="rhcos", installer=mine)
     assert said.startswith(f"warning {WHERE}: image 'rhcos' has sha256 {OTHER}, which is not that of this installer")
+
+
+BY_STREAM = """case "$*" in
+"coreos print-stream-json"|"coreos print-stream-json --stream rhel-10") cat ten;;
+"coreos print-stream-json --stream rhel-9") cat nine;;
+*) exit 1;;
+esac"""
+
+
+@pytest.mark.parametrize(
+    ("sealed", "chosen", "codes"),
+    [
+        (TEN, None, []),
+        (TEN, "rhel-10", []),
+        (NINE, "rhel-9", []),
+        (NINE, None, ["image.other-stream"]),
+        (NINE, "rhel-10", ["image.other-stream"]),
+        (TEN, "rhel-9", ["image.other-stream"]),
+        (OTHER, "rhel-9", ["image.other-release"]),
+        (OTHER, "centos-10", []),  # this installer has no such stream, so it cannot tell
+    ],
+)
+def test_the_image_is_that_of_the_stream_of_the_cluster(
+    project: Project, tmp_path: Path, sealed: str, chosen: str | None, codes: list[str]
+) -> None:
+    for name, digits in (("nine", NINE), ("ten", TEN)):
+        (tmp_path / name).write_text(stream("x86_64", digits))
+    mine = tmp_path / "openshift-install"
+    mine.write_text(f"#!/bin/sh\ncd {tmp_path}\n{BY_STREAM}\n")
+    mine.chmod(0o755)
+    project.images = [rhcos(openstack_prep_sha256=sealed)]
+    cluster: dict[str, Any] = {"release": "5.0", "cluster_os_image": "rhcos", "os_image_stream": chosen}
+    found = project.findings(image, installer=mine, **cluster)
+    assert [each.code for each in found] == codes
+    if chosen and codes:
+        assert f"rhcos: {{installer: {mine}, os_image_stream: {chosen}}}" in found[0].fix
 
 
 @pytest.mark.parametrize("text", ["no JSON", "{}"])
