@@ -26,7 +26,8 @@ from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.document import compact, nested
 from openstack_prep.openshift.install_config.rules.contents import are_public_keys
 from openstack_prep.openshift.installer.traces import copy_of
-from openstack_prep.resources.addresses.floating_ip import FloatingIP, InstallerInput, given_address
+from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_address
+from openstack_prep.resources.addresses.installer_input import InstallerInput
 from openstack_prep.resources.files.clouds_entry import folder_of
 
 GONE = Condition("(the file is gone)")

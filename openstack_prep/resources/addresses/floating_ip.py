@@ -22,6 +22,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.addresses.holders import ask_for_holders, holder_of
+from openstack_prep.resources.addresses.installer_input import InstallerInput
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
@@ -46,24 +47,6 @@ class AttachedFloatingIP(InProject):
 
         @property
         def port(self) -> str: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class InstallerInput(InProject):
-    """Base of kinds that are the input of an installer: of what it takes of the cloud.
-
-    It moves floating IPs away from their current ports, and boots machines from an image.
-    """
-
-    @property
-    def taken(self) -> frozenset[str]:
-        """Names and addresses of the floating IPs that the installer will attach."""
-        raise NotImplementedError(self.kind)
-
-    @property
-    def boots(self) -> tuple[str, str] | None:
-        """The name of the machines' image and the stream of their operating system, if both are chosen."""
-        raise NotImplementedError(self.kind)
 
 
 @dataclass(frozen=True, kw_only=True)
