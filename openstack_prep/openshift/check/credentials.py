@@ -13,6 +13,7 @@ from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.openshift.check.context import CheckContext
 
 SINCE = 12
+READER = "reader"  # Keystone's default roles (Identity, "Default roles"); member implies it
 INSTALLATION = timedelta(hours=3)
 COPIED = "the entry becomes the cluster's own credential, in its secret kube-system/openstack-credentials"
 
@@ -20,6 +21,7 @@ COPIED = "the entry becomes the cluster's own credential, in its secret kube-sys
 def credentials(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield why this credential does not suit a cluster."""
     where = f"clouds.yaml: {context.cloud.name}"
+    yield from _reading(context, where)
     if context.cloud.application_credential_id is None:
         if context.release >= SINCE:
             yield _password(context, where)
@@ -33,6 +35,19 @@ def credentials(context: CheckContext) -> Iterator[Diagnostic]:
             fix="name an entry with user and password",
         )
     yield from _expiring(context, where, context.cloud.application_credential_id)
+
+
+def _reading(context: CheckContext, where: str) -> Iterator[Diagnostic]:
+    """Yield whether the token has no other role than reader, to which no policy allows writing."""
+    if {role.lower() for role in context.cloud.roles} == {READER}:
+        create = ("application", "credential", "create", "--role", "member", context.cluster.cluster_name)
+        yield Diagnostic(
+            code="credential.read-only",
+            where=where,
+            what=f"gives only the role {READER} in its project",
+            why="it may list everything and create nothing: the installer passes its checks, and fails when it creates",
+            fix=context.openstack(*create) + "  # by a user with the role member; then use it in the entry",
+        )
 
 
 def _password(context: CheckContext, where: str) -> Diagnostic:

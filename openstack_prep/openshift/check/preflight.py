@@ -15,6 +15,7 @@ from openstack_prep.cloud.connection import connect
 from openstack_prep.openshift.check import check, services, tls
 from openstack_prep.openshift.check.context import READER, CheckContext
 from openstack_prep.openshift.check.entry import Entry, entry, find_entry
+from openstack_prep.openshift.check.host import fips
 from openstack_prep.openshift.check.installed import installed
 from openstack_prep.openshift.install_config import Cluster, Contents, Given, findings, mistakes, read
 from openstack_prep.openshift.install_config.fields import FIELDS
@@ -89,7 +90,7 @@ def preflight(
     if not found:
         mine = find_entry(cluster.cloud, clouds_file)
         of_entry = list(entry(cluster.cloud, clouds_file))
-        found = [*_of_document(given, cluster, contents), *of_entry]
+        found = [*_of_document(given, cluster, contents), *fips(cluster), *of_entry]
         if mine is not None and not fatal(of_entry):
             found += _of_cloud(mine, cluster, contents, path, installer, hosts, jobs)
     return Verdict(path=path, release=cluster.release, cloud=cluster.cloud, findings=tuple(by_weight(found)))

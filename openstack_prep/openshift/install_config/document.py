@@ -53,7 +53,9 @@ def values(cluster: Cluster, contents: Contents) -> dict[str, object]:
 
 
 def has_previews(cluster: Cluster) -> bool:
-    """Whether the feature set of a cluster enables previews."""
+    """Whether the feature set of a cluster, or a gate that it chose, enables previews."""
+    if cluster.feature_set == releases.CUSTOM:
+        return bool(releases.enabled_gates(cluster.feature_gates))
     return cluster.feature_set in releases.PREVIEWS
 
 

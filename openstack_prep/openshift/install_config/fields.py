@@ -218,6 +218,7 @@ FIELDS: tuple[Field, ...] = (
     _one("capabilities.additional", "capabilities.additionalEnabledCapabilities", 11),
     _one("cpu_partitioning", "cpuPartitioningMode", 13),  # #6430
     _one("feature_set", "featureSet", 12),  # 8b942f2dc1
+    _one("feature_gates", "featureGates", 14),  # validateCustomFeatureGates
     *_gated("os_image_stream", "osImageStream", 22, 23),
     _one("additional_trust_bundle", "additionalTrustBundle"),
     _one("additional_trust_bundle_policy", "additionalTrustBundlePolicy", 12),  # #6232

@@ -196,6 +196,8 @@ class Cluster:
     """Whether workloads are pinned to CPUs (4.13 and later)."""
     feature_set: Name | None = None
     """Feature set, such as TechPreviewNoUpgrade (4.12 and later)."""
+    feature_gates: tuple[Name, ...] = ()
+    """Feature gates of CustomNoUpgrade, such as OSStreams=true (4.14 and later)."""
     os_image_stream: Literal["rhel-9", "rhel-10", "centos-10"] | None = None
     """Stream of the machines' operating system (5.0 and later; in 4.22 with TechPreviewNoUpgrade); centos-10 is OKD's.
     Default: rhel-9 of 4.22 and 4.23, rhel-10 since 5.0.

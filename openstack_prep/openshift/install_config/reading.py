@@ -7,7 +7,7 @@ names; ``FATE`` says what it does with unknown fields.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -46,8 +46,18 @@ def findings(document: Raw, release: str) -> list[Mistake]:
     Raises InvalidValue for an unsupported release.
     """
     number = releases.minor(release)
-    previews = _value(document, "featureSet") in releases.PREVIEWS
-    return [*_Walk(number, previews).below(document, "", ""), *_contradictions(document, number)]
+    return [*_Walk(number, _gates(document)).below(document, "", ""), *_contradictions(document, number)]
+
+
+def _gates(document: Raw) -> Callable[[str], bool]:
+    """Return whether a gate is enabled in a document; "" asks for any gate.
+
+    Source: pkg/types/installconfig.go, EnabledFeatureGates.
+    """
+    chosen = _value(document, "featureSet")
+    given = _value(document, "featureGates") if chosen == releases.CUSTOM else None
+    named = releases.enabled_gates(map(str, given) if isinstance(given, list) else ())
+    return lambda gate: chosen in releases.PREVIEWS or (gate in named if gate else bool(named))
 
 
 @cache
@@ -70,10 +80,10 @@ def _key(path: str) -> str:
 
 @dataclass(frozen=True)
 class _Walk:
-    """A walk through the document of a release, with or without its previews."""
+    """A walk through the document of a release; ``enabled`` tells which gates are."""
 
     release: int
-    previews: bool
+    enabled: Callable[[str], bool]
 
     def below(self, node: object, path: str, shown: str) -> Iterator[Mistake]:
         """Yield findings below a path; ``shown`` is this path as the document spells it."""
@@ -88,6 +98,7 @@ class _Walk:
                 yield self._foreign(here, where, _nearest(path, str(name)))
                 continue
             yield from self._not_on_openstack(here, where)
+            yield from self._gated(here, where, value)
             _, field, spelling = _known().get(where, (name, None, None))
             if field is not None and spelling is not None:
                 if self.release < spelling.since:
@@ -113,11 +124,18 @@ class _Walk:
         if where in spans and self.release in spans[where]:
             yield _finding(here, "is not supported on OpenStack", STOPS, "take it out")
 
+    def _gated(self, here: str, where: str, value: object) -> Iterator[Mistake]:
+        gates = {name.lower(): gate for name, gate in releases.GATED.items()}
+        gate, only = gates.get(where, ("", None))
+        if gate and value and only in (None, value) and not self.enabled(gate):
+            what = f"is a preview in {releases.name(self.release)}, behind the feature gate {gate}"
+            yield _finding(here, what, STOPS, f"leave it out, or set featureSet: {releases.PREVIEWS[0]}")
+
     def _too_early(self, here: str, field: Field, spelling: Spelling) -> Iterator[Mistake]:
         older = field.spelling(self.release)
         fix = f"write {older.path}" if older else "leave it out"
         if any(each.gated and each.since <= self.release for each in field.spellings):
-            if not self.previews:
+            if not self.enabled(""):
                 what = f"is a preview in {releases.name(self.release)}"
                 yield _finding(here, what, STOPS, f"{fix}, or set featureSet: {releases.PREVIEWS[0]}")
             return

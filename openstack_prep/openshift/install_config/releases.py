@@ -10,12 +10,15 @@ pkg/types/openstack/validation, CLOUD pkg/asset/installconfig/openstack/validati
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from openstack_prep.base.invalid import InvalidValue
 
 OLDEST, NEWEST = 2, 24
 NEVER = 1000
+TRUE = ("1", "t", "T", "TRUE", "true", "True")
+FALSE = ("0", "f", "F", "FALSE", "false", "False")
 FIRST_OF_5 = 23  # 5.0 and 4.23 are one code with two names (openshift/hypershift support/supportedversion)
 
 
@@ -57,9 +60,16 @@ class Span:
         return self.since <= release < self.until
 
 
+def enabled_gates(gates: Iterable[str]) -> frozenset[str]:
+    """Return the names in featureGates that are switched on, as Go's ParseBool reads them."""
+    pairs = (each.partition("=") for each in gates)
+    return frozenset(name for name, _, value in pairs if value in TRUE)
+
+
 # --- names, files and keys --------------------------------------------------------------------------------
 
 SHORT_NAMES = Span(until=12)  # at most 14 characters (3b3f19f4d2, #6309)
+FIPS_HOSTS = Span(15)  # of a FIPS host: first a warning (9b5b235e5f), refused in 4.16 (b261deb2ae; pkg/hostcrypt)
 FIPS_KEYS = Span(9)  # RSA and ECDSA only (0db0e1f5f0; IC validateFIPSconfig)
 EVERY_SSH_KEY = Span(20)  # each line is a key, and none a comment (1795f39ea2); before, one key suffices
 REGISTRIES_ALONE = Span(10)  # a mirror may be a host without a path (dc57d8ca84, 550364c604)
@@ -99,6 +109,15 @@ GROUP_MEMBERS_CHECKED = Span(19)  # masters and machine sets (e7187d0c0d; pkg/as
 # --- features ---------------------------------------------------------------------------------------------
 
 PREVIEWS = ("TechPreviewNoUpgrade", "DevPreviewNoUpgrade")  # enable what is gated (IC validateFeatureSet)
+CUSTOM = "CustomNoUpgrade"  # enables the gates that featureGates names (IC ValidateFeatureSet)
+GATED = {  # fields that a release knows and a gate protects: the gate, and the only value that needs it
+    # pkg/types/validation/featuregates.go (a5c9a11fe7; preview in openshift/api features.go until 2026-08)
+    "controlPlane.diskSetup": ("MultiDiskSetup", None),
+    "compute.diskSetup": ("MultiDiskSetup", None),
+    "pki": ("ConfigurablePKI", None),
+    # pkg/types/openstack/validation/featuregates.go
+    "platform.openstack.dnsRecordsType": ("OnPremDNSRecords", "External"),
+}
 FEATURE_SETS = {  # openshift/api config/v1 FeatureSets, as each release vendors it
     "TechPreviewNoUpgrade": Span(12),
     "CustomNoUpgrade": Span(12),

@@ -1,7 +1,7 @@
 """Rules of the installer for publishing, feature sets and capabilities; the tables are in ``releases``.
 
 Source: the OpenShift installer's validation (types/validation/installconfig.go: validateFeatureSet,
-validateCapabilities).
+validateCustomFeatureGates, validateCapabilities).
 """
 
 from __future__ import annotations
@@ -24,6 +24,16 @@ def _feature_set(cluster: Cluster, release: int) -> Iterator[Mistake]:
     if cluster.feature_set and known and cluster.feature_set not in known:
         what = f"{releases.name(release)} has no feature set {cluster.feature_set!r}"
         yield Mistake("feature_set", what, f"write {' or '.join(known)}, or leave it out")
+
+
+def _feature_gates(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    if cluster.feature_gates and cluster.feature_set != releases.CUSTOM:
+        what = f"belongs to feature_set {releases.CUSTOM}, not to {cluster.feature_set or 'none'}"
+        yield Mistake("feature_gates", what, f"set feature_set: {releases.CUSTOM}, or leave it out")
+    for index, each in enumerate(cluster.feature_gates):
+        name, _, value = each.partition("=")
+        if not name or value not in (*releases.TRUE, *releases.FALSE):
+            yield Mistake(f"feature_gates[{index}]", f"{each!r} is not NAME=true or NAME=false", "write OSStreams=true")
 
 
 def _capabilities(cluster: Cluster, release: int) -> Iterator[Mistake]:
@@ -78,4 +88,4 @@ def _missing(chosen: Capabilities, enabled: set[str], release: int) -> Iterator[
             yield Mistake("capabilities.additional", what, f"add {name}")
 
 
-FEATURE_RULES = (_publish, _feature_set, _capabilities)
+FEATURE_RULES = (_publish, _feature_set, _feature_gates, _capabilities)

@@ -45,3 +45,21 @@ def test_one_that_expires(project: Project, hours: int, level: str, why: str) ->
     assert found.status == level
     assert why in found.why
     assert "without --expiration" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("roles", "codes"),
+    [
+        (("reader",), ["credential.read-only"]),
+        (("reader", "member"), []),
+        (("member",), []),
+        (("reader", "openshift"), []),  # a role of this cloud, which may allow all that is needed
+        ((), []),
+    ],
+)
+def test_one_that_may_only_read(project: Project, roles: tuple[str, ...], codes: list[str]) -> None:
+    project.login(application_credential={"id": "c1", "name": "c", "restricted": True}, roles=roles)
+    project.services.get(PATH, json={"application_credential": {"expires_at": None}})
+    found = project.findings(credentials)
+    assert [each.code for each in found] == codes
+    assert all(each.status == "error" and "--role member" in each.fix for each in found)

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from openstack_prep.openshift.install_config import findings, releases
+from openstack_prep.openshift.install_config.reading import is_fatal
 
 REAL = Path(__file__).parents[2] / "data" / "install_config" / "real-run.yaml"
 
@@ -197,16 +198,59 @@ JOIN = {"networking": {"ovnKubernetesConfig": {"ipv4": {"internalJoinSubnet": "1
 MIRROR = {"imageDigestSources": [{"source": "a/b", "mirrors": ["c/d"], "sourcePolicy": "NeverContactSource"}]}
 DISK = {"controlPlane": {"diskSetup": [{"type": "swap", "swap": {"platformDiskID": "x"}}]}}
 
+PREVIEW = {"featureSet": "TechPreviewNoUpgrade"}
+
 
 @pytest.mark.parametrize(
     ("since", "document"),
-    [(18, JOIN), (21, MIRROR), (20, DISK), (22, {"compute": [{"management": "MachineAPI"}]}), (23, {"pki": {}})],
+    [
+        (18, JOIN),
+        (21, MIRROR),
+        (20, DISK | PREVIEW),
+        (22, {"compute": [{"management": "x"}]}),
+        (23, {"pki": {}}),
+    ],
 )
 def test_a_field_that_a_release_knows_is_not_called_unknown(since: int, document: dict[str, Any]) -> None:
     assert told(releases.name(since), document) == []
     (said,) = told(releases.name(since - 1), document)
     before, name = releases.name(since - 1), releases.name(since)
     assert f": is unknown to {before}, came with {name}: the installer ignores it with a warning; leave it out" in said
+
+
+WORKERS = {"compute": [{"DiskSetup": [{"type": "swap"}]}]}
+CUSTOM = {"featureSet": "CustomNoUpgrade"}
+
+
+@pytest.mark.parametrize(
+    ("document", "refused"),
+    [
+        (DISK, ["controlPlane.diskSetup"]),
+        (WORKERS, ["compute[0].DiskSetup"]),
+        (DISK | WORKERS, ["controlPlane.diskSetup", "compute[0].DiskSetup"]),
+        ({"controlPlane": {"diskSetup": []}}, []),
+        (DISK | PREVIEW, []),
+        (DISK | {"featureSet": "DevPreviewNoUpgrade"}, []),
+        (DISK | CUSTOM, ["controlPlane.diskSetup"]),
+        (DISK | CUSTOM | {"featureGates": ["MultiDiskSetup=true"]}, []),
+        (DISK | CUSTOM | {"featureGates": ["MultiDiskSetup=false", "OSStreams=true"]}, ["controlPlane.diskSetup"]),
+        (DISK | CUSTOM | {"featureGates": 7}, ["controlPlane.diskSetup"]),
+        ({"pki": {"signerCertificates": {}}}, ["pki"]),
+        (on_openstack(dnsRecordsType="External"), ["platform.openstack.dnsRecordsType"]),
+        (on_openstack(dnsRecordsType="Internal"), []),
+    ],
+)
+def test_a_field_behind_a_feature_gate(document: dict[str, Any], refused: list[str]) -> None:
+    found = [each for each in findings(document, "5.0") if is_fatal(each)]
+    assert [each.where for each in found] == refused
+    assert all("behind the feature gate" in each.what for each in found)
+
+
+@pytest.mark.parametrize(
+    ("gates", "number"), [([], 1), (["OSStreams=true"], 0), (["OSStreams=false"], 1), (["OSStreams"], 1)]
+)
+def test_the_stream_of_4_22_needs_its_gate(gates: list[str], number: int) -> None:
+    assert len(told("4.22", {"osImageStream": "rhel-10", "featureGates": gates} | CUSTOM)) == number
 
 
 def test_a_misspelled_field_inside_one_that_is_not_ours() -> None:

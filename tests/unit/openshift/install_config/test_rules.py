@@ -92,6 +92,7 @@ CAME: dict[str, tuple[int, str, dict[str, Any]]] = {
     "ovn_join_subnet": (18, "internalJoinSubnet", {"ovn_join_subnet": "100.68.0.0/16"}),
     "cpu_partitioning": (13, "cpuPartitioningMode", {"cpu_partitioning": "AllNodes"}),
     "feature_set": (12, "featureSet", {"feature_set": "TechPreviewNoUpgrade"}),
+    "feature_gates": (14, "featureGates", {"feature_set": "CustomNoUpgrade", "feature_gates": ("A=true",)}),
     "machines_network": (
         15,
         "network",
@@ -169,6 +170,29 @@ def test_a_newer_release_follows_the_newest_rules() -> None:
     assert newest == "5.1"
     for fields in ({}, {"os_image_stream": "rhel-10"}, {"publish": "Internal"}, {"load_balancer": "UserManaged"}):
         assert told(release="5.7", **fields) == told(release=newest, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"feature_set": "CustomNoUpgrade", "feature_gates": ("A=true", "B=F")}, []),
+        ({"feature_set": "CustomNoUpgrade"}, []),
+        ({"feature_gates": ("A=true",)}, ["feature_gates"]),
+        ({"feature_set": "TechPreviewNoUpgrade", "feature_gates": ("A=true",)}, ["feature_gates"]),
+        (
+            {"feature_set": "CustomNoUpgrade", "feature_gates": ("A", "A=yes", "=true", "A=1")},
+            ["feature_gates[0]", "feature_gates[1]", "feature_gates[2]"],
+        ),
+    ],
+)
+def test_gates_belong_to_the_custom_feature_set(fields: dict[str, Any], wrong: list[str]) -> None:
+    assert [each.partition(":")[0] for each in told(release="4.22", **fields)] == wrong
+
+
+def test_a_gate_enables_the_stream_of_4_22() -> None:
+    custom: dict[str, Any] = {"release": "4.22", "os_image_stream": "rhel-10", "feature_set": "CustomNoUpgrade"}
+    assert told(**custom, feature_gates=("OSStreams=true",)) == []
+    assert [each.partition(":")[0] for each in told(**custom)] == ["os_image_stream"]
 
 
 # --- what is wrong in any -----------------------------------------------------------------
