@@ -6,6 +6,7 @@ Source: the installer's command ``version``, whose first line contains the progr
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -24,6 +25,18 @@ def release_of(binary: Path) -> str | None:
     """
     version = version_of(binary)
     found = _RELEASE.match(version or "")
+    return found[1] if found else None
+
+
+def release_image_of(binary: Path) -> str | None:
+    """Return the release image that an installer installs, such as quay.io/...@sha256:...; raises PrepError.
+
+    Source: OpenShift installer cmd/openshift-install/version.go prints it; the variable replaces it
+    (pkg/asset/releaseimage/default.go and image.go).
+    """
+    if replaced := os.environ.get("OPENSHIFT_INSTALL_RELEASE_IMAGE_OVERRIDE"):
+        return replaced
+    found = re.search(r"^release image (\S+)$", asked(binary, "version").decode(errors="replace"), re.MULTILINE)
     return found[1] if found else None
 
 

@@ -13,6 +13,7 @@ from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.openshift.check import credentials, names, services, tls
 from openstack_prep.openshift.check.capacity import flavors, image, image_limits, object_store, quota, zones
 from openstack_prep.openshift.check.context import CheckContext
+from openstack_prep.openshift.check.mirror import release
 from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
 
 __all__ = ["CHECKS", "CheckContext", "Diagnostic", "check"]
@@ -36,6 +37,7 @@ CHECKS: tuple[Check, ...] = (
     vips.vips,
     names.names,
     ovn.ovn,
+    release.mirror,
 )
 
 

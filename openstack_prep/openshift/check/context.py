@@ -40,6 +40,8 @@ class CheckContext:
     """The hosts file of the machine that the installer will run on."""
     installer: Path | None = None
     """An openshift-install that tells which image belongs to it."""
+    seconds: float = 10.0
+    """Seconds for one request to a mirror of images."""
 
     @property
     def cloud(self) -> Cloud:

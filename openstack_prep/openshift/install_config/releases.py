@@ -106,6 +106,12 @@ VIPS_WITH_BALANCER = Span(19)  # with a balancer of one's own: no default addres
 VOLUME_ZONES = Span(14)  # zones and a root volume need zones of volumes (f31a29b738; OS machinepool.go)
 GROUP_MEMBERS_CHECKED = Span(19)  # masters and machine sets (e7187d0c0d; pkg/asset/quota/openstack)
 
+# --- signatures -------------------------------------------------------------------------------------------
+
+SIGNED_PREVIEW = Span(17)  # the policy "openshift" wants signed release images, in previews (openshift-docs #81997)
+SIGNED = Span(21)  # in all clusters (openshift-docs #105178, #102375; openshift/cluster-update-keys #89)
+SIGNED_AT_BOOT = Span(22)  # from the first boot of each machine on (openshift-docs #118944)
+
 # --- features ---------------------------------------------------------------------------------------------
 
 PREVIEWS = ("TechPreviewNoUpgrade", "DevPreviewNoUpgrade")  # enable what is gated (IC validateFeatureSet)

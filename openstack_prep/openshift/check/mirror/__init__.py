@@ -1,0 +1,1 @@
+"""Disconnected installations: what the mirrors of the release's images must hold."""
