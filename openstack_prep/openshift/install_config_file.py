@@ -29,6 +29,7 @@ from openstack_prep.openshift.installer.traces import copy_of
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_address
 from openstack_prep.resources.addresses.installer_input import InstallerInput
 from openstack_prep.resources.files.clouds_entry import folder_of
+from openstack_prep.resources.lists import queries
 
 GONE = Condition("(the file is gone)")
 STATE = (".openshift_install_state.json", "metadata.json")
@@ -171,6 +172,8 @@ class InstallConfig(InstallerInput, Cluster):
         for each in install_config.mistakes(known, self._contents()):
             if each.where.removesuffix("_policy") not in unread:
                 yield self.mistake(_in_the_spec(f"{each.where}: {each.what}"), _in_the_spec(each.fix))
+        if not self._consumed():
+            yield from self._check_volume_types(run)
         if self.kept.exists() and not _is_ours(_read(self.kept), run.ownership):
             yield self.mistake(f"{self.kept} is not managed by this spec", "give another file, or delete it")
         elif observed is not None and self._differs(observed):
@@ -179,6 +182,19 @@ class InstallConfig(InstallerInput, Cluster):
             elif self._consumed():
                 what = f"the installer has used it, and {self.kept} differs from the spec"
                 yield self.mistake(what, "destroy that cluster first, or give another file")
+
+    def _check_volume_types(self, run: CloudRun) -> Iterator[Mistake]:
+        """Yield the types of root volumes that Cinder does not have; the installer refuses them.
+
+        Source: OpenShift installer pkg/asset/installconfig/openstack/validation/machinepool.go (ccad892ad9),
+        validateVolumeTypes.
+        """
+        for name in ("machines", "control_plane", "compute"):
+            volume = getattr(self, name).root_volume
+            missing = sorted(set(volume.types) - queries.volume_types(run)) if volume and volume.types else ()
+            for each in missing:
+                what = f"{name}.root_volume.types: volume type {each} does not exist"
+                yield self.mistake(what, "have it created, or correct the name")
 
     def _differs(self, observed: Observed) -> bool:
         return any(

@@ -17,7 +17,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Resource
 from openstack_prep.core.plan import ApplyFailed, Plan
-from openstack_prep.openshift.install_config import Machines, Proxy
+from openstack_prep.openshift.install_config import Machines, Pool, Proxy, RootVolume
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
@@ -33,6 +33,7 @@ SHIPPED = ["openshift-4.2-lab", "openshift-current", "openshift-compact", "opens
 SHIPPED += ["openshift-byo-network", "openshift-dual-stack", "openshift-mirror"]
 SECRET = "Zm9vOmJhcg=="
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
+TYPES = f"{ENDPOINTS['block-storage']}/types"
 
 Make = Callable[..., InstallConfig]
 
@@ -426,7 +427,11 @@ def shipped(name: str, folder: Path, run: CloudRun) -> InstallConfig:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_install_config_of_a_shipped_spec(name: str, folder: Path, run: CloudRun) -> None:
+def test_the_install_config_of_a_shipped_spec(
+    name: str, folder: Path, run: CloudRun, services: requests_mock.Mocker
+) -> None:
+    named = ("fast", "standard")
+    services.get(TYPES, json={"volume_types": [{"name": each, "id": f"id-{each}"} for each in named]})
     file = shipped(name, folder, run)
     applied(run, file)
     assert file.file.read_text() == (DATA / f"{name}.yaml").read_text()
@@ -443,3 +448,51 @@ def test_a_shipped_spec_writes_the_entry_that_the_cluster_logs_in_by(name: str) 
     entries = {each.cloud for each in resources if isinstance(each, CloudsEntry | ApplicationCredential)}
     assert {each.cloud for each in resources if isinstance(each, InstallConfig)} == entries
     assert not [each for each in resources if isinstance(each, EnvFile)]
+
+
+# --- volume types -------------------------------------------------------------------------
+
+
+def volumes(*names: str) -> RootVolume:
+    return RootVolume(size=100, types=names, zones=("az1",))
+
+
+def test_types_of_root_volumes_that_do_not_exist_are_refused(
+    run: CloudRun, make: Make, services: requests_mock.Mocker
+) -> None:
+    services.get(TYPES, json={"volume_types": [{"name": "ssd", "id": "t1"}, {"name": "hdd", "id": "t2"}]})
+    right = make(
+        machines=Machines(flavor="master", root_volume=volumes("ssd")), compute=Pool(root_volume=volumes("hdd"))
+    )
+    assert refusals(run, right) == []
+    wrong = make(
+        machines=Machines(flavor="master", root_volume=volumes("sdd")),
+        control_plane=Pool(root_volume=volumes("nvme", "ssd")),
+        compute=Pool(root_volume=volumes("SSD")),
+    )
+    fix = "does not exist; have it created, or correct the name"
+    assert refusals(run, wrong) == [
+        f"machines.root_volume.types: volume type sdd {fix}",
+        f"control_plane.root_volume.types: volume type nvme {fix}",
+        f"compute.root_volume.types: volume type SSD {fix}",
+    ]
+    assert not wrong.file.exists()
+
+
+def test_cinder_is_asked_only_for_types_that_are_named(
+    run: CloudRun, make: Make, services: requests_mock.Mocker
+) -> None:
+    asked = services.get(TYPES, json={"volume_types": []})
+    assert refusals(run, make()) == []
+    assert asked.call_count == 0
+
+
+def test_a_type_that_went_after_the_installation_is_not_missed(
+    run: CloudRun, make: Make, services: requests_mock.Mocker
+) -> None:
+    file = make(machines=Machines(flavor="master", root_volume=volumes("ssd")))
+    services.get(TYPES, json={"volume_types": [{"name": "ssd", "id": "t1"}]})
+    applied(run, file)
+    eaten(file)
+    services.get(TYPES, json={"volume_types": []})
+    assert action(run, file) is Action.KEEP
