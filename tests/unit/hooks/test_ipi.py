@@ -408,6 +408,10 @@ def test_the_release_is_what_the_installer_says(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"install-config\.yaml is for 4\.2, but .*openshift-install installs 4\.18"):
         installer.release("4.2")
     assert Command(["sh"]).release("4.2") == "4.2"  # a wrapper is not asked
+    path.write_text("#!/bin/sh\necho openshift-install 4.23.0-rc.1\n")
+    assert installer.release("5.0") == "4.23"  # one release by two names
+    with pytest.raises(ConfigError, match=r"is for 5\.1, but .* installs 4\.23"):
+        installer.release("5.1")
 
 
 SPEC = """\
