@@ -14,7 +14,7 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.yaml_places import Document
-from openstack_prep.kubernetes import networks, nodes, rke2, rules
+from openstack_prep.kubernetes import networks, nodes, rke2_rules, rules
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, load_schema, map_values, value_at
 from openstack_prep.kubernetes.model import Cluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
@@ -84,7 +84,7 @@ def _truth(value: object, schema: Raw, steps: Steps) -> object:
 
 def _faults(data: Raw, form: Form) -> Iterator[Fault]:
     if form != "cluster.yml":
-        yield from rke2.document_faults(data, load_schema(form))
+        yield from rke2_rules.document_faults(data, load_schema(form))
         return
     yield from rules.keys(data)
     yield from rules.values(data)

@@ -10,32 +10,19 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys.rke2_keys import K3S_KEYS, SAME_ON_SERVERS
-from openstack_prep.kubernetes.keys.schema import (
-    Fault,
-    Steps,
-    dotted,
-    find_faults,
-    hide_secrets,
-    load_schema,
-    map_values,
-    sort_keys,
-    suggest,
-    union,
-)
+from openstack_prep.kubernetes.keys.rke2_keys import SAME_ON_SERVERS
+from openstack_prep.kubernetes.keys.schema import dotted, hide_secrets, load_schema, sort_keys
 from openstack_prep.kubernetes.model import Cluster, Node, Role
 from openstack_prep.kubernetes.networks import dns_address
 from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing_roles, node_mistakes
+from openstack_prep.kubernetes.rke2_rules import PLUGINS, document_faults
 
 TOKEN_FILE = "/etc/rancher/rke2/token"
 JOIN_PORT = 9345
 DATASTORE = "datastore-endpoint"  # replaces etcd
 VERSION = re.compile(r"v1\.\d{1,3}\.\d{1,3}(-rc\d+)?\+rke2r\d+")
-PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
 DEFAULT_PLUGIN = "canal"
 NO_PODS = "CriticalAddonsOnly=true:NoExecute"
 """Taint of servers that are not workers, from RKE2's documentation."""
@@ -246,49 +233,3 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
             if re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) and not OWN_LABELS.fullmatch(key):
                 fix = f"set it when the node has joined: kubectl label node NAME {key}=..."
                 yield Mistake(f"roles[{index}].labels", f"a kubelet may not set {key} on its node", fix)
-
-
-def _as_flag(value: object, schema: Raw, steps: Steps) -> object:
-    """Return the boolean or number that RKE2 reads from a string."""
-    if schema.get("type") == "boolean" and value in ("true", "false"):
-        return value == "true"
-    return int(value) if schema.get("type") == "integer" and isinstance(value, str) and value.isdecimal() else value
-
-
-def document_faults(data: object, schema: Raw) -> Iterator[Fault]:
-    """Yield what is wrong with a config.yaml, with fixes for keys of K3s and for keys of servers on agents.
-
-    RKE2 turns all keys into flags, so "true" and "5" are valid; KEY+ in a drop-in file appends to a list.
-    """
-    lists = {f"{name}+": each for name, each in schema["properties"].items() if "items" in each}
-    adding = union({**schema, "properties": lists}, schema)
-    for fault in find_faults(map_values(data, schema, _as_flag), adding):
-        name = str(fault.steps[0]) if fault.steps else ""
-        if fault.code != Code.SPEC_UNKNOWN_KEY:
-            yield fault
-        elif name in K3S_KEYS:
-            yield Fault(fault.steps, f"RKE2 does not support {name}", K3S_KEYS[name])
-        elif name in load_schema("server")["properties"]:
-            yield Fault(fault.steps, "is a key of servers, and these nodes are agents", "remove it")
-        else:
-            yield fault
-    of = data if isinstance(data, Mapping) else {}
-    yield from _misread(of)
-    if of.get("etcd-s3") is True and not (of.get("etcd-s3-bucket") or of.get("etcd-s3-config-secret")):
-        yield Fault(("etcd-s3-bucket",), "is missing, and etcd-s3 requires it", "add it", Code.SPEC_MISSING_KEY)
-
-
-def _misread(of: Mapping[str, object]) -> Iterator[Fault]:
-    """Yield values that RKE2 does not support, or that YAML reads as something else."""
-    cni = of.get("cni")
-    plugins = cni.split(",") if isinstance(cni, str) else cni
-    for each in plugins if isinstance(plugins, list | tuple) else ():
-        if str(each).strip() not in ("multus", *PLUGINS):
-            fix = suggest(str(each), PLUGINS) or f"write one of {', '.join(PLUGINS)}"
-            yield Fault(("cni",), f"RKE2 does not support {str(each).strip()!r}", fix)
-    server = of.get("server")
-    if server and not re.fullmatch(r"https://[^/]+", str(server)):
-        yield Fault(("server",), f"{server!r} is not the URL of a server", f"write one such as {join_url('10.0.0.5')}")
-    mode = of.get("write-kubeconfig-mode")
-    if mode in (0o600, 0o640, 0o644, 0o660, 0o664, 0o666):  # YAML reads 0644 as 420
-        yield Fault(("write-kubeconfig-mode",), f"is the number {mode} in YAML", f'write "{mode:04o}" in quotes')

@@ -17,7 +17,7 @@ from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.metallb.manifests import Addresses, ranges
 from openstack_prep.kubernetes.metallb.model import MetalLB, MetalLBPool
 from openstack_prep.kubernetes.nodes import LABEL
-from openstack_prep.kubernetes.rke2 import PLUGINS
+from openstack_prep.kubernetes.rke2_rules import PLUGINS
 from openstack_prep.kubernetes.rules import CHOICES
 
 CLUSTER_NAME = r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?"

@@ -13,10 +13,9 @@ import yaml
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes import reading
-from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
 from openstack_prep.kubernetes.nodes import nodes_of
-from openstack_prep.kubernetes.rke2 import document_faults, documents, kubeconfig_hint, mistakes, registries, warnings
+from openstack_prep.kubernetes.rke2 import documents, kubeconfig_hint, mistakes, registries, warnings
 
 PLAIN = Cluster(distribution="rke2", cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
 FULL = Cluster(
@@ -176,35 +175,6 @@ def test_values(fields: dict[str, Any], told: list[str]) -> None:
     found = said(replace(PLAIN, **fields))
     assert len(found) == len(told)
     assert all(one.startswith(other) for one, other in zip(found, told, strict=True))
-
-
-def test_what_becomes_a_flag_anyway() -> None:
-    config = {
-        "etcd-expose-metrics": "true",
-        "etcd-snapshot-retention": "5",
-        "kubelet-arg+": ["v=4"],
-        "node-ip": "10.1.0.1",
-    }
-    assert list(document_faults(config, load_schema("server"))) == []
-    found = document_faults(
-        {"etcd-expose-metrics": "yes", "lb-server-port": "x", "tls-sans+": []}, load_schema("server")
-    )
-    assert sorted(f"{each.what}; {each.fix}" for each in found) == [
-        "'x' is not an integer; write an integer",
-        "'yes' is not true or false; write true or false",
-        "unknown key; did you mean tls-san?",
-    ]
-
-
-def test_what_rke2_takes_for_something_else() -> None:
-    right = {"cni": ["multus", "canal"], "server": "https://[fd00::5]:9345", "write-kubeconfig-mode": 644}
-    assert list(document_faults(right, load_schema("server"))) == []
-    wrong = {"cni": "multus,cilum", "server": "10.0.0.5:9345", "write-kubeconfig-mode": 0o640}
-    assert [f"{each.what}; {each.fix}" for each in document_faults(wrong, load_schema("server"))] == [
-        "RKE2 does not support 'cilum'; did you mean cilium?",
-        "'10.0.0.5:9345' is not the URL of a server; write one such as https://10.0.0.5:9345",
-        'is the number 416 in YAML; write "0640" in quotes',
-    ]
 
 
 def test_warnings() -> None:
