@@ -115,6 +115,11 @@ class Document:
         node = self._found(where)[1]
         return node.start_mark.index if node else 0
 
+    def is_quoted(self, where: Sequence[str | int]) -> bool:
+        """Whether that part is a scalar in quotes, or a block of text."""
+        node = self._found(where)[1]
+        return isinstance(node, yaml.ScalarNode) and node.style is not None
+
     def _found(self, where: Sequence[str | int]) -> tuple[int, Any]:
         """Return the line of a part and its node, or those of the innermost part around it that exists."""
         node, line = self._root, 1

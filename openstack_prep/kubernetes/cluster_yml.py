@@ -23,12 +23,13 @@ from openstack_prep.kubernetes.keys.schema import (
 from openstack_prep.kubernetes.model import Cluster, Node, Registry
 from openstack_prep.kubernetes.networks import dns_address
 from openstack_prep.kubernetes.nodes import (
-    MASTER,
+    REQUIRED,
     etcd_warning,
     group_mistakes,
     missing_roles,
     node_mistakes,
     taint_parts,
+    worker_warning,
 )
 
 FILE = "cluster.yml"
@@ -128,7 +129,7 @@ def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake
     assigned = [each.roles for each in (cluster.roles if nodes is None else nodes)]
     yield from group_mistakes(cluster)
     yield from node_mistakes(nodes or ())
-    yield from missing_roles((role for role in MASTER if role not in external), assigned)
+    yield from missing_roles((role for role in REQUIRED if role not in external), assigned)
     if external and any("etcd" in roles for roles in assigned):
         yield Mistake("roles", *rules.TWO_ETCDS)
     yield from _duplicates(cluster, config)
@@ -144,6 +145,7 @@ def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake
 def warnings(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[str]:
     """Yield warnings about valid settings."""
     yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
+    yield from worker_warning([each.roles for each in nodes or ()])
     yield from rules.warnings(document(cluster, (), "cluster"))
 
 

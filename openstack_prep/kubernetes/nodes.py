@@ -27,6 +27,7 @@ KEY = rf"(?P<prefix>{SUBDOMAIN}/)?{WORD}"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 TAINT = re.compile(rf"(?P<key>{KEY})(=(?P<value>{WORD})?)?:(?P<effect>\w+)")
 MASTER: tuple[Role, ...] = ("controlplane", "etcd", "worker")
+REQUIRED: tuple[Role, ...] = ("controlplane", "etcd")
 
 
 def nodes_of(cluster: Cluster, machines: Sequence[Machine]) -> list[Node]:
@@ -141,6 +142,12 @@ def etcd_warning(etcd: int) -> Iterator[str]:
     """Yield a warning when the number of etcd nodes is even."""
     if etcd and etcd % 2 == 0:
         yield f"{etcd} etcd nodes tolerate no more failures than {etcd - 1}; use an odd number"
+
+
+def worker_warning(assigned: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a warning when no node is a worker."""
+    if assigned and not any("worker" in roles for roles in assigned):
+        yield "no node has role worker, so pods run only where they tolerate the taints of the other roles"
 
 
 def taint_parts(taint: str) -> tuple[str, str, str]:

@@ -21,6 +21,9 @@ PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
 INGRESS_CONTROLLERS = ("traefik", "ingress-nginx", "none")
 EGRESS_SELECTOR_MODES = ("agent", "cluster", "pod", "disabled")
 PROFILES = ("cis", "etcd")
+FLAGS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
+FLAGS |= dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False)
+"""The words of a flag that is on or off (strconv.ParseBool of Go)."""
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -45,8 +48,8 @@ ADDRESSES = {
 
 def _as_flag(value: object, schema: Raw, steps: Steps) -> object:
     """Return the boolean or number that RKE2 reads from a string."""
-    if schema.get("type") == "boolean" and value in ("true", "false"):
-        return value == "true"
+    if schema.get("type") == "boolean":
+        return FLAGS.get(str(value), value)
     return int(value) if schema.get("type") == "integer" and isinstance(value, str) and value.isdecimal() else value
 
 
@@ -79,7 +82,7 @@ def _items(of: Raw, name: str) -> list[str]:
 
 
 def _on(value: object) -> bool:
-    return value is True or value == "true"
+    return FLAGS.get(str(value), False)
 
 
 def _choice(of: Raw, name: str, known: Sequence[str]) -> Iterator[Fault]:
@@ -114,7 +117,11 @@ def _multus(of: Raw) -> Iterator[Fault]:
 
 
 def _profile(of: Raw) -> Iterator[Fault]:
-    if of.get("profile") == "cis" and of.get("protect-kernel-defaults") in (False, "false"):
+    if (
+        of.get("profile") == "cis"
+        and of.get("protect-kernel-defaults", True) not in (None, True)
+        and not _on(of["protect-kernel-defaults"])
+    ):
         what = "is false, and profile cis requires true"
         yield Fault(("protect-kernel-defaults",), what, "remove it: the profile sets it")
 

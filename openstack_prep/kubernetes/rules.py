@@ -16,7 +16,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.kubernetes.keys.schema import Fault, dotted, find_faults, load_schema, suggest, value_at
-from openstack_prep.kubernetes.nodes import MASTER, SUBDOMAIN
+from openstack_prep.kubernetes.nodes import MASTER, REQUIRED, SUBDOMAIN
 
 VERSION = re.compile(r"v1\.(\d{1,3})\.\d{1,3}-rancher\d+(-\d+)?")
 NEWEST = "v1.31.1-rancher1-1"
@@ -263,7 +263,7 @@ def _node(node: Raw) -> Iterator[Fault]:
 
 def _together(document: Raw, roles: Counter[str]) -> Iterator[Fault]:
     external = bool(value_at(document, "services.etcd.external_urls"))
-    for role in MASTER:
+    for role in REQUIRED:
         if not roles[role] and not (external and role == "etcd"):
             yield Fault(("nodes",), f"no node has role {role}", f"give at least one node role {role}")
     if external and roles["etcd"]:

@@ -112,8 +112,9 @@ def _wrong_type(value: object, steps: Steps, schema: Raw) -> Fault:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return a question that names the most similar known name; nothing when none is similar."""
-    by_letters = {_letters(each): each for each in known}
-    close = difflib.get_close_matches(_letters(name), by_letters, n=1, cutoff=0.7)
+    by_letters, letters = {_letters(each): each for each in known}, _letters(name)
+    close = difflib.get_close_matches(letters, by_letters, n=1, cutoff=0.7)
+    close = close or [each for each in by_letters if len(each) > 3 and letters.startswith(each)]  # username, user
     return f"did you mean {by_letters[close[0]]}?" if close else ""
 
 

@@ -12,10 +12,10 @@ import yaml
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.yaml_text import dump
-from openstack_prep.kubernetes import cluster_yml, reading
+from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.cluster_yml import document, kubeconfig_hint, mistakes, warnings
 from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
-from openstack_prep.kubernetes.nodes import nodes_of
+from openstack_prep.kubernetes.nodes import MASTER, nodes_of
 
 PLAIN = Cluster(cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
 FULL = Cluster(
@@ -100,9 +100,7 @@ def test_unknown_keys_and_wrong_types_all_at_once() -> None:
         "kubelet": {},
         "ingres": {"provider": "none"},
     }
-    assert said(
-        replace(PLAIN, config=config, roles=(NodeGroup(nodes="0-", roles=cluster_yml.MASTER, config={"prot": 22}),))
-    ) == [
+    assert said(replace(PLAIN, config=config, roles=(NodeGroup(nodes="0-", roles=MASTER, config={"prot": 22}),))) == [
         "config.kubelet: unknown key; move it to services",
         "config.ingres: unknown key; did you mean ingress?",
         "config.services.kubeapi: unknown key; did you mean kube-api?",
@@ -122,7 +120,7 @@ def test_what_has_fields_of_ours_is_not_said_twice() -> None:
         "private_registries": [],
         "cloud_provider": {"name": "aws"},
     }
-    group = NodeGroup(nodes="0-", roles=cluster_yml.MASTER, config={"user": "me"})
+    group = NodeGroup(nodes="0-", roles=MASTER, config={"user": "me"})
     found = said(replace(FULL, config=config, roles=(group,)))
     assert found == [
         "config.cluster_name: is set by the field name; move the value to name",
@@ -186,7 +184,7 @@ def test_networks_without_room_are_somebody_elses_to_tell() -> None:
 
 def test_warnings() -> None:
     four = replace(PLAIN, kubernetes_version="v1.99.0-rancher1-1", network_plugin="weave")
-    both = [replace(each, roles=cluster_yml.MASTER) for each in nodes(PLAIN, 2)]
+    both = [replace(each, roles=MASTER) for each in nodes(PLAIN, 2)]
     assert list(warnings(four, both)) == [
         "2 etcd nodes tolerate no more failures than 1; use an odd number",
         "v1.99.0-rancher1-1 is newer than v1.31.1-rancher1-1, the newest version of RKE 1.7; "

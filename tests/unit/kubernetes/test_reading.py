@@ -56,6 +56,60 @@ def test_truth_as_yaml_1_1_has_it(path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("value", ["yes", "true", "False", "on"])
+def test_a_boolean_in_quotes_stops_rke(path: Path, value: str) -> None:
+    """yaml.v2 reads it as a string, and then refuses the whole file."""
+    assert told(path, f"{FILE}ssh_agent_auth: {value}\n") == []
+    assert told(path, f'{FILE}ssh_agent_auth: "{value}"\n') == [
+        f"3: ssh_agent_auth: '{value}' is a string, because it is in quotes; remove the quotes"
+    ]
+
+
+def test_what_rke2_makes_a_flag_of(path: Path) -> None:
+    """Go's strconv.ParseBool reads the flag: it knows "True", but not "yes"."""
+    assert told(path, 'selinux: "True"\ndebug: yes\netcd-expose-metrics: "f"\n', "server") == []
+    assert told(path, 'selinux: "yes"\n', "server") == ["1: selinux: 'yes' is not true or false; write true or false"]
+
+
+def test_a_key_that_begins_with_a_known_one(path: Path) -> None:
+    assert told(path, f"{FILE}private_registries: [{{url: r.example.com, username: u}}]\n") == [
+        "3: private_registries[0].username: unknown key; did you mean user?"
+    ]
+
+
+DUAL = "{kube-controller: {cluster_cidr: '10.42.0.0/16,fd42::/56'}}"
+OVERRIDDEN = """\
+{kube-api: {extra_args: {service-cluster-ip-range: 10.96.0.0/16}},
+ kube-controller: {extra_args: {service-cluster-ip-range: 10.96.0.0/16}},
+ kubelet: {cluster_dns_server: %s}}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told_of"),
+    [
+        (f"services: {DUAL}\nnetwork: {{plugin: calico}}", []),
+        (f"services: {DUAL}\nnetwork: {{plugin: aci}}", []),
+        (f"services: {DUAL}", ["services.kube-controller.cluster_cidr: canal does not support 10.42.0.0/16,fd42::/56"]),
+        (f"services: {DUAL}\nnetwork: {{plugin: flannel}}", ["services.kube-controller.cluster_cidr: flannel does"]),
+        (
+            "services: {kube-controller: {cluster_cidr: fd42::/56}}",
+            ["services.kube-controller.cluster_cidr: cluster_cidr fd42::/56 and service_cidr 10.43.0.0/16 have"],
+        ),
+        (f"services: {OVERRIDDEN % '10.96.0.10'}", []),
+        (f"services: {OVERRIDDEN % '10.43.0.10'}", ["services.kubelet.cluster_dns_server: cluster_dns 10.43.0.10 is"]),
+        (
+            "services: {kube-api: {extra_args: {service-cluster-ip-range: 10.96.0.0/16}}}",
+            ["services.kube-api.extra_args.service-cluster-ip-range: 10.96.0.0/16 differs from 10.43.0.0/16"],
+        ),
+    ],
+)
+def test_networks_as_rke_takes_them(path: Path, text: str, told_of: list[str]) -> None:
+    """RKE 1.7: cluster/validation.go for dual-stack, cluster/plan.go for extra_args."""
+    found = [each.split(": ", 1)[1] for each in told(path, f"{FILE}{text}\n")]
+    assert len(found) == len(told_of)
+    assert all(one.startswith(other) for one, other in zip(found, told_of, strict=True))
+
+
 @pytest.mark.parametrize(
     ("services", "told_of"),
     [
@@ -148,5 +202,11 @@ def test_warnings(path: Path) -> None:
     assert list(warnings(data)) == [
         "Kubernetes 1.30 and later do not support weave; choose canal, calico or flannel",
         "2 etcd nodes tolerate no more failures than 1; use an odd number",
+    ]
+    path.write_text("nodes:\n- {address: 192.0.2.1, user: me, role: [controlplane, etcd]}\n")
+    data, mistakes = read(path)
+    assert mistakes == []  # RKE takes it: cluster/validation.go requires etcd only
+    assert list(warnings(data)) == [
+        "no node has role worker, so pods run only where they tolerate the taints of the other roles"
     ]
     assert list(warnings({}, "agent")) == []
