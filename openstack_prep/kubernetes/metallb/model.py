@@ -158,6 +158,13 @@ class MetalLB:
     """crd for MetalLB 0.13 and later, configmap for earlier ones."""
     namespace: Name = "metallb-system"
     """Namespace of MetalLB."""
+    bgp_mode: Literal["native", "frr", "frr-k8s"] | None = None
+    """How MetalLB speaks BGP; default: frr (or frr-k8s, which has the same rules), and native with a ConfigMap."""
+
+    @property
+    def is_native(self) -> bool:
+        """Whether MetalLB speaks BGP itself, without FRR."""
+        return (self.bgp_mode or ("native" if self.manifests == "configmap" else "frr")) == "native"
 
     @property
     def contains_secrets(self) -> bool:

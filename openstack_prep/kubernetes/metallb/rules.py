@@ -1,6 +1,7 @@
 """Checks of MetalLB's configuration: what MetalLB refuses, or the chosen format of manifests does not support.
 
-Source: MetalLB's internal/config (config.go, validation.go), and the fields of its ConfigMap up to 0.12.
+Sources: MetalLB 0.16.1 (internal/config/config.go and validation.go, internal/bgp/community/community.go), and the
+fields of its ConfigMap up to 0.12.
 ``where`` of a mistake is the name of the field, such as ``pools[0].addresses``.
 """
 
@@ -17,9 +18,10 @@ from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.metallb.manifests import Addresses, ranges
-from openstack_prep.kubernetes.metallb.model import LabelSelector, MetalLB, MetalLBPool
+from openstack_prep.kubernetes.metallb.model import LabelSelector, MetalLB, MetalLBPeer, MetalLBPool
 from openstack_prep.kubernetes.nodes import LABEL
 
+FRR = "remove it, or set bgp_mode: frr"
 LABEL_REMEDY = "use at most 63 lower-case letters, digits and hyphens"
 NOT_IN_A_CONFIGMAP = (
     "namespaces",
@@ -50,6 +52,11 @@ def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
 
 def warnings(metallb: MetalLB, config: Raw) -> Iterator[str]:
     """Yield warnings about valid settings; ``config`` holds further keys of RKE2 or RKE."""
+    for one, other in _pairs_of_peers(metallb):
+        first, second = metallb.peers[one], metallb.peers[other]
+        if _may_be_apart(first, second):
+            for field, what, _ in _conflicts(first, second):
+                yield f"peers[{other}].{field}: {what}; MetalLB before 0.16 refuses that also on different nodes"
     if not any(each.protocol == "layer2" for each in metallb.pools):
         return
     given = value_at(config, "services.kubeproxy.extra_args") or config.get("kube-proxy-arg") or ()
@@ -121,15 +128,40 @@ def _announced(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Fin
             if length < least:
                 what = f"{length} announces more addresses than {each}, whose largest network is a /{least}"
                 yield f"bgp.{field}", what, f"write {least} or more"
-    for community in bgp.communities:
+
+
+def _communities(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
+    for community in pool.bgp.communities if pool.bgp else ():
         if metallb.manifests == "configmap" and not _is_community(community):
             what = f"a ConfigMap does not support {community!r}"
             yield "bgp.communities", what, "write one such as 64512:1234, or set manifests: crd"
+        elif ":" in community and not (_is_community(community) or _is_large(community)):  # else it may be an alias
+            what = f"{community!r} is not a community"
+            yield "bgp.communities", what, "write two numbers up to 65535 (64512:1234), or large:64512:1:2"
+        elif metallb.is_native and _is_large(community):
+            yield "bgp.communities", f"the bgp_mode native does not support {community!r}", FRR
 
 
 def _is_community(text: str) -> bool:
-    found = re.fullmatch(r"(\d{1,5}):(\d{1,5})", text)
-    return found is not None and all(int(each) < 2**16 for each in found.groups())
+    return _are_numbers(text.split(":"), 2, 2**16)
+
+
+def _is_large(text: str) -> bool:
+    marker, *numbers = text.split(":")
+    return marker == "large" and _are_numbers(numbers, 3, 2**32)
+
+
+def _are_numbers(texts: Sequence[str], count: int, end: int) -> bool:
+    return len(texts) == count and all(re.fullmatch(r"[0-9]{1,10}", each) and int(each) < end for each in texts)
+
+
+def _by_bgp(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
+    """Yield addresses that the native mode does not announce."""
+    if pool.protocol == "bgp" and metallb.is_native:
+        for each in ranges(pool, addresses):
+            if each.first.version == 6:
+                field = "pool" if pool.pool else "addresses"
+                yield field, f"the bgp_mode native does not announce the IPv6 addresses {each}", FRR
 
 
 def _once(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
@@ -155,6 +187,8 @@ POOL_RULES: tuple[Callable[[MetalLB, MetalLBPool, Addresses], Findings], ...] = 
     _named,
     _filled,
     _announced,
+    _communities,
+    _by_bgp,
     _once,
     _selecting,
     _in_a_configmap,
@@ -213,3 +247,31 @@ def _peers(metallb: MetalLB) -> Iterator[Mistake]:
         if peer.ebgp_multi_hop and peer.my_asn == peer.peer_asn:
             what = f"only applies to eBGP, and my_asn and peer_asn are both {peer.my_asn}"
             yield Mistake(f"{where}.ebgp_multi_hop", what, "remove it, or correct the AS numbers")
+    for one, other in _pairs_of_peers(metallb):
+        if not _may_be_apart(metallb.peers[one], metallb.peers[other]):
+            for field, what, fix in _conflicts(metallb.peers[one], metallb.peers[other]):
+                yield Mistake(f"peers[{other}].{field}", what, fix)
+
+
+def _pairs_of_peers(metallb: MetalLB) -> Iterator[tuple[int, int]]:
+    """Yield the indexes of peers that share an instance of FRR; the native mode has a session for each."""
+    return iter(()) if metallb.is_native else combinations(range(len(metallb.peers)), 2)
+
+
+def _may_be_apart(one: MetalLBPeer, other: MetalLBPeer) -> bool:
+    """Whether no node may have both peers, which only the labels of the nodes decide."""
+    return bool(one.node_selectors and other.node_selectors and one.node_selectors != other.node_selectors)
+
+
+def _conflicts(one: MetalLBPeer, other: MetalLBPeer) -> Iterator[tuple[str, str, str]]:
+    """Yield the fields of the second peer with which FRR refuses both on one node."""
+    native = "or set bgp_mode: native if MetalLB runs without FRR"
+    if one.peer_address == other.peer_address:
+        what = f"{other.peer_address} is also the address of peer {one.name}"
+        yield "peer_address", what, f"declare each router once, {native}"
+    if one.my_asn != other.my_asn:
+        what = f"{other.my_asn} differs from {one.my_asn} of peer {one.name}"
+        yield "my_asn", what, f"use one AS number for the cluster, {native}"
+    if one.router_id != other.router_id:
+        what = f"{other.router_id or 'no router_id'} differs from {one.router_id or 'none'} of peer {one.name}"
+        yield "router_id", what, f"use one for all peers, {native}"

@@ -25,8 +25,8 @@ SAYS_ALL = LabelSelector()
 FRONT = LabelSelector(match_labels={"tier": "front"})
 
 
-def told(*pools: MetalLBPool, peers: tuple[MetalLBPeer, ...] = (PEER,), manifests: str = "crd") -> list[str]:
-    return [str(each) for each in mistakes(MetalLB(pools=pools, peers=peers, manifests=manifests), ADDRESSES)]  # type: ignore[arg-type]
+def told(*pools: MetalLBPool, peers: tuple[MetalLBPeer, ...] = (PEER,), **more: str) -> list[str]:
+    return [str(each) for each in mistakes(MetalLB(pools=pools, peers=peers, **more), ADDRESSES)]  # type: ignore[arg-type]
 
 
 def bgp(**said: object) -> MetalLBPool:
@@ -180,7 +180,7 @@ def test_peers() -> None:
         replace(PEER, name="Tor_2", router_id="2001:db8::1", source_address="2001:db8::2", node_selectors=(SAYS_ALL,)),
         replace(PEER, peer_asn=64512, ebgp_multi_hop=True),
     )
-    assert told(GOOD, peers=wrong) == [
+    assert told(GOOD, peers=wrong, bgp_mode="native") == [
         "peers[2]: tor is also the name of peers[0]; give each its own name",
         "peers[1].name: 'Tor_2' is not a DNS label; use at most 63 lower-case letters, digits and hyphens",
         "peers[1].node_selectors: an empty selector selects everything; remove it",
@@ -212,3 +212,61 @@ def test_the_namespace_is_a_label() -> None:
 def test_ipvs_answers_for_nobody_else(config: dict[str, object], told: bool) -> None:
     assert len(list(warnings(MetalLB(pools=(GOOD,)), config))) == told
     assert list(warnings(MetalLB(pools=(bgp(),), peers=(PEER,)), config)) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "community", "said"),
+    [
+        (None, "65535:65535", []),
+        (None, "64512:70000", ["write two numbers up to 65535 (64512:1234), or large:64512:1:2"]),
+        (None, "large:4294967295:0:1", []),
+        (None, "large:4294967296:0:1", ["write two numbers up to 65535 (64512:1234), or large:64512:1:2"]),
+        (None, "wide:1:2:3", ["write two numbers up to 65535 (64512:1234), or large:64512:1:2"]),
+        (None, "1:2:3", ["write two numbers up to 65535 (64512:1234), or large:64512:1:2"]),
+        ("frr-k8s", "large:1:2:3", []),
+        ("native", "large:1:2:3", ["remove it, or set bgp_mode: frr"]),
+        ("native", "alias", []),
+    ],
+)
+def test_communities(mode: str | None, community: str, said: list[str]) -> None:
+    """As internal/bgp/community and findNonLegacyCommunity of MetalLB 0.16.1."""
+    metallb = MetalLB(pools=(bgp(communities=(community,)),), peers=(PEER,), bgp_mode=mode)  # type: ignore[arg-type]
+    found = list(mistakes(metallb, ADDRESSES))
+    assert [each.where for each in found] == ["pools[0].bgp.communities"] * len(said)
+    assert [each.fix for each in found] == said
+
+
+def test_ipv6_by_bgp_needs_frr() -> None:
+    pool = MetalLBPool(name="six", addresses=("fd00::/120",), protocol="bgp")
+    modes = {mode: MetalLB(pools=(pool,), peers=(PEER,), bgp_mode=mode) for mode in ("native", "frr", None)}  # type: ignore[arg-type]
+    found = {mode: [each.where for each in mistakes(metallb, {})] for mode, metallb in modes.items()}
+    assert found == {"native": ["pools[0].addresses"], "frr": [], None: []}
+
+
+@pytest.mark.parametrize(
+    ("second", "fields"),
+    [
+        ({"peer_address": "10.1.0.2"}, []),
+        ({}, ["peer_address"]),
+        ({"peer_address": "10.1.0.2", "my_asn": 64999}, ["my_asn"]),
+        ({"peer_address": "10.1.0.2", "router_id": "10.1.0.9"}, ["router_id"]),
+        ({"my_asn": 64999, "router_id": "10.1.0.9"}, ["peer_address", "my_asn", "router_id"]),
+        ({"peer_address": "10.1.0.2", "my_asn": 64999, "node_selectors": (FRONT,)}, ["my_asn"]),
+    ],
+)
+def test_two_peers_of_one_node(second: dict[str, object], fields: list[str]) -> None:
+    """As checkFRRPeersCompatible of MetalLB 0.16.1 does; its native mode has a session for each peer."""
+    peers = (PEER, replace(PEER, name="second", **second))
+    metallb = MetalLB(pools=(GOOD,), peers=peers)
+    assert [each.where for each in mistakes(metallb, ADDRESSES)] == [f"peers[1].{each}" for each in fields]
+    assert list(mistakes(replace(metallb, bgp_mode="native"), ADDRESSES)) == []
+    assert list(warnings(metallb, {})) == []
+
+
+def test_peers_of_different_nodes() -> None:
+    """Only the labels of the nodes decide whether a node has both; MetalLB looks at them since 0.16."""
+    back = LabelSelector(match_labels={"tier": "back"})
+    peers = (replace(PEER, node_selectors=(FRONT,)), replace(PEER, name="b", my_asn=64999, node_selectors=(back,)))
+    metallb = MetalLB(pools=(GOOD,), peers=peers)
+    assert list(mistakes(metallb, ADDRESSES)) == []
+    assert [each.partition(":")[0] for each in warnings(metallb, {})] == ["peers[1].peer_address", "peers[1].my_asn"]
