@@ -164,7 +164,7 @@ def _spec_of_sync(wanted: Sync, found: kubernetes.Services | None, tell: Callabl
     if mistakes:
         raise SpecError(mistakes)
     if found is not None:
-        addresses += sorted(_service_addresses(found, ranges.read(within), tell))
+        addresses += ranges.blocks(ranges.read(_service_addresses(found, ranges.read(within), tell)))
     of_network = (wanted.network,) if wanted.network else ()
     name = wanted.name or "-".join(["sync", *itertools.chain(*given.items()), *of_network])
     given = {way: tuple(value) if way == "ports" else value for way, value in given.items()}

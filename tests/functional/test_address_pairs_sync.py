@@ -212,6 +212,31 @@ def test_a_sync_of_what_services_have(tenant: Tenant, nodes: Any, tmp_path: Path
     assert pairs_of(nodes) == {"one": set(), "two": set(), "other": set()}
 
 
+def test_too_many_addresses_for_one_port_change_none(tenant: Tenant, nodes: Any) -> None:
+    """Neighbours become networks; what is too much for the fullest port is refused before any other is changed."""
+    cloud = Cloud(tenant.connect())
+    items = [
+        service(f"s{each}", type="LoadBalancer", ingress=[{"ip": f"10.1.0.{each}"}]) for each in (*range(200, 208), 210)
+    ]
+    by_services = Sync(security_group="rke", within=["10.1.0.200-10.1.0.239"])
+    sync_address_pairs(cloud, by_services, services=json.dumps({"kind": "List", "items": items})).raise_for_failures()
+    before = {"10.1.0.200/29", "10.1.0.210"}
+    assert pairs_of(nodes) == {"one": before, "two": before, "other": set()}
+
+    own = [{"ip_address": f"10.9.0.{each}"} for each in (1, 3, 5)]
+    two = nodes.find_port("two")
+    nodes.update_port(two, allowed_address_pairs=[*two.allowed_address_pairs, *own])
+    tags = {port.name: set(port.tags) for port in nodes.ports()}
+    scattered = [
+        service(f"s{each}", type="LoadBalancer", ingress=[{"ip": f"10.1.0.{each}"}]) for each in range(201, 218, 2)
+    ]
+    (failed,) = sync_address_pairs(cloud, by_services, services=json.dumps({"kind": "List", "items": scattered})).failed
+    assert "12 pairs" in str(failed.error)
+    assert "allow the whole range of the Services" in str(failed.error)
+    assert pairs_of(nodes) == {"one": before, "two": before | {"10.9.0.1", "10.9.0.3", "10.9.0.5"}, "other": set()}
+    assert {port.name: set(port.tags) for port in nodes.ports()} == tags
+
+
 def test_syncs_of_two_minds_leave_nothing_that_is_not_recorded(devcloud: Devcloud, tenant: Tenant, nodes: Any) -> None:
     """As when a timer fires again before its last sync has taken the records away, and the Services changed."""
     cloud = Cloud(tenant.connect())

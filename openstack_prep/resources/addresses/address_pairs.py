@@ -27,6 +27,8 @@ from openstack_prep.resources.orchestration.existing import Existing
 
 JOBS = 4
 """Number of ports that one step changes in parallel."""
+USUAL_MAXIMUM = 10
+"""Pairs per port that Neutron allows unless max_allowed_address_pair is set (neutron/conf/extensions)."""
 DISTRIBUTED = "network:distributed"
 
 
@@ -199,12 +201,19 @@ class AddressPairs(PairFields):
         self._update_ports(run, mine)
 
     def _update_ports(self, run: CloudRun, shares: Sequence[Share]) -> Observed:
-        """Update all ports, some in parallel; all requests have ended when the first failure is raised."""
+        """Update all ports, some in parallel; all requests have ended when the first failure is raised.
+
+        The API does not show how many pairs a port may have. When that may be too few, the port with most pairs is
+        updated first and alone, so that a refusal leaves all ports as they were.
+        """
+        ordered = sorted(shares, key=lambda each: len(each.pairs()), reverse=True)
+        alone = 1 if ordered and len(ordered[0].pairs()) > USUAL_MAXIMUM else 0
+        updated = [self._update_port(run, each) for each in ordered[:alone]]
         with ThreadPoolExecutor(JOBS) as pool:
             waiting = [
-                pool.submit(self._update_port, run, each) for each in shares
+                pool.submit(self._update_port, run, each) for each in ordered[alone:]
             ]  # map would cancel the remaining ports
-        done = [share for each in waiting if (share := each.result()) is not None]
+        done = [share for share in (*updated, *(each.result() for each in waiting)) if share is not None]
         meant = sum(each.meant for each in done)
         return self._observe(done, known=True) or Observed(id=f"{meant} ports", values=self.desired())
 

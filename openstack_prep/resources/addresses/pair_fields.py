@@ -63,7 +63,7 @@ class PairFields(PortChoice):
         return frozenset(block for each in self.addresses or () for block in ranges.blocks([Range.read(each)]))
 
     def pooled(self) -> dict[str, frozenset[str]]:
-        """Return the fewest blocks that cover the pools, by subnet."""
+        """Return the fewest blocks that cover the pools, or their used addresses, by subnet."""
         by_subnet: dict[str, list[Range]] = {}
         for pool in (self.neighbours.pool(each) for each in self.pools):
             by_subnet.setdefault(pool.subnet, []).extend(pool.ranges)
@@ -72,7 +72,7 @@ class PairFields(PortChoice):
             return {subnet: frozenset(ranges.blocks(each)) for subnet, each in by_subnet.items()}
         singles = ranges.read(used)
         return {
-            subnet: frozenset(str(one) for one in singles if any(one.first in each for each in whole))
+            subnet: frozenset(ranges.blocks(one for one in singles if any(one.first in each for each in whole)))
             for subnet, whole in by_subnet.items()
         }
 

@@ -39,7 +39,7 @@ def update_pairs(network: Service, ownership: OwnershipTag, share: Share) -> Sha
             if attempt.retry_state.attempt_number > 1:
                 share = replace(share, port=_read(network, path))
             share = _add_records(network, ownership, path, share)
-            share = replace(share, port=_write_pairs(network, path, share))
+            share = replace(share, port=_write_or_forget(network, ownership, path, share))
     left = _remove_records(network, ownership, path, share)
     return replace(share, port=left, stale=frozenset(), mine=recorded_pairs(ownership, left))
 
@@ -75,6 +75,16 @@ def _add_records(network: Service, ownership: OwnershipTag, path: str, share: Sh
     return replace(share, port=_read(network, path)) if fresh else share
 
 
+def _write_or_forget(network: Service, ownership: OwnershipTag, path: str, share: Share) -> PortRecord:
+    """Update the port; if Neutron refuses the pairs, remove their records, too."""
+    try:
+        return _write_pairs(network, path, share)
+    except CloudError as error:
+        if error.status == 400:
+            _remove_records(network, ownership, path, replace(share, stale=frozenset(share.missing)))
+        raise
+
+
 def _write_pairs(network: Service, path: str, share: Share) -> PortRecord:
     """Update the port to the desired pairs and return it."""
     pairs = share.pairs()
@@ -87,6 +97,7 @@ def _write_pairs(network: Service, path: str, share: Share) -> PortRecord:
     except CloudError as error:
         if error.status == 400 and "maximum" in str(error):
             blocks = f"the port would have {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"
-            fix = "align ranges with networks (such as 10.0.0.192/27), or have max_allowed_address_pair raised"
+            fix = "align ranges with networks (such as 10.0.0.192/27), allow the whole range of the Services, "
+            fix += "or have max_allowed_address_pair raised in Neutron"
             raise CloudError(f"{error}: {blocks}; {fix}", status=400) from error
         raise
