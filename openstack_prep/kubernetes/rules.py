@@ -19,8 +19,9 @@ from openstack_prep.kubernetes.keys.schema import Fault, dotted, find_faults, lo
 from openstack_prep.kubernetes.nodes import MASTER, REQUIRED, SUBDOMAIN
 
 VERSION = re.compile(r"v1\.(\d{1,3})\.\d{1,3}-rancher\d+(-\d+)?")
-NEWEST = "v1.31.1-rancher1-1"
-"""The newest version of Kubernetes in RKE 1.7."""
+EXAMPLE = "v1.31.1-rancher1-1"
+NEWEST = 32
+"""The newest Kubernetes 1.N of RKE 1.8, the last one: 1.8.14 installs v1.32.13 by default."""
 LIST = "rke config --list-version --all"
 CHOICES: dict[str, tuple[str, ...]] = {
     "network.plugin": ("none", "flannel", "calico", "canal", "weave", "aci"),
@@ -63,9 +64,9 @@ def values(document: Raw, *, has_nodes: bool = True) -> Iterator[Fault]:
 def warnings(document: Raw) -> Iterator[str]:
     """Yield warnings about valid settings."""
     minor = _minor(document)
-    if minor is not None and minor > _minor_of(NEWEST):
+    if minor is not None and minor > NEWEST:
         version = value_at(document, "kubernetes_version")
-        yield f"{version} is newer than {NEWEST}, the newest version of RKE 1.7; {LIST} lists those of your rke"
+        yield f"{version} is newer than Kubernetes 1.{NEWEST}, the newest that RKE installs; RKE2 installs newer ones"
     if value_at(document, "network.plugin") == "weave":
         yield "Kubernetes 1.30 and later do not support weave; choose canal, calico or flannel"
     places: Values = {"": document, "bastion_host.": value_at(document, "bastion_host")}
@@ -81,12 +82,6 @@ def needs_cri_dockerd(version: str | None) -> bool:
     return version is not None and _at_least({"kubernetes_version": version}, 24)
 
 
-def _minor_of(version: str) -> int:
-    found = VERSION.fullmatch(version)
-    assert found
-    return int(found[1])
-
-
 def _minor(document: Raw) -> int | None:
     """Return N of Kubernetes 1.N; None for RKE's default version."""
     found = re.match(r"v1\.(\d{1,3})\.", str(value_at(document, "kubernetes_version")))
@@ -96,7 +91,7 @@ def _minor(document: Raw) -> int | None:
 def _at_least(document: Raw, minor: int) -> bool:
     """Whether Kubernetes is 1.``minor`` or later; the default version counts as the newest."""
     declared = _minor(document)
-    return (_minor_of(NEWEST) if declared is None else declared) >= minor
+    return (NEWEST if declared is None else declared) >= minor
 
 
 def _fault(path: str, what: str, fix: str) -> Fault:
@@ -111,10 +106,10 @@ def _version(document: Raw) -> Iterator[Fault]:
     if version in (None, "") or VERSION.fullmatch(str(version)):
         return
     if not re.fullmatch(r"v\d+\.\d+\.\d+([-+].+)?", str(version)):
-        yield _fault("kubernetes_version", f"{version!r} is not a version", f"write one such as {NEWEST}")
+        yield _fault("kubernetes_version", f"{version!r} is not a version", f"write one such as {EXAMPLE}")
     elif not value_at(document, "system_images.kubernetes"):
         what = f"{version!r} is not a version of RKE, and system_images.kubernetes is not set"
-        yield _fault("kubernetes_version", what, f"write one such as {NEWEST}; {LIST} lists all")
+        yield _fault("kubernetes_version", what, f"write one such as {EXAMPLE}; {LIST} lists all")
 
 
 def _choices(document: Raw) -> Iterator[Fault]:

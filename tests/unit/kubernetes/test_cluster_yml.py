@@ -187,8 +187,7 @@ def test_warnings() -> None:
     both = [replace(each, roles=MASTER) for each in nodes(PLAIN, 2)]
     assert list(warnings(four, both)) == [
         "2 etcd nodes tolerate no more failures than 1; use an odd number",
-        "v1.99.0-rancher1-1 is newer than v1.31.1-rancher1-1, the newest version of RKE 1.7; "
-        "rke config --list-version --all lists those of your rke",
+        "v1.99.0-rancher1-1 is newer than Kubernetes 1.32, the newest that RKE installs; RKE2 installs newer ones",
         "Kubernetes 1.30 and later do not support weave; choose canal, calico or flannel",
     ]
     assert list(warnings(FULL, nodes(FULL, 4))) == []
