@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 LONGEST = 10**6  # seconds; eleven days
 
 
-def add_cluster_options(parser: argparse.ArgumentParser) -> None:
+def add_cluster_options(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Add the options that name a cluster; return their group, for another one."""
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--metadata", type=Path, metavar="PATH", help="the installer's metadata.json, or its folder (.)")
     which.add_argument("--infra-id", metavar="ID", help="infraID, if metadata.json is lost")
     parser.epilog = "The cloud is that of --os-cloud, or else of metadata.json, or else of OS_CLOUD."
+    return which
 
 
 def seconds(text: str) -> float:

@@ -119,7 +119,7 @@ DOCUMENTS = {
             "undeclared": _list("undeclared"),
             "refusals": _list("diagnostic"),
         },
-        {"left_out": INTEGER, "infra_id": TEXT},
+        {"left_out": INTEGER, "infra_id": TEXT, "cluster": TEXT},
     ),
     "report": _document(
         "apply, destroy, post-ipi, cleanup, credential rotate, address-pairs sync, rke render",

@@ -1,4 +1,7 @@
-"""After ``openshift-install destroy cluster``, or instead of it: find and delete what is left of a cluster."""
+"""After ``openshift-install destroy cluster``, or instead of it: find and delete what is left of a cluster.
+
+Of a cluster that the OpenShift installer did not create, this is what its Services and claims have created.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from openstack_prep.base.errors import NotAllowed
+from openstack_prep.base.errors import Mistake, NotAllowed, SpecError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import Action, OwnershipTag, Step
+from openstack_prep.core.model import Action, Key, OwnershipTag, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.installer.leftovers import Owned, infra_ids
 from openstack_prep.openshift.leftover import LISTED, Leftover, listed
 from openstack_prep.resources.addresses.floating_ip import name_of
+from openstack_prep.resources.lists import cloud_provider_names as provider
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, exclusive
@@ -39,51 +43,75 @@ def cleanup(
     *,
     metadata: str | Path | None = None,
     infra_id: str | None = None,
+    cluster: str | None = None,
     release: str | None = None,
     jobs: int = executor.JOBS,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
     """Delete what is left of a cluster in the project that the connection is scoped to.
 
-    Floating IPs of the user are detached from the cluster's ports and kept; those that the spec ``release`` manages,
-    and that nothing else uses, are released. Raises SpecError, CloudError, and PlanRefused if resources of others
-    depend on the cluster's. A warning is logged for resources that may not be listed. ``lock_timeout``: seconds to wait
-    for another run for the same cluster, then LeaseHeld is raised.
+    ``cluster`` is the name that Kubernetes knows a cluster by, beside neither ``metadata`` nor ``infra_id``: only what
+    its Services and claims have created is deleted. Floating IPs of the user are detached from the cluster's ports and
+    kept; those that the spec ``release`` manages, and that nothing else uses, are released. Raises SpecError,
+    CloudError, and PlanRefused if resources of others depend on the cluster's, or its machines still run. A warning is
+    logged for resources that may not be listed. ``lock_timeout``: seconds to wait for another run for the same cluster,
+    then LeaseHeld is raised.
     """
-    found, warnings = plan_cleanup(cloud, openshift.cluster(metadata, infra_id).infra_id, release=release, jobs=jobs)
+    if cluster is not None and (metadata or infra_id):
+        fix = "give the cluster's name, its metadata.json or its infraID"
+        raise SpecError([Mistake("cluster", "is given beside metadata or infra_id", fix)])
+    name = openshift.cluster(metadata, infra_id).infra_id if cluster is None else cluster
+    found, warnings = plan_cleanup(cloud, name, installer=cluster is None, release=release, jobs=jobs)
     for each in warnings:
         _log.warning("%s", each)
     return api.apply(cloud, found, jobs=jobs, agreed=False, lock_timeout=lock_timeout)
 
 
 def plan_cleanup(
-    cloud: Cloud, infra_id: str, *, release: str | None = None, jobs: int = executor.JOBS
+    cloud: Cloud, name: str, *, installer: bool = True, release: str | None = None, jobs: int = executor.JOBS
 ) -> tuple[LivePlan, list[str]]:
     """Return the plan that deletes what is left of a cluster, and notes on what could not be listed or found.
 
-    Under the lease it is created again if another run may have been at work.
+    ``name`` is an infraID, or without ``installer`` the name that Kubernetes knows the cluster by. Under the lease the
+    plan is created again if another run may have been at work.
     """
+    if not installer:
+        _check_options(name, release)
     cloud.allow_parallel(jobs).authenticate()
-    run, warnings = CloudRun(cloud, OwnershipTag(infra_id)), list[str]()
-    seen = exclusive.look(run, infra_id, ())
+    run, warnings = CloudRun(cloud, OwnershipTag(name)), list[str]()
+    seen = exclusive.look(run, name, ())
 
     def make() -> Plan:
-        lists, unread = _read(run, infra_id, jobs)
+        lists, unread = _read(run, name, jobs, LISTED if installer else provider.THINGS)
         warnings.extend(unread)
         if release and not any(_is_of(release, raw) for raw in lists["floating_ip"]):
             warnings.append(f"no floating IP in project {cloud.project_name} has the ownership tag of spec {release}")
-        leftovers = _named(list(_leftovers(lists, infra_id, release)))
+        if installer:
+            leftovers = _named(list(_leftovers(lists, name, release)))
+        else:
+            leftovers = _named(list(_of_kubernetes(lists, name)))
+            warnings.extend(_doubts(lists, name))
         observed = {each.key: each.observe(raw) for each, raw in leftovers}
-        made = planner.plan_destroy(infra_id, [each for each, _ in leftovers], observed)
+        made = planner.plan_destroy(name, [each for each, _ in leftovers], observed)
         refusals = tuple(observing.examine_deletes(run, made, jobs=jobs))
-        return replace(made, steps=tuple(map(_explained, made.steps)), refusals=refusals)
+        notes = {each.key: _note(each, raw) for each, raw in leftovers}
+        return replace(made, steps=tuple(_explained(step, notes) for step in made.steps), refusals=refusals)
 
     def remake() -> LivePlan:
-        return plan_cleanup(cloud, infra_id, release=release, jobs=jobs)[0]
+        return plan_cleanup(cloud, name, installer=installer, release=release, jobs=jobs)[0]
 
     made = exclusive.attempt(run, seen, "destroy", make)
-    nothing = Spec(infra_id, (), checked=True)  # no spec declares the remaining resources of a cluster
+    nothing = Spec(name, (), checked=True)  # no spec declares the remaining resources of a cluster
     return LivePlan.of(made, wanted=nothing, run=run, lease=seen, remake=remake), warnings
+
+
+def _check_options(cluster: str, release: str | None) -> None:
+    if not cluster:
+        raise SpecError([Mistake("cluster", "is empty", "give the cluster's name, as in kube_service_NAME_...")])
+    if release is not None:
+        raise SpecError(
+            [Mistake("release", "applies to an infraID only", "leave it out; destroy deletes what a spec created")]
+        )
 
 
 def remaining(cloud: Cloud, infra_id: str, *, jobs: int = executor.JOBS) -> tuple[Leftover, ...]:
@@ -92,17 +120,17 @@ def remaining(cloud: Cloud, infra_id: str, *, jobs: int = executor.JOBS) -> tupl
     Of resources that may not be listed there is nothing, as for ``cleanup``.
     """
     cloud.allow_parallel(jobs).authenticate()
-    lists, _ = _read(CloudRun(cloud, OwnershipTag(infra_id)), infra_id, jobs)
+    lists, _ = _read(CloudRun(cloud, OwnershipTag(infra_id)), infra_id, jobs, LISTED)
     return tuple(each for each, _ in _leftovers(lists, infra_id, None))
 
 
-def _read(run: CloudRun, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
-    """Read the lists of all kinds in parallel."""
+def _read(run: CloudRun, name: str, jobs: int, things: Sequence[str]) -> tuple[Lists, list[str]]:
+    """Read the lists of these kinds in parallel."""
     unread: list[str] = []
 
     def read(thing: str) -> list[Values]:
         try:
-            return listed(run, thing, infra_id)
+            return listed(run, thing, name)
         except NotAllowed as error:
             if thing not in OPTIONAL:
                 raise
@@ -110,7 +138,7 @@ def _read(run: CloudRun, infra_id: str, jobs: int) -> tuple[Lists, list[str]]:
             return []
 
     with run.admin.reading(), ThreadPoolExecutor(jobs) as pool:
-        return dict(zip(LISTED, pool.map(read, LISTED), strict=True)), unread
+        return dict(zip(things, pool.map(read, things), strict=True)), unread
 
 
 def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tuple[Leftover, Raw]]:
@@ -122,10 +150,13 @@ def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tup
     for thing, raws in mine.items():
         for raw in raws:
             yield _leftover(thing, raw, infra_id), raw
+    created = list(_created_addresses(lists, mine["load_balancer"], infra_id))
+    yield from created
+    known_addresses = [*mine["floating_ip"], *(raw for _, raw in created)]
     ports = {raw["id"] for raw in mine["port"]}
     for raw in lists["floating_ip"]:
         marked = release is not None and _is_of(release, raw)
-        if raw in mine["floating_ip"]:
+        if raw in known_addresses:
             continue
         if marked and (raw["port_id"] is None or raw["port_id"] in ports):
             yield replace(_leftover("floating_ip", raw, infra_id), detail=raw["port_id"] or "", released=True), raw
@@ -136,6 +167,37 @@ def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tup
         if tag in raw["tags"] and raw not in mine["network"]:
             touched = _leftover("tag", raw, infra_id)
             yield replace(touched, label=f"{tag} on {touched.label}", detail=tag), raw
+
+
+def _of_kubernetes(lists: Lists, cluster: str) -> Iterator[tuple[Leftover, Raw]]:
+    """Yield what the cloud provider and the CSI driver of a cluster have created."""
+    things = [thing for thing in lists if thing != "floating_ip"]
+    mine = {thing: [raw for raw in lists[thing] if provider.cluster_of(thing, raw) == cluster] for thing in things}
+    for thing, raws in mine.items():
+        for raw in raws:
+            yield _leftover(thing, raw, cluster), raw
+    yield from _created_addresses(lists, mine["load_balancer"], cluster)
+
+
+def _created_addresses(lists: Lists, balancers: Sequence[Raw], cluster: str) -> Iterator[tuple[Leftover, Raw]]:
+    """Yield floating IPs that the cloud provider has created, unless they serve anything but these load balancers."""
+    served = {raw["vip_port_id"] for raw in balancers}
+    for raw in lists["floating_ip"]:
+        creator = provider.cluster_of("floating_ip", raw)
+        if creator and (raw["port_id"] in served or (raw["port_id"] is None and creator == cluster)):
+            detail = raw["port_id"] or ""
+            yield replace(_leftover("floating_ip", raw, cluster), detail=detail, released=True), raw
+
+
+def _doubts(lists: Lists, cluster: str) -> Iterator[str]:
+    """Yield why the name of a cluster may mean too much or too little."""
+    if cluster == provider.DEFAULT:
+        yield f"{cluster} is the name of every cluster that was given none; this deletes resources of all of them"
+    nameless = [
+        raw["name"] or raw["id"] for raw in lists["volume"] if (raw.get("metadata") or {}).get(provider.CSI) == ""
+    ]
+    if nameless:
+        yield f"these volumes are kept, because their CSI driver was given no --cluster: {', '.join(sorted(nameless))}"
 
 
 def _is_of(spec: str, floating_ip: Raw) -> bool:
@@ -159,6 +221,11 @@ def _named(
     ]
 
 
-def _explained(step: Step) -> Step:
+def _note(left: Leftover, raw: Raw) -> str:
     kept = {"floating_ip_attachment": "the floating IP itself is kept", "tag": "the network itself is kept"}
-    return replace(step, reason=kept.get(step.key.kind, "")) if step.action is Action.DELETE else step
+    claim = provider.claim_of(raw) if left.thing == "volume" else ""
+    return f"claim {claim}" if claim else kept.get(left.thing, "")
+
+
+def _explained(step: Step, notes: Mapping[Key, str]) -> Step:
+    return replace(step, reason=notes[step.key]) if step.action is Action.DELETE else step

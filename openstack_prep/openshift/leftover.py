@@ -1,11 +1,12 @@
-"""Resources that a cluster left: found by its infraID, never declared, only deleted.
+"""Resources that a cluster left: found by its infraID or name, never declared, only deleted.
 
-Source: OpenShift installer docs/source, "What gets created, names and tags" and what its ``destroy`` does.
+Source: OpenShift installer docs/source, "What gets created, names and tags" and what its ``destroy`` does;
+cloud-provider-openstack 1.36.0, pkg/openstack/loadbalancer.go: Services of several clusters may share a load balancer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -18,7 +19,8 @@ from openstack_prep.core.run import query
 from openstack_prep.openshift import leftover_services as services
 from openstack_prep.openshift.leftover_services import Record
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import PortRecord
+from openstack_prep.resources.lists.cloud_provider_names import cluster_of, cluster_of_tag
+from openstack_prep.resources.lists.neutron_records import FixedIP, PortRecord
 from openstack_prep.resources.network.uses import INTERFACES
 
 HOLDS: dict[str, tuple[str, ...]] = {
@@ -59,10 +61,11 @@ class Leftover(Resource[CloudRun]):
     label: str
     """Its name or address; with its ID if two resources share it."""
     infra_id: str
+    """The infraID of the cluster; its name in Kubernetes if the OpenShift installer did not create it."""
     detail: str = ""
     """The port's ID for a floating IP or its attachment, the tag for a tag."""
     released: bool = False
-    """Whether it is a floating IP of a spec, which is kept if it serves another port when it is to be deleted."""
+    """Whether a spec or Service created the floating IP: it is kept if it serves another port when it is to go."""
 
     @property
     def name(self) -> str:
@@ -111,8 +114,7 @@ class Leftover(Resource[CloudRun]):
     # --- what prevents its deletion --------------------------------------------------------
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        holders = {"network": _on_network, "router": _interfaces, "security_group": _in_group, "volume": _of_volume}
-        find = holders.get(self.thing)
+        find = _HOLDERS.get(self.thing)
         record = observed.record_as(Record)
         for what in find(run, record, going, self.infra_id) if find else ():
             yield Mistake.about(self.key, f"is not used by {self.infra_id} alone: {what}", "move or delete that first")
@@ -186,3 +188,31 @@ def _of_volume(run: CloudRun, volume: Record, going: frozenset[str], infra_id: s
     for snapshot in listed(run, "volume_snapshot", infra_id):
         if snapshot["volume_id"] == volume.id and snapshot["id"] not in going:
             yield f"snapshot {snapshot['name'] or ''} {snapshot['id']} was created from the volume"
+
+
+def _of_load_balancer(run: CloudRun, balancer: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    """Yield Services of other clusters that share a load balancer, and members that are servers that stay."""
+    named = cluster_of("load_balancer", {"name": balancer.name, "description": balancer.description})
+    for tag in balancer.tags:
+        if cluster_of_tag(tag) not in (None, infra_id, named):
+            yield f"{tag} shares it"
+    ports = [each for each in _ports(run, infra_id) if each.device_id and not _goes(each, going)]
+    for member in services.members(run.admin, balancer.id):
+        for port in ports:
+            if any(_is_at(member, each) for each in port.fixed_ips):
+                yield f"it balances to {member['address']}: {_described(run, port, infra_id)}"
+
+
+def _is_at(member: Raw, fixed_ip: FixedIP) -> bool:
+    """Whether a member is this address; without a subnet of its own it may be in any."""
+    return member["address"] == fixed_ip.ip_address and member.get("subnet_id") in (None, fixed_ip.subnet_id)
+
+
+_HOLDERS: dict[str, Callable[[CloudRun, Record, frozenset[str], str], Iterator[str]]] = {
+    "network": _on_network,
+    "router": _interfaces,
+    "security_group": _in_group,
+    "volume": _of_volume,
+    "load_balancer": _of_load_balancer,
+}
+"""By kind, what yields the users of a resource that stay."""

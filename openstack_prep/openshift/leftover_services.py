@@ -53,6 +53,7 @@ class Record:
     has_routes: bool = False
     servers: tuple[str, ...] = ()
     """IDs of the servers that a volume is attached to."""
+    tags: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, raw: Raw) -> Record:
@@ -65,6 +66,7 @@ class Record:
             subnets=frozenset(raw.get("subnets") or ()),
             has_routes=bool(raw.get("routes")),
             servers=tuple(each["server_id"] for each in raw.get("attachments") or ()),
+            tags=tuple(raw.get("tags") or ()),
         )
 
 
@@ -93,6 +95,13 @@ def listed(cloud: Cloud, thing: str, infra_id: str) -> list[Values]:
         return cloud.load_balancer.list(path, "loadbalancers", project_id=mine) if cloud.has("load-balancer") else []
     assert thing == "container", thing
     return _containers(cloud, infra_id) if cloud.has("object-store") else []
+
+
+def members(cloud: Cloud, load_balancer: str) -> list[Values]:
+    """Return the members of all pools of a load balancer; raises CloudError."""
+    pools = cloud.load_balancer.list("/lbaas/pools", "pools", loadbalancer_id=load_balancer)
+    found = (cloud.load_balancer.list(f"/lbaas/pools/{each['id']}/members", "members") for each in pools)
+    return [member for of_pool in found for member in of_pool]
 
 
 def _of_network(cloud: Cloud, collection: str, project_id: str) -> list[Values]:

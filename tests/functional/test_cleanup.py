@@ -18,9 +18,11 @@ from openstack_prep.verbs import exclusive
 from tests import standin
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep
 from tests.functional.test_verify import float_ip
+from tests.unit.resources.lists.test_cloud_provider_names import made
 
 DEV, DEV2 = "dev-x7k2p", "dev-x7k2p-web-q9m4t"
 """The name of the second begins with the infraID of the first."""
@@ -119,6 +121,61 @@ def test_what_comes_while_it_waits_for_another_run_goes_too(tenant: Tenant, here
     assert process.returncode == 0
     assert "2 done, 0 failed" in out
     assert inventory(connection) == before
+
+
+def test_what_one_kubernetes_cluster_created_and_nothing_of_another(tenant: Tenant, here: Prep) -> None:
+    """The name of the one begins the name of the other; this cloud has no Octavia."""
+    connection = tenant.connect()
+    for cluster in ("prod_eu", "kubernetes"):
+        serve(connection, cluster)
+    before = inventory(connection)
+    volume, group = serve(connection, "prod")
+    flavor = connection.compute.find_flavor("m1.small").id
+    image = connection.image.create_image("empty", data=qcow2(1), disk_format="qcow2", container_format="bare").id
+    network = connection.network.create_network(name="prod")
+    connection.network.create_subnet(network_id=network.id, ip_version=4, cidr="10.0.0.0/24")
+    worker = connection.compute.create_server(
+        name="worker", flavor_id=flavor, image_id=image, networks=[{"uuid": network.id}]
+    )
+    connection.compute.wait_for_server(worker, interval=0.2, wait=60)
+    (port,) = connection.network.ports(device_id=worker.id)
+    connection.network.update_port(port, security_groups=[group.id])
+    connection.compute.create_volume_attachment(worker, volume_id=volume.id)
+
+    refused = here.run("cleanup", "--cluster", "prod", "--yes", code=2).stderr
+    assert f"volume/{volume.name}: is not used by prod alone: server {worker.id} has the volume attached" in refused
+    assert f"security_group/{group.name}: is not used by prod alone: server worker {worker.id} has port" in refused
+    connection.compute.delete_server(worker)
+    connection.compute.wait_for_delete(worker, interval=0.2, wait=60)
+    connection.network.delete_network(network)
+    connection.image.delete_image(image)
+
+    shown = json.loads(here.run("cleanup", "--cluster", "prod", "--plan", "--format", "json").stdout)
+    assert shown["cluster"] == "prod"
+    assert sorted(step["resource"].partition("/")[0] for step in shown["steps"]) == [
+        "floating_ip",
+        "security_group",
+        "volume",
+        "volume_snapshot",
+    ]
+    here.run("cleanup", "--cluster", "prod", "--yes")
+    assert inventory(connection) == before
+    assert here.run("cleanup", "--cluster", "prod", "--yes").stdout.startswith("nothing of prod in project")
+
+
+def serve(connection: Any, cluster: str) -> tuple[Any, Any]:
+    """Make what a cluster's Service and claim create; return the volume and the security group."""
+    cinder, network = connection.block_storage, connection.network
+    raws = made(cluster, "default", "web")
+    network.create_ip(
+        floating_network_id=network.find_network("external").id, description=raws["floating_ip"]["description"]
+    )
+    group = network.create_security_group(**raws["security_group"])
+    volume = cinder.create_volume(size=1, **raws["volume"])
+    cinder.wait_for_status(volume, "available", interval=0.2, wait=60)
+    snapshot = cinder.create_snapshot(volume_id=volume.id, **raws["volume_snapshot"])
+    cinder.wait_for_status(snapshot, "available", interval=0.2, wait=60)
+    return volume, group
 
 
 LOST = [

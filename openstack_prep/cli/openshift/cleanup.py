@@ -14,12 +14,16 @@ from openstack_prep.cli.running import add_lock_timeout, answer, consent, plan_d
 from openstack_prep.cli.style import style_of
 
 if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
     from openstack_prep.openshift.cluster import Metadata
 
 
 def add(command: AddCommand) -> None:
     parser = command("cleanup", _run)
-    add_cluster_options(parser)
+    which = add_cluster_options(parser)
+    which.add_argument(
+        "--cluster", metavar="NAME", help="name of another Kubernetes cluster (--cluster-name): what it has created"
+    )
     parser.add_argument("--plan", action="store_true", help="list what would be deleted, and change nothing")
     parser.add_argument("--release", metavar="SPEC", help="also delete the floating IPs that this spec created")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
@@ -27,31 +31,42 @@ def add(command: AddCommand) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.cloud.connection import connect
+
+    if options.cluster is not None:
+        return _clean(options, connect(options.os_cloud), {"cluster": options.cluster}, None)
+    metadata = chosen_cluster(options)
+    return _clean(options, cloud_of(options, metadata), {"infra_id": metadata.infra_id}, metadata)
+
+
+def _clean(options: argparse.Namespace, cloud: Cloud, known: dict[str, str], metadata: Metadata | None) -> int:
+    """List what is left of the cluster, and delete it after confirmation; return the exit code."""
     from openstack_prep.hooks.cleanup import plan_cleanup
 
-    metadata = chosen_cluster(options)
-    cloud = cloud_of(options, metadata)
+    (name,) = known.values()
+    named = metadata.cloud if metadata else None
     with reading(options):
-        plan, warnings = plan_cleanup(cloud, metadata.infra_id, release=options.release, jobs=options.jobs)
-    if metadata.cloud not in (None, cloud.name):
-        warnings.append(f"metadata.json names the cloud {metadata.cloud}, but this is {cloud.name}")
+        installer = metadata is not None
+        plan, warnings = plan_cleanup(cloud, name, installer=installer, release=options.release, jobs=options.jobs)
+    if named not in (None, cloud.name):
+        warnings.append(f"metadata.json names the cloud {named}, but this is {cloud.name}")
     for each in warnings:
         print(f"openstack-prep: warning: {each}", file=sys.stderr)
     if options.plan:
-        data = {"infra_id": metadata.infra_id, **plan_data(plan)}
-        print_result(options, plan.render(style_of(options, sys.stdout)), data)
+        print_result(options, plan.render(style_of(options, sys.stdout)), known | plan_data(plan))
         plan.raise_for_refusals()
         return 0
     if not (plan or plan.refusals):
         where = f"project {cloud.project_name} ({cloud.project_id}) of cloud {cloud.name}"
-        print_result(options, f"nothing of {metadata.infra_id} in {where}", {"seconds": 0, "steps": []})
+        print_result(options, f"nothing of {name} in {where}", {"seconds": 0, "steps": []})
         # in another cloud the cluster may still run, and need its metadata.json
-        return _cleared(options, metadata, 0) if metadata.cloud in (None, cloud.name) else 0
-    consent(options, plan, f"Delete this for good? Type the infraID {metadata.infra_id}: ", metadata.infra_id)
+        return _cleared(options, metadata, 0) if named in (None, cloud.name) else 0
+    what = "infraID" if metadata else "cluster's name"
+    consent(options, plan, f"Delete this for good? Type the {what} {name}: ", name)
     return _cleared(options, metadata, run_plan(options, cloud, plan))
 
 
-def _cleared(options: argparse.Namespace, metadata: Metadata, code: int) -> int:
+def _cleared(options: argparse.Namespace, metadata: Metadata | None, code: int) -> int:
     """Offer to put the installer's folder right once nothing is left of its cluster; return the exit code.
 
     ``--yes`` agrees to the plan, which does not list these files, so they need the answer of a person.
@@ -61,7 +76,7 @@ def _cleared(options: argparse.Namespace, metadata: Metadata, code: int) -> int:
     from openstack_prep.openshift.cluster import find_metadata
     from openstack_prep.openshift.installer.traces import to_create_again, written
 
-    if code or options.infra_id is not None or options.format != "text":
+    if code or metadata is None or options.infra_id is not None or options.format != "text":
         return code
     folder = Folder(find_metadata(options.metadata or Path()).parent)
     files = written(folder.path)

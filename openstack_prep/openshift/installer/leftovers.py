@@ -1,7 +1,8 @@
 """Tell which resources of a project belong to one cluster: by tag, metadata and exact names.  Pure.
 
 Source: OpenShift installer docs/source, "What gets created, names and tags" and what its ``destroy``
-looks for; Cinder CSI driver, ``cinder.csi.openstack.org/cluster``.
+looks for (4.21, pkg/destroy/openstack/openstack.go); cloud-provider-openstack, to which OpenShift gives the infraID as
+the cluster's name.
 
 A name never decides against a tag of another cluster: ``dev-x7k2p`` and ``dev-x7k2p-web-b3c4d`` may be in one
 project.
@@ -15,9 +16,9 @@ from dataclasses import dataclass
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists.cloud_provider_names import CSI, cluster_of
 from openstack_prep.resources.lists.installer_names import TAG
 
-CSI = "cinder.csi.openstack.org/cluster"
 GUESTS = "k8s-clusterapi-cluster-openshift-cluster-api-guests-"
 MACHINE = r"(master|worker|bootstrap)(-.+)?"
 NAMES = {
@@ -77,8 +78,13 @@ class Owned:
         return tagged or raw["description"] == f"{self.infra_id}-bootstrap-fip"
 
     def _load_balancer(self, raw: Raw) -> bool:
-        """Load balancers of Services have the infraID as a word in their description."""
-        return self._mentions(raw.get("description") or "")
+        """Load balancers of Services name their cluster; others have the infraID as a word in their description."""
+        cluster = cluster_of("load_balancer", raw)
+        return cluster == self.infra_id if cluster else self._mentions(raw.get("description") or "")
+
+    def _security_group(self, raw: Raw) -> bool:
+        """Groups of Services have no tag, and the installer's own destroy leaves them."""
+        return cluster_of("security_group", raw) == self.infra_id or self._by_tag("security_group", raw)
 
     def _mentions(self, text: str) -> bool:
         return re.search(rf"(?<![-a-z0-9.]){re.escape(self.infra_id)}(?![-a-z0-9.])", text) is not None
@@ -93,6 +99,7 @@ _BY: dict[str, Callable[[Owned, Raw], bool]] = {
     "port": Owned._port,
     "floating_ip": Owned._floating_ip,
     "load_balancer": Owned._load_balancer,
+    "security_group": Owned._security_group,
     "container": Owned._container,
     "server_group": lambda owned, raw: owned._named("server_group", raw),
     "volume": lambda owned, raw: owned._by_metadata("volume", raw),

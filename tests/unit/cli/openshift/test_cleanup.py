@@ -137,3 +137,41 @@ def test_the_folder_is_put_right_by_consent(
     else:
         assert left == {".clusterapi_output", "metadata.json", "install-config.yaml.kept"}
         assert "openstack-prep ipi --again" in out
+
+
+def test_a_cluster_by_its_name(
+    clouds_yaml: Path, there: Lists, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there["volumes"] = [{"id": "v", "name": "pvc-1", "metadata": claim, "attachments": []} for claim in CLAIMS]
+    words = ["cleanup", "--os-cloud", "lab", "--cluster", "prod"]
+    assert main([*words, "--plan", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (step,) = found["steps"]
+    assert (found["cluster"], step["resource"], step["action"]) == ("prod", "volume/pvc-1", "delete")
+    assert main([*words, "--plan"]) == 0
+    assert "claim shop/data" in capsys.readouterr().out
+    assert main(words) == 2  # there is no terminal
+    there["volumes"] = []
+    assert main([*words, "--yes"]) == 0
+    assert capsys.readouterr().out.startswith("nothing of prod in project")
+    assert not [each for each in sent(services) if not each.startswith("GET")]
+
+
+CLAIMS = [
+    {
+        "cinder.csi.openstack.org/cluster": cluster,
+        "csi.storage.k8s.io/pvc/name": "data",
+        "csi.storage.k8s.io/pvc/namespace": "shop",
+    }
+    for cluster in ("prod", "prod_eu")
+]
+
+
+def test_options_beside_the_name_of_a_cluster(clouds_yaml: Path, services: requests_mock.Mocker) -> None:
+    words = ["cleanup", "--os-cloud", "lab", "--cluster", "prod"]
+    assert main([*words, "--release", "lab"]) == 2
+    for other in (["--infra-id", ID], ["--metadata", "."]):
+        with pytest.raises(SystemExit) as caught:
+            main([*words, *other])
+        assert caught.value.code == 2
+    assert sent(services) == []

@@ -1,0 +1,108 @@
+"""Which Kubernetes cluster a resource was created for, by the names that cloud-provider-openstack gives.  Pure.
+
+Source: cloud-provider-openstack 1.36.0, and the same words in 1.16.0 to 1.35.0: pkg/openstack/loadbalancer.go
+(``lbFormat``, ``createOctaviaLoadBalancer``, ``ensureFloatingIP``), loadbalancer_sg.go, loadbalancer_rename.go,
+pkg/util/util.go (``CutString255``), pkg/ingress/utils/utils.go and controller/controller.go, pkg/csi/csi.go,
+pkg/csi/cinder/controllerserver.go. Volumes of the provider within Kubernetes (up to 1.25):
+pkg/volume/cinder/cinder_util.go.
+
+The names of namespaces, Services and Ingresses have no underscore, so the rest of a name is the cluster's, whatever it
+contains: ``kube_service_prod_eu_default_web`` belongs to ``prod_eu``, not to ``prod``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from openstack_prep.base.raw import Raw
+
+CSI = "cinder.csi.openstack.org/cluster"
+"""Key of the metadata of volumes and snapshots; its value is empty if the driver was started without --cluster."""
+DEFAULT = "kubernetes"
+"""The cluster's name unless somebody chose one: kube-controller-manager's default, and that of the CSI chart."""
+LONGEST = 255  # characters; longer names are cut
+
+THINGS = ("load_balancer", "floating_ip", "port", "security_group", "server", "volume_snapshot", "volume")
+"""Kinds that are read: ports and servers only show who uses the others."""
+
+_OBJECT = r"[^\s/]+/[^\s/]+"
+_IN_NAMESPACE = r"\S+ in namespace \S+"
+_NAMED = re.compile(r"kube_(?:service|ingress)_(?P<cluster>.+)_(?P<namespace>[^_]+)_(?P<name>[^_]+)", re.DOTALL)
+_LOAD_BALANCER = re.compile(rf"Kubernetes external service {_OBJECT} from cluster (?P<cluster>.+)", re.DOTALL)
+_FLOATING_IP = re.compile(
+    rf"Floating IP for Kubernetes (?:external service {_OBJECT}|ingress {_IN_NAMESPACE}) from cluster (?P<cluster>.+)",
+    re.DOTALL,
+)
+_GROUP = re.compile(
+    rf"Security Group for {_OBJECT} Service LoadBalancer in cluster (?P<cluster>.+)"
+    rf"|Security group created for Ingress {_OBJECT} from cluster (?P<other>.+)",
+    re.DOTALL,
+)
+_IN_TREE = re.compile(r"(?P<cluster>.+)-dynamic-pvc-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
+
+
+def cluster_of(thing: str, raw: Raw) -> str | None:
+    """Return the cluster that a resource, as its API describes it, was created for; None: for none, or unknown."""
+    read = _READ.get(thing)
+    return read(raw) if read else None
+
+
+def cluster_of_tag(tag: str) -> str | None:
+    """Return the cluster of a Service that shares a load balancer: each has a tag, like the load balancer's name."""
+    found = _NAMED.fullmatch(tag)
+    return found["cluster"] if found and len(tag) < LONGEST else None
+
+
+def claim_of(raw: Raw) -> str:
+    """Return the claim (PVC) that a volume was created for, as NAMESPACE/NAME; empty if unknown."""
+    metadata = raw.get("metadata") or {}
+    found = [metadata.get(f"csi.storage.k8s.io/pvc/{key}") for key in ("namespace", "name")]
+    return f"{found[0]}/{found[1]}" if all(found) else ""
+
+
+def _load_balancer(raw: Raw) -> str | None:
+    """The name decides, because the provider renames load balancers when a cluster's name changes.
+
+    The end of a name that was cut says nothing, so the description, which is not cut, must agree with its beginning.
+    """
+    name, description = raw.get("name") or "", raw.get("description") or ""
+    if len(name) < LONGEST:
+        found = _NAMED.fullmatch(name)
+        return found["cluster"] if found else None
+    described = _LOAD_BALANCER.fullmatch(description)
+    agrees = described is not None and name.startswith(f"kube_service_{described['cluster']}_")
+    return described["cluster"] if described and agrees else None
+
+
+def _floating_ip(raw: Raw) -> str | None:
+    found = _FLOATING_IP.fullmatch(raw.get("description") or "")
+    return found["cluster"] if found else None
+
+
+def _security_group(raw: Raw) -> str | None:
+    found = _GROUP.fullmatch(raw.get("description") or "")
+    if not found or not (raw.get("name") or "").startswith(("lb-sg-", "kube_ingress_")):
+        return None
+    return found["cluster"] or found["other"]
+
+
+def _volume(raw: Raw) -> str | None:
+    metadata = raw.get("metadata") or {}
+    if CSI in metadata:
+        return metadata[CSI] or None
+    found = _IN_TREE.fullmatch(raw.get("name") or "")
+    return found["cluster"] if found else None
+
+
+def _snapshot(raw: Raw) -> str | None:
+    return (raw.get("metadata") or {}).get(CSI) or None
+
+
+_READ: dict[str, Callable[[Raw], str | None]] = {
+    "load_balancer": _load_balancer,
+    "floating_ip": _floating_ip,
+    "security_group": _security_group,
+    "volume": _volume,
+    "volume_snapshot": _snapshot,
+}

@@ -1,0 +1,230 @@
+"""What cleanup takes of a Kubernetes cluster by its name, and what it leaves to others.
+
+Octavia's answers are those of the Load Balancer API reference, v2.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import PlanRefused, SpecError
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.hooks import cleanup
+from openstack_prep.hooks.cleanup import plan_cleanup
+from openstack_prep.openshift import leftover_services
+from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, port_row, sent, token
+from tests.unit.hooks.test_cleanup import CINDER, ID, NEUTRON, Lists, floating, there
+from tests.unit.resources.lists.test_cloud_provider_names import CSI, made
+
+__all__ = ["there"]
+
+BALANCERS = "http://octavia/v2.0/lbaas"
+CLUSTER, LONGER = "prod", "prod_eu"
+"""``kube_service_prod_`` is how the names of both begin."""
+
+
+def created(cluster: str) -> dict[str, dict[str, Any]]:
+    """Return by list what a cluster has created: a load balancer with its port, address and group, and a volume."""
+    raws = made(cluster, "default", "web")
+    balancer, vip = f"lb-{cluster}", f"vip-{cluster}"
+    node = [{"subnet_id": f"sub-{cluster}", "ip_address": "10.0.0.11"}]
+    return {
+        "load_balancers": raws["load_balancer"] | {"id": balancer, "vip_port_id": vip, "tags": []},
+        "ports": port_row(id=vip, name=f"octavia-{balancer}", device_id=balancer, device_owner="Octavia", tags=[]),
+        "nodes": port_row(id=f"node-{cluster}", device_id=f"s-{cluster}", device_owner="compute:nova", fixed_ips=node),
+        "floatingips": floating("192.0.2.5" if cluster == CLUSTER else "192.0.2.6")
+        | raws["floating_ip"]
+        | {"port_id": vip},
+        "security_groups": raws["security_group"] | {"id": f"g-{cluster}", "tags": []},
+        "volumes": raws["volume"] | {"id": f"v-{cluster}", "name": f"pvc-{cluster}", "attachments": []},
+        "snapshots": raws["volume_snapshot"] | {"id": f"n-{cluster}", "volume_id": f"v-{cluster}"},
+    }
+
+
+@pytest.fixture
+def octavia(there: Lists, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> Lists:
+    """Two clusters in one project; the machines of the first are gone."""
+    monkeypatch.setitem(ENDPOINTS, "load-balancer", "http://octavia")
+    monkeypatch.setattr(leftover_services, "PAUSE", 0.001)
+    services.post(f"{IDENTITY}/auth/tokens", json=token(), headers={"X-Subject-Token": "t"}, status_code=201)
+    links = [{"rel": "self", "href": "http://octavia/v2"}]
+    services.get("http://octavia", json={"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
+    there |= {name: [] for name in there}
+    there["load_balancers"] = []
+    for cluster in (CLUSTER, LONGER):
+        raws = created(cluster)
+        node = raws.pop("nodes")
+        for name, raw in raws.items():
+            there[name].append(raw)
+        if cluster == LONGER:
+            there["ports"].append(node)
+            there["servers"] = [{"id": "s-prod_eu", "name": "prod-eu-worker-0", "metadata": {}}]
+        members = [{"id": "m", "address": "10.0.0.11", "subnet_id": f"sub-{cluster}", "protocol_port": 31080}]
+        services.get(f"{BALANCERS}/pools?loadbalancer_id=lb-{cluster}", json={"pools": [{"id": f"pool-{cluster}"}]})
+        services.get(f"{BALANCERS}/pools/pool-{cluster}/members", json={"members": members})
+    services.get(f"{BALANCERS}/loadbalancers", json=lambda *_: {"loadbalancers": there["load_balancers"]})
+    return there
+
+
+def plan(cluster: str = CLUSTER) -> dict[str, frozenset[str]]:
+    found, _ = plan_cleanup(Cloud(connection()), cluster, installer=False)
+    found.raise_for_refusals()
+    return {str(step.key): frozenset(map(str, step.needs)) for step in found}
+
+
+def refusals(cluster: str = CLUSTER) -> str:
+    found, _ = plan_cleanup(Cloud(connection()), cluster, installer=False)
+    with pytest.raises(PlanRefused) as caught:
+        found.raise_for_refusals()
+    return str(caught.value)
+
+
+def test_all_of_one_cluster_in_the_right_order_and_nothing_of_the_other(octavia: Lists) -> None:
+    group, snapshot = made(CLUSTER, "default", "web")["security_group"], made(CLUSTER, "", "")["volume_snapshot"]
+    balancer = "load_balancer/kube_service_prod_default_web"
+    assert plan() == {
+        balancer: frozenset(),
+        "floating_ip/192.0.2.5": {balancer},
+        f"security_group/{group['name']}": {balancer},
+        f"volume_snapshot/{snapshot['name']}": frozenset(),
+        "volume/pvc-prod": {f"volume_snapshot/{snapshot['name']}"},
+    }
+
+
+def test_the_requests_that_delete_it(octavia: Lists, services: requests_mock.Mocker) -> None:
+    """As the provider does: the load balancer with all its parts first; then nothing uses the rest."""
+    gone: set[str] = set()
+
+    def delete(name: str, identifier: str) -> Any:
+        def answer(request: Any, context: Any) -> str:
+            octavia[name] = [each for each in octavia[name] if each["id"] != identifier]
+            gone.add(identifier)
+            return ""
+
+        return answer
+
+    def delete_balancer(request: Any, context: Any) -> str:
+        """Octavia deletes its port, so Neutron detaches the floating IP, which is another revision of it."""
+        delete("ports", "vip-prod")(request, context)
+        octavia["floatingips"][0] |= {"port_id": None, "revision_number": 2}
+        return delete("load_balancers", "lb-prod")(request, context)
+
+    path = f"{BALANCERS}/loadbalancers/lb-prod"
+    services.delete(path, text=delete_balancer, status_code=204)
+    pending, over = ({"loadbalancer": {"provisioning_status": each}} for each in ("PENDING_DELETE", "DELETED"))
+    services.get(path, [{"json": pending}, {"json": over}])
+
+    def delete_address(request: Any, context: Any) -> str:
+        context.status_code = 204 if request.headers["If-Match"] == "revision_number=2" else 412
+        return delete("floatingips", "id-of-192.0.2.5")(request, context) if context.status_code == 204 else ""
+
+    services.delete(f"{NEUTRON}/floatingips/id-of-192.0.2.5", text=delete_address)
+    services.delete(f"{NEUTRON}/security-groups/g-prod", text=delete("security_groups", "g-prod"), status_code=204)
+    for name, identifier in (("snapshots", "n-prod"), ("volumes", "v-prod")):
+        services.delete(f"{CINDER}/{name}/{identifier}", text=delete(name, identifier), status_code=202)
+        status = {name.removesuffix("s"): {"status": "available"}}
+        services.get(f"{CINDER}/{name}/{identifier}", [{"json": status}, {"status_code": 404}])
+    others = {name: [each for each in raws if LONGER in str(each)] for name, raws in octavia.items()}
+    cleanup(Cloud(connection()), cluster=CLUSTER).raise_for_failures()
+    deletes = [each for each in sent(services) if each.startswith("DELETE")]
+    assert deletes.index("DELETE /v2.0/lbaas/loadbalancers/lb-prod?cascade=true") < min(
+        deletes.index(f"DELETE /v2.0/{each}") for each in ("floatingips/id-of-192.0.2.5", "security-groups/g-prod")
+    )
+    assert gone == {"lb-prod", "vip-prod", "id-of-192.0.2.5", "g-prod", "n-prod", "v-prod"}
+    assert octavia == others
+    assert plan() == {}
+
+
+def test_a_cluster_whose_machines_run_is_refused(octavia: Lists) -> None:
+    found = refusals(LONGER)
+    assert re.search(r"load_balancer/kube_service_prod_eu_default_web: .* 10\.0\.0\.11: server prod-eu-worker-0", found)
+
+
+@pytest.mark.parametrize("subnet", ["sub-prod", None])
+def test_a_member_is_the_address_of_a_running_machine(
+    subnet: str | None, octavia: Lists, services: requests_mock.Mocker
+) -> None:
+    """10.0.0.11 of the other cluster's subnet does not count, unless the member has no subnet."""
+    member = {"id": "m", "address": "10.0.0.11", "subnet_id": subnet}
+    services.get(f"{BALANCERS}/pools/pool-prod/members", json={"members": [member]})
+    if subnet:
+        assert plan()
+    else:
+        assert "balances to 10.0.0.11" in refusals()
+
+
+def test_a_load_balancer_that_another_cluster_shares_is_refused(octavia: Lists) -> None:
+    octavia["load_balancers"][0]["tags"] = ["kube_service_prod_default_web", "kube_service_prod_shop_web"]
+    assert plan()
+    octavia["load_balancers"][0]["tags"] += ["kube_service_prod_eu_shop_web"]
+    assert "kube_service_prod_eu_shop_web shares it" in refusals()
+
+
+def test_a_volume_or_group_in_use_is_refused(octavia: Lists) -> None:
+    octavia["volumes"][0]["attachments"] = [{"server_id": "s-prod_eu"}]
+    octavia["ports"][-1]["security_groups"] = ["g-prod"]
+    found = refusals()
+    assert "volume/pvc-prod" in found
+    assert "security_group/lb-sg-" in found
+
+
+@pytest.mark.parametrize(
+    ("change", "taken"),
+    [
+        ({"port_id": None}, True),
+        ({"port_id": "elsewhere"}, False),
+        ({"description": "mine"}, False),
+        ({"description": made("old name", "a", "b")["floating_ip"]["description"]}, True),
+        ({"description": made("old name", "a", "b")["floating_ip"]["description"], "port_id": None}, False),
+    ],
+)
+def test_floating_ips(change: dict[str, Any], taken: bool, octavia: Lists) -> None:
+    octavia["floatingips"][0] |= change
+    assert ("floating_ip/192.0.2.5" in plan()) == taken
+
+
+def test_what_the_name_may_mean(octavia: Lists) -> None:
+    octavia["volumes"].append({"id": "v", "name": "pvc-nameless", "metadata": {CSI: ""}, "attachments": []})
+    _, ordinary = plan_cleanup(Cloud(connection()), CLUSTER, installer=False)
+    _, default = plan_cleanup(Cloud(connection()), "kubernetes", installer=False)
+    assert len(ordinary) == 1
+    assert "pvc-nameless" in ordinary[0]
+    assert default[1:] == ordinary
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        ({"cluster": ""}, "cluster"),
+        ({"cluster": CLUSTER, "infra_id": ID}, "cluster"),
+        ({"cluster": CLUSTER, "release": "lab"}, "release"),
+    ],
+)
+def test_options_that_contradict(options: dict[str, str], where: str, services: requests_mock.Mocker) -> None:
+    with pytest.raises(SpecError) as caught:
+        cleanup(Cloud(connection()), **options)  # type: ignore[arg-type]
+    assert [each.where for each in caught.value.mistakes] == [where]
+    assert sent(services) == []
+
+
+def test_an_openshift_cluster_takes_what_its_services_created_too(
+    octavia: Lists, services: requests_mock.Mocker
+) -> None:
+    """OpenShift gives the infraID to the provider as the cluster's name."""
+    services.get(f"{BALANCERS}/pools?loadbalancer_id=lb-{ID}", json={"pools": []})
+    raws = created(ID)
+    for name, raw in raws.items():
+        octavia[name] = [raw] if name != "nodes" else []
+    octavia["load_balancers"].append(created(f"{ID}-web-q9m4t")["load_balancers"])
+    found, _ = plan_cleanup(Cloud(connection()), ID)
+    assert {str(each.key) for each in found} == {
+        f"load_balancer/kube_service_{ID}_default_web",
+        "floating_ip/192.0.2.6",
+        f"security_group/{raws['security_groups']['name']}",
+        f"volume/pvc-{ID}",
+        f"volume_snapshot/{raws['snapshots']['name']}",
+    }
