@@ -5,12 +5,14 @@ Source: Networking API v2.0, "Networks" and "External network".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import CloudError, Mistake
 from openstack_prep.base.fields import Count, Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
@@ -29,6 +31,7 @@ ADMINISTRATORS = (*PROVIDER, "shared", "external", "shared_with")
 NetworkType = Literal["local", "flat", "vlan", "vxlan", "gre", "geneve"]
 SEGMENTS = {"vlan": 4094, "vxlan": 2**24 - 1, "gre": 2**32 - 1, "geneve": 2**24 - 1}
 """The highest segmentation id of each type that has one (neutron_lib 5.0.1, constants.py)."""
+_MTU_TOO_BIG = re.compile(r"MTU is too big, maximum is (\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,13 +130,32 @@ class Network(NetworkResource[NetworkRecord], Coherent):
         return same | {"shared": record.shared or None, "external": record.external or None}
 
     def create(self, run: CloudRun) -> Observed:
-        return self._share(run, super().create(run))
+        with self._refused_mtu():
+            observed = super().create(run)
+        return self._share(run, observed)
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         own = [change for change in changes if change.field != "shared_with"]
         if own:
-            observed = super().update(run, observed, own)
+            with self._refused_mtu():
+                observed = super().update(run, observed, own)
         return self._share(run, observed)
+
+    @contextlib.contextmanager
+    def _refused_mtu(self) -> Iterator[None]:
+        """Explain Neutron's refusal of an MTU, which alone tells the highest one: no list or resource contains it.
+
+        It is the MTU of the physical network minus what the tunnels of the network's type add, both in Neutron's
+        configuration (Neutron 29.0.0, plugins/ml2/plugin.py, ``_get_network_mtu``; drivers/type_*.py, ``get_mtu``).
+        """
+        try:
+            yield
+        except CloudError as error:
+            found = _MTU_TOO_BIG.search(str(error))
+            if error.status != 400 or not found:
+                raise
+            what = f"mtu {self.mtu} is more than this network carries, at most {found[1]}"
+            raise CloudError(f"{what}; set mtu to {found[1]} or less, or omit it ({error})", status=400) from error
 
     def _share(self, run: CloudRun, observed: Observed) -> Observed:
         """Add the missing policies, then delete those for other projects; Neutron keeps those that are in use."""

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 import requests_mock
 
+from openstack_prep.base.errors import CloudError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import observing, planner
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.network.network import Network
-from tests.unit.conftest import ENDPOINTS
+from tests.unit.conftest import ENDPOINTS, failure
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 POLICIES = f"{NEUTRON}/rbac-policies"
@@ -64,6 +66,34 @@ def test_another_physical_network_is_a_replacement(run: CloudRun, services: requ
     services.get(f"{NEUTRON}/networks", json={"networks": [ROW | seen]})
     (step,) = plan(run, Network(name="net", **FLAT))
     assert (step.action, [each.field for each in step.changes]) == (Action.REPLACE, ["provider_physical_network"])
+
+
+@pytest.mark.parametrize("rows", [[], [ROW | {"mtu": 1442}]])
+def test_neutrons_refusal_of_an_mtu_is_explained(
+    rows: list[dict[str, Any]], run: CloudRun, services: requests_mock.Mocker
+) -> None:
+    """The words are those of Neutron 29.0.0, plugins/ml2/plugin.py."""
+    words = "Invalid input for operation: Requested MTU is too big, maximum is 1442."
+    services.post(f"{NEUTRON}/networks", **failure(400, words))
+    services.put(f"{NEUTRON}/networks/n1", **failure(400, words))
+    services.get(f"{NEUTRON}/networks", json={"networks": rows})
+    result = apply(run, Network(name="net", mtu=9000))
+    assert isinstance(result, CloudError)
+    assert result.status == 400
+    assert re.match("mtu 9000 is more than .* 1442; set mtu to 1442 or less, or omit it", str(result))
+    assert words in str(result)
+
+
+def apply(run: CloudRun, network: Network) -> Exception | None:
+    """Create or update a network, and return why it failed."""
+    (result,) = executor.execute(plan(run, network), run).results
+    return result.error
+
+
+def test_another_refusal_is_passed_on(run: CloudRun, services: requests_mock.Mocker) -> None:
+    services.post(f"{NEUTRON}/networks", **failure(400, "Invalid input for name."))
+    services.get(f"{NEUTRON}/networks", json={"networks": []})
+    assert str(apply(run, Network(name="net", mtu=9000))).startswith("POST network/networks: 400 Invalid input for name.")
 
 
 def test_only_single_projects_are_compared(run: CloudRun, services: requests_mock.Mocker) -> None:
