@@ -167,6 +167,14 @@ def _described(run: CloudRun, port: PortRecord, infra_id: str) -> str:
     return f"port {named} exists" + (f" ({owner})" if owner else "")
 
 
+def _of_port(run: CloudRun, port: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+    """Yield the server that stays without this port: user-provisioned machines lack the metadata of the installer."""
+    device = next((raw["device_id"] for raw in listed(run, "port", infra_id) if raw["id"] == port.id), "")
+    for server in listed(run, "server", infra_id):
+        if server["id"] == device and device not in going:
+            yield f"server {server['name']} {device} has the port"
+
+
 def _interfaces(run: CloudRun, router: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the subnets of a router's interfaces that stay."""
     for port in _ports(run, infra_id):
@@ -210,6 +218,7 @@ def _is_at(member: Raw, fixed_ip: FixedIP) -> bool:
 
 _HOLDERS: dict[str, Callable[[CloudRun, Record, frozenset[str], str], Iterator[str]]] = {
     "network": _on_network,
+    "port": _of_port,
     "router": _interfaces,
     "security_group": _in_group,
     "volume": _of_volume,

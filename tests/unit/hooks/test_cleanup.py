@@ -200,6 +200,15 @@ def test_what_others_have_on_it_forbids_it(there: Lists, name: str, more: dict[s
     assert re.search(said, refusals())
 
 
+def test_a_port_of_a_machine_that_stays(there: Lists) -> None:
+    """Machines of a user-provisioned cluster have no metadata; they would run on without their ports."""
+    assert f"port/{ID}-master-0-0" in plan()
+    there["servers"][0]["metadata"] = {}
+    assert f"port/{ID}-master-0-0: is not used by {ID} alone: server {ID}-master-0 s has the port" in refusals()
+    there["servers"] = []
+    assert f"port/{ID}-master-0-0" in plan()
+
+
 def test_a_snapshot_of_somebody_else(there: Lists) -> None:
     volume = {"id": "v", "name": f"{ID}-dynamic-pvc-1", "metadata": {}, "attachments": [{"server_id": "s"}]}
     there["volumes"] = [volume]

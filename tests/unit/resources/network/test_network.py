@@ -93,7 +93,9 @@ def apply(run: CloudRun, network: Network) -> Exception | None:
 def test_another_refusal_is_passed_on(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.post(f"{NEUTRON}/networks", **failure(400, "Invalid input for name."))
     services.get(f"{NEUTRON}/networks", json={"networks": []})
-    assert str(apply(run, Network(name="net", mtu=9000))).startswith("POST network/networks: 400 Invalid input for name.")
+    assert str(apply(run, Network(name="net", mtu=9000))).startswith(
+        "POST network/networks: 400 Invalid input for name."
+    )
 
 
 def test_only_single_projects_are_compared(run: CloudRun, services: requests_mock.Mocker) -> None:
