@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, SpecError
@@ -278,13 +279,12 @@ def _refuse_no_cloud(cloud: object) -> None:
 
 def _actors(resources: Sequence[Resource]) -> dict[Key | None, Actor]:
     """Return, by project, the first user whose password the spec knows and who has a role there."""
-    users = {each.key: each for each in resources if isinstance(each, User) and each.password is not None}
+    users = [each for each in resources if isinstance(each, User)]
     assignments = [each for each in resources if isinstance(each, RoleAssignment) and each.gives_access]
     actors: dict[Key | None, Actor] = {}
-    for each in assignments:
-        user = users.get(each.holder.key)
+    for user, each in product(users, assignments):
         place = each.owner.key if each.owner else None
-        if user is not None and user.password is not None and place not in actors:
+        if user.password is not None and each.holder.key == user.key and place not in actors:
             roles = tuple(one for one in assignments if one.holder == each.holder and one.owner == each.owner)
             actors[place] = Actor(each.holder, user.password, user.domain, each.owner, roles)
     return actors

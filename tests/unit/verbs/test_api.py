@@ -10,10 +10,13 @@ import requests_mock
 
 import openstack_prep as prep
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, PlanRefused, SpecError
+from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action, Key
 from openstack_prep.core.plan import ApplyFailed, Plan
 from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network.network import Network
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
@@ -254,3 +257,12 @@ def test_a_plan_that_is_made_again_keeps_its_consent(cloud: Cloud, flavors: Flav
     prep.apply(cloud, plan).raise_for_failures()
     stale = prep.plan(cloud, SPEC, allow_replace=consent)
     assert api._made_again(cloud, stale, 1, lambda *_: None, agreed=True, prune=False).allow_replace is consent
+
+
+def test_the_first_user_of_the_spec_acts_in_the_project(cloud: Cloud, flavors: Flavors) -> None:
+    """Not the user whose role assignment comes first."""
+    names = ("first", "second")
+    users = [User(name=name, password=Secret("a")) for name in names]
+    roles = [RoleAssignment(user=name, role="member", project="lab") for name in reversed(names)]
+    actors = api._actors([User(name="zero"), *users, *roles])
+    assert [each.user.name for each in actors.values()] == ["first"]
