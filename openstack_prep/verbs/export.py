@@ -31,6 +31,8 @@ EXPORTED: tuple[type[Resource], ...] = (*(kind for kind in KINDS.values() if kin
 PLACE = ("project", "project_domain")
 CLOUD_WIDE = ("flavor", "user")
 """Kinds of which only managed resources are exported, unless --kind selects them."""
+OF_USERS = ("application_credential", "object_store")
+"""Kinds that only users of the project can list."""
 WITHOUT_WORDS = ("servers", "volumes")
 
 
@@ -76,7 +78,11 @@ def export(
         as_member = is_own and bool({"user", "role_assignment"} & {kind.kind for kind in unread})
         if as_member:
             unsaid = (f"the project {home.name} itself: user {cloud.user[0]} may not manage it", *unsaid)
+        unsaid += tuple(_of_its_users(run, home, frozenset(kinds)))
         unsaid += tuple(_undeclarable(run, found.id)) if not kinds and name == "*" else ()
+    if kinds or name != "*":
+        rest = f"apply --prune of this spec deletes what spec {run.ownership.spec} manages of it"
+        unsaid = (f"whatever --kind and --name do not select: {rest}", *unsaid)
     chosen = [each for each in standing if _is_chosen(*each, frozenset(kinds), name, tag)]
     sections: dict[str, Any] = {"name": run.ownership.spec}
     if not as_member:  # a spec without a project is one for the project of the connection
@@ -100,6 +106,15 @@ def _unreadable_kinds(cloud: Cloud, unread: Iterable[type[Resource]], kinds: fro
     for kind in unread:
         if not kinds or kind.kind in kinds:
             yield f"every {kind.kind}: user {cloud.user[0]} may not list them; export as an administrator"
+
+
+def _of_its_users(run: CloudRun, home: Project, kinds: frozenset[str]) -> Iterator[str]:
+    """Yield the kinds that only a user of the project can list, if the connection is not one of them."""
+    if run.find_tenant(home) is not None:
+        return
+    for kind in OF_USERS:
+        if not kinds or kind in kinds:
+            yield f"every {kind}: only users of the project can list them; export with a connection to {home.name}"
 
 
 def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name: str, tag: str | None) -> bool:

@@ -70,6 +70,11 @@ class SecurityGroup(NetworkResource[GroupRecord]):
             return None
         return cast(SecurityGroupRules, self.sibling(SecurityGroupRules, self.name, rules=self.rules))
 
+    @classmethod
+    def declared(cls, run: CloudRun, owner: Resource | None, record: GroupRecord) -> Self:
+        """Return the group that a spec would declare, without the leases of runs in its description."""
+        return super().declared(run, owner, replace(record, description=text.strip(record.description)))
+
     def observe(self, run: CloudRun, record: GroupRecord) -> Observed:
         """Return the existing group, without the leases of runs in the description of "default"."""
         seen = super().observe(run, replace(record, description=text.strip(record.description)))

@@ -92,3 +92,29 @@ def test_what_shares_a_name_is_left_out_with_what_belongs_to_it(lab: requests_mo
 def test_a_name_of_others_cannot_leave_its_comment() -> None:
     said = export.Export(sections={"name": "lab"}, unsaid=("network/x\nrole_assignments: [{user: m}]\n#",))
     assert yaml.safe_load(str(said)) == {"name": "lab"}
+
+
+def test_the_leases_of_runs_are_not_exported(lab: requests_mock.Mocker) -> None:
+    rule = {"id": "r1", "direction": "ingress", "ethertype": "IPv4", "protocol": "tcp", "description": ""}
+    rule |= {"port_range_min": 22, "port_range_max": 22, "remote_ip_prefix": "10.0.0.0/8", "remote_group_id": None}
+    ours = "Default security group [openstack-prep:lab/default] [openstack-prep 3]"
+    default = group(name="default", description=ours, security_group_rules=[rule])
+    lab.get(GROUPS, json={"security_groups": [default]})
+    said = export.export(Cloud(connection()), HOME).sections["security_groups"]
+    assert [each["description"] for each in said] == ["Default security group"]
+
+
+def test_what_only_users_of_a_project_can_list_is_a_comment(lab: requests_mock.Mocker) -> None:
+    project = {"id": "p2", "name": "lab", "enabled": True, "tags": []}
+    lab.get(f"{IDENTITY}/projects?name=lab", json={"projects": [project]})
+    said = export.export(Cloud(connection()), HOME).unsaid
+    assert [each.partition(":")[0] for each in said] == ["every application_credential", "every object_store"]
+    said = export.export(Cloud(connection()), HOME, kinds=["object_store"]).unsaid
+    assert "every object_store" in {each.partition(":")[0] for each in said}
+    assert not any("application_credential" in each for each in said)
+
+
+@pytest.mark.parametrize("part", [{"kinds": ["network"]}, {"name": "web-*"}])
+def test_an_exported_part_warns_of_prune(lab: requests_mock.Mocker, part: dict[str, Any]) -> None:
+    assert "--prune" in export.export(Cloud(connection()), HOME, **part).unsaid[0]
+    assert not any("--prune" in each for each in export.export(Cloud(connection()), HOME).unsaid)
