@@ -29,6 +29,11 @@ class Adoptable(Resource[S]):
         """Whether the spec shall manage it although somebody else has created it."""
         return self.adopt == "permanently"
 
+    @property
+    def can_be_managed(self) -> bool:
+        """Whether a spec can manage it at all, so that destroy deletes it."""
+        return True
+
     def take_over(self, run: S, observed: Observed) -> Observed:
         """Add the ownership tag to an existing resource, and return it as ``find`` would.
 

@@ -116,7 +116,9 @@ def _untagged(plan: Plan) -> Iterator[Drift]:
     """Yield declared resources that no spec manages: somebody edited the description, or the tag never existed."""
     for step in plan:
         found, resource = step.observed, step.resource
-        if found is None or found.ours or found.managed_by or not isinstance(resource, Adoptable) or resource.adopt:
+        if found is None or found.ours or found.managed_by or not isinstance(resource, Adoptable):
+            continue
+        if resource.adopt or not resource.can_be_managed:
             continue
         fix = "adopt: permanently restores the tag, adopt: true accepts that the spec does not manage it"
         yield Drift(resource=str(step), code=Code.UNTAGGED, what=f"is declared, but has no ownership tag; {fix}")

@@ -12,10 +12,11 @@ from typing import ClassVar, Self, cast
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.fields import Name
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.lease import text
-from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import Change, Coherent, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.network.neutron import NetworkResource
@@ -24,7 +25,7 @@ from openstack_prep.resources.network.uses import Use, blockers_of_group, of_gro
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecurityGroup(NetworkResource[GroupRecord]):
+class SecurityGroup(NetworkResource[GroupRecord], Coherent):
     """A security group of the project, which may be its "default" group, and its rules.
 
     Rules of this spec that are no longer declared are deleted; rules of others, and the egress rules that Neutron
@@ -43,9 +44,21 @@ class SecurityGroup(NetworkResource[GroupRecord]):
     rules: tuple[SecurityGroupRule, ...] | None = None
     """Rules to have; a plan shows them as a separate resource."""
 
+    def contradictions(self) -> Iterable[InvalidValue]:
+        if self.takes_over and not self.can_be_managed:
+            fix = "set adopt: true, or remove it"
+            yield InvalidValue("the group default belongs to its project; Neutron deletes it only with that", fix)
+
+    @property
+    def can_be_managed(self) -> bool:
+        return self.name != "default"
+
     @classmethod
     def read(cls, raw: Raw) -> GroupRecord:
         return GroupRecord.read(raw)
+
+    def is_ours(self, run: CloudRun, record: GroupRecord) -> bool:
+        return self.can_be_managed and super().is_ours(run, record)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_group(run, observed.record_as(GroupRecord), going):

@@ -154,3 +154,10 @@ def test_a_role_that_was_given_by_hand_is_not_said_to_have_left_the_spec() -> No
     network = Step(resource=Network(name="net", project="lab"), action=Action.DELETE, reason=UNDECLARED)
     plan = Plan(spec="lab", purpose="apply", steps=(), undeclared=(left, network))
     assert [each.what for each in _of_plan(plan)] == ["is not declared by any spec", UNDECLARED]
+
+
+def test_the_default_group_needs_no_tag(cloud: requests_mock.Mocker) -> None:
+    group = {"id": "g", "name": "default", "description": "Default security group", "stateful": True}
+    group |= {"project_id": ADMIN_PROJECT, "security_group_rules": []}
+    cloud.get(f"{NEUTRON}/security-groups?project_id={ADMIN_PROJECT}", json={"security_groups": [group]})
+    assert drift(SecurityGroup(name="default", project="lab")) == set()

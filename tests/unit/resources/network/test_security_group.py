@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests_mock
 
+from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observing, planner
@@ -14,6 +17,7 @@ from openstack_prep.core.model import Context, OwnershipTag, Resource, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as Rule
+from openstack_prep.spec import spec_of
 from tests.unit.conftest import ENDPOINTS, connection, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -228,3 +232,17 @@ def test_our_own_group_goes_with_its_rules(run: CloudRun, services: requests_moc
     services.delete(f"{NEUTRON}/security-groups/web-id", status_code=204)
     destroy(run, SecurityGroup(name="web", rules=(Rule(),)))
     assert [each for each in sent(services) if each.startswith("DELETE")] == ["DELETE /v2.0/security-groups/web-id"]
+
+
+def test_the_default_group_is_never_managed(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
+    """Neutron 29.0.0, db/securitygroups_db.py: delete_security_group refuses it unless an administrator asks."""
+    neutron.group("default", "[openstack-prep:lab/default]")
+    destroy(run, SecurityGroup(name="default"))
+    assert [each for each in sent(services) if each.startswith("DELETE")] == []
+
+
+@pytest.mark.parametrize(("name", "adopt", "valid"), [("default", "permanently", False), ("default", True, True)])
+def test_the_default_group_cannot_be_taken_over(name: str, adopt: bool | str, valid: bool) -> None:
+    declared = {"name": "lab", "security_groups": [{"name": name, "adopt": adopt}]}
+    with contextlib.nullcontext() if valid else pytest.raises(SpecError, match="default belongs to its project"):
+        spec_of(declared, "lab.yaml", Path())
