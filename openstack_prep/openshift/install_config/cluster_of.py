@@ -29,7 +29,6 @@ CLOUD = "openstack"  # the entry of clouds.yaml that the installer uses by defau
 CONTENTS = ("pull_secret", "ssh_key", "additional_trust_bundle")
 CONSTANTS = {
     "api_version": ("v1", "v1beta4", "v1beta3"),
-    "control_plane.name": ("master",),
     "compute.name": ("worker",),
 }
 TYPES = {"replicas": int, "size": int, "hostprefix": int, "hostsubnetlength": int, "fips": bool}  # others are strings
@@ -120,6 +119,7 @@ class _Reading:
             self.values |= next(({"host_prefix": length} for cidr, length in parted if ":" not in cidr), {})
 
     def _check_constants(self) -> None:
+        self.values.pop("control_plane.name", None)  # the installer always takes master
         for of, known in CONSTANTS.items():
             values = self.values.pop(of, None)
             if values is None and of == "api_version":

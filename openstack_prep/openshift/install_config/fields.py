@@ -85,6 +85,12 @@ def _named(value: Raw, *names: str) -> Values:
     return {name: by_letters[name.lower()] for name in names if by_letters.get(name.lower()) is not None}
 
 
+def _referred(value: Raw) -> Values:
+    """Return the ID of a resource, or else its name."""
+    found = _named(value, "id", "name")
+    return {"id": found["id"]} if found.get("id") else found
+
+
 def _truth(value: object) -> bool:
     return {"0": False, "1": True}[str(value)]
 
@@ -95,15 +101,15 @@ CIDRS = Form(
 )
 DIGIT = Form(lambda value: str(int(value)), _truth)
 JOINED = Form(",".join, lambda value: [name for each in value.split(",") if (name := each.strip())])
-REFERENCE = Form(_reference, lambda value: _named(value, "id", "name"))
+REFERENCE = Form(_reference, _referred)
 FIXED_IPS = Form(
     lambda values: [{"subnet": _reference(each)} for each in values],
-    lambda values: [_named(_named(each, "subnet")["subnet"], "id", "name") for each in values],
+    lambda values: [_referred(_named(each, "subnet")["subnet"]) for each in values],
 )
 ID = Form(lambda value: str(value.id) if value.id else None, lambda value: {"id": value})
 MIRRORS = Form(
     lambda values: [{"source": each.source, "mirrors": list(each.mirrors)} for each in values],
-    lambda values: [_named(each, "source", "mirrors") for each in values],
+    lambda values: [each for each in (_named(one, "source", "mirrors") for one in values) if each.get("mirrors")],
 )
 
 

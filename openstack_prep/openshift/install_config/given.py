@@ -10,7 +10,7 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.yaml_places import Document
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
-from openstack_prep.openshift.install_config.reading import find
+from openstack_prep.openshift.install_config.paths import find
 
 
 class Given:

@@ -1,4 +1,6 @@
-"""The paths of an install-config that each release knows, also those that no spec sets: none of them is called unknown.
+"""The paths of an install-config: how to find a field, and those that each release knows.
+
+The table also has those that no spec sets: none of them is called unknown.
 
 Source: paths.yaml, from the definition of InstallConfig at each release (docs/make_install_config_paths.py).
 """
@@ -35,3 +37,24 @@ def _span(text: str) -> Span:
 @cache
 def _table() -> Any:
     return yaml.safe_load(files(__package__).joinpath("paths.yaml").read_text())
+
+
+def find(node: object, path: str) -> tuple[tuple[str | int, ...], object] | None:
+    """Return the steps to a field, as the document spells its keys, and its value; None if it is missing.
+
+    Keys match in any case, as in Go; of a list, the first element is searched.
+    """
+    steps: list[str | int] = []
+    for step in path.split("."):
+        if isinstance(node, list) and node:
+            node = node[0]
+            steps.append(0)
+        if not isinstance(node, Mapping):
+            return None
+        name = step.removesuffix("[]").lower()
+        key = next((each for each in node if str(each).lower() == name), None)
+        if key is None:
+            return None
+        node = node[key]
+        steps.append(key)
+    return tuple(steps), node

@@ -16,7 +16,8 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.fields import FIELDS, INNER, Field, Spelling
-from openstack_prep.openshift.install_config.paths import known_paths, oldest
+from openstack_prep.openshift.install_config.other_fields import mistakes_of_others
+from openstack_prep.openshift.install_config.paths import find, known_paths, oldest
 
 STOPS = "the installer stops"
 FATE = ((11, "the installer ignores it with a warning"), (10, STOPS), (0, "the installer ignores it"))
@@ -46,7 +47,8 @@ def findings(document: Raw, release: str) -> list[Mistake]:
     Raises InvalidValue for an unsupported release.
     """
     number = releases.minor(release)
-    return [*_Walk(number, _gates(document)).below(document, "", ""), *_contradictions(document, number)]
+    others = (_finding(each.where, each.what, STOPS, each.fix) for each in mistakes_of_others(document, number))
+    return [*_Walk(number, _gates(document)).below(document, "", ""), *_contradictions(document, number), *others]
 
 
 def _gates(document: Raw) -> Callable[[str], bool]:
@@ -87,17 +89,26 @@ class _Walk:
 
     def below(self, node: object, path: str, shown: str) -> Iterator[Mistake]:
         """Yield findings below a path; ``shown`` is this path as the document spells it."""
-        if isinstance(node, list):
+        if not _below(path):
+            return
+        if isinstance(node, list) and path not in _folders():
             for index, each in enumerate(node):
-                yield from self.below(each, path, f"{shown}[{index}]")
-        if not isinstance(node, Mapping) or not _below(path):
+                yield from self._members(each, path, f"{shown}[{index}]")
+        elif isinstance(node, Mapping) and path not in _lists():
+            yield from self._members(node, path, shown)
+        elif node is not None:
+            yield _finding(shown, f"is not a {'list' if path in _lists() else 'mapping'}", STOPS, "correct it")
+
+    def _members(self, node: object, path: str, shown: str) -> Iterator[Mistake]:
+        if not isinstance(node, Mapping):
             return
         for name, value in node.items():
             where, here = f"{path}.{name}".lstrip(".").lower(), f"{shown}.{name}".lstrip(".")
             if where not in _known() and not self._is_in_the_table(where):
                 yield self._foreign(here, where, _nearest(path, str(name)))
                 continue
-            yield from self._not_on_openstack(here, where)
+            if value not in (None, 0, ""):  # which Go reads as missing
+                yield from self._not_on_openstack(here, where)
             yield from self._gated(here, where, value)
             _, field, spelling = _known().get(where, (name, None, None))
             if field is not None and spelling is not None:
@@ -141,6 +152,25 @@ class _Walk:
             return
         what = f"is unknown to {releases.name(self.release)}, came with {releases.name(spelling.since)}"
         yield _unknown(here, what, self.release, fix)
+
+
+@cache
+def _lists() -> frozenset[str]:
+    """Return the lowercase paths of lists that have fields below them."""
+    return frozenset(_key(each) for each in _parents() if each.endswith("[]"))
+
+
+@cache
+def _folders() -> frozenset[str]:
+    """Return the lowercase paths of mappings, as far as the table of fields knows them."""
+    return frozenset(_key(each) for each in _parents()) - _lists()
+
+
+def _parents() -> Iterator[str]:
+    for field in (*FIELDS, *INNER):
+        for spelling in field.spellings:
+            steps = spelling.path.split(".")
+            yield from (".".join(steps[:end]) for end in range(1, len(steps)))
 
 
 def _below(path: str) -> list[str]:
@@ -206,24 +236,3 @@ def _meant(document: Raw, spelling: Spelling) -> Any:
 def _value(node: object, path: str) -> object:
     found = find(node, path)
     return found[1] if found else None
-
-
-def find(node: object, path: str) -> tuple[tuple[str | int, ...], object] | None:
-    """Return the steps to a field, as the document spells its keys, and its value; None if it is missing.
-
-    Keys match in any case, as in Go; of a list, the first element is searched.
-    """
-    steps: list[str | int] = []
-    for step in path.split("."):
-        if isinstance(node, list) and node:
-            node = node[0]
-            steps.append(0)
-        if not isinstance(node, Mapping):
-            return None
-        name = step.removesuffix("[]").lower()
-        key = next((each for each in node if str(each).lower() == name), None)
-        if key is None:
-            return None
-        node = node[key]
-        steps.append(key)
-    return tuple(steps), node

@@ -74,6 +74,7 @@ FIPS_KEYS = Span(9)  # RSA and ECDSA only (0db0e1f5f0; IC validateFIPSconfig)
 EVERY_SSH_KEY = Span(20)  # each line is a key, and none a comment (1795f39ea2); before, one key suffices
 REGISTRIES_ALONE = Span(10)  # a mirror may be a host without a path (dc57d8ca84, 550364c604)
 IPV6_WITHOUT_PROXY = Span(13)  # IPv6 addresses in noProxy (f7f778a70a)
+NO_BLANKS = Span(7)  # in noProxy (IC validateProxy)
 PROXIES_OUTSIDE = Span(8)  # a proxy is not in a network of pods or services (4515f331d6)
 
 # --- networks ---------------------------------------------------------------------------------------------
@@ -90,6 +91,7 @@ OVN_OWN = (  # VALIDATE OVNIPv4JoinSubnet ...; the first can be moved by ovnKube
     "fd97::/64",
     "fd69::/112",
 )
+ONE_HOST_PREFIX = Span(19)  # the same for all IPv4 networks of pods (508b66cd32)
 TWO_STACKS = Span(15)  # two subnets and subnets by name take controlPlanePort (#6797; GA 0d91813e2a)
 IPV6_FIRST = Span(15)  # dual-stack networks may begin with IPv6 (2748047e75)
 ONE_ORDER = Span(20)  # networks and virtual addresses begin with the same family (e5e6a677c5)
@@ -166,6 +168,41 @@ NOT_ON_OPENSTACK = {  # fields that a release knows, and refuses on OpenStack (I
     "credentialsMode": Span(until=21),  # Passthrough since 4.21 (6c83f9f3ef)
     "networking.clusterNetworkMTU": Span(),
     "operatorPublishingStrategy": Span(),
+}
+MANAGEMENT = Span(22)  # machines by Cluster API, which OpenStack does not support (IC validateMachineManagement)
+FEATURE_GATES = Span(14)  # featureGates (IC validateCustomFeatureGates)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A feature gate of a field: the releases that check it, those that enable it, and the values that need it."""
+
+    name: str
+    checked: Span
+    enabled: Span = Span(NEVER)
+    values: tuple[str, ...] = ()
+
+
+GATES = {  # pkg/types/validation/featuregates.go, OS featuregates.go; openshift/api features
+    "controlPlane.diskSetup": Gate("MultiDiskSetup", Span(20)),
+    "compute.diskSetup": Gate("MultiDiskSetup", Span(20)),
+    "platform.openstack.dnsRecordsType": Gate("OnPremDNSRecords", Span(21), values=("External",)),
+    "osImageStream": Gate("OSStreams", Span(23), enabled=Span(23), values=("rhel-9",)),
+    "pki": Gate("ConfigurablePKI", Span(23)),
+}
+NEEDED_IN = {  # what a section needs if it is there (IC validateProxy; OS platform.go, machinepool.go)
+    "capabilities": (("baselineCapabilitySet", "additionalEnabledCapabilities"), Span(11)),
+    "proxy": (("httpProxy", "httpsProxy", "noProxy"), Span()),
+    "platform.openstack.loadBalancer": (("type",), Span(13)),
+    "platform.openstack.controlPlanePort": (("fixedIPs",), Span(14)),
+    **{
+        f"{path}.rootVolume": (("type", "types"), Span(14))
+        for path in (
+            "controlPlane.platform.openstack",
+            "compute.platform.openstack",
+            "platform.openstack.defaultMachinePlatform",
+        )
+    },
 }
 
 # --- images -----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator
+from itertools import dropwhile
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import is_public_key
@@ -63,8 +64,9 @@ def _bundle(text: str) -> Iterator[Mistake]:
 def _is_certificate(body: str) -> bool:
     from cryptography.x509 import load_der_x509_certificate
 
+    lines = dropwhile(lambda line: ":" in line, body.splitlines())  # headers of PEM
     try:
-        load_der_x509_certificate(base64.b64decode("".join(body.split()), validate=True))
+        load_der_x509_certificate(base64.b64decode("".join("".join(lines).split()), validate=True))
     except ValueError:
         return False
     return True
@@ -73,12 +75,18 @@ def _is_certificate(body: str) -> bool:
 # --- pull secret --------------------------------------------------------------------------
 
 
+def _no_number(word: str) -> None:
+    """Refuse NaN and Infinity, which are no JSON."""
+    raise ValueError(word)
+
+
 def _pull_secret(text: str) -> Iterator[Mistake]:
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         data = None
-    auths = data.get("auths") if isinstance(data, dict) else None
+    named = {name.lower(): each for name, each in data.items()} if isinstance(data, dict) else {}  # as Go matches keys
+    auths = named.get("auths")
     if not isinstance(auths, dict):
         fix = "use the one from the console of your vendor"
         yield Mistake("pull_secret", "is not JSON with auths", fix)
@@ -105,6 +113,10 @@ def _ssh_key(text: str, release: int, *, comments: bool) -> Iterator[Mistake]:
     lost = [str(number) for number, line in enumerate(text.splitlines(), 1) if line.strip().startswith("#")]
     if lost and not comments and release in releases.EVERY_SSH_KEY:
         what = f"a comment in line {', '.join(lost)}, which {releases.name(release)} does not accept"
+        yield Mistake("ssh_key", what, "leave only the keys")
+    blank = [str(number) for number, line in enumerate(text.split("\n"), 1) if line and not line.strip()]
+    if blank and not comments and release in releases.EVERY_SSH_KEY:
+        what = f"only blanks in line {', '.join(blank)}, which {releases.name(release)} does not accept"
         yield Mistake("ssh_key", what, "leave only the keys")
     wrong = [str(number) for number, line in lines.items() if not (is_public_key(line) and _is_whole(line))]
     if wrong:

@@ -16,6 +16,10 @@ from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.model import Cluster
 from openstack_prep.openshift.install_config.rules.names import LONGEST_DOMAIN, SUBDOMAIN
 
+_CONTROL = re.compile(r"^[ \x80-\uffff]|[\x00-\x1f\x7f]")
+_USER = re.compile(r"(?:[A-Za-z0-9\-._:~!$&'()*+,;=@]|%[0-9A-Fa-f]{2})*")  # net/url validUserinfo
+_NOT_IN_HOST = re.compile(r"[ \\^`{|}%]")
+
 
 def _proxy(cluster: Cluster, release: int) -> Iterator[Mistake]:
     proxy = cluster.proxy
@@ -36,11 +40,14 @@ def _proxy(cluster: Cluster, release: int) -> Iterator[Mistake]:
 
 
 def _is_url_of_host(url: str, schemes: Sequence[str]) -> bool:
+    """Whether a text is the URL of a host that Go parses, too: without blanks, and with escapes of two digits."""
     try:
         parts = urlsplit(url)
-        return parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+        valid = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
     except ValueError:  # invalid address in brackets, or invalid port
         return False
+    user, _, host = parts.netloc.rpartition("@")
+    return valid and not _CONTROL.search(url) and bool(_USER.fullmatch(user)) and not _NOT_IN_HOST.search(host)
 
 
 def _network_of(url: str, cluster: Cluster) -> str:

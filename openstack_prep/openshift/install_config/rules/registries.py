@@ -15,7 +15,7 @@ from openstack_prep.openshift.install_config.model import Cluster
 from openstack_prep.openshift.install_config.rules.names import SUBDOMAIN
 
 _DOMAIN_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
-_DOMAIN = rf"(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_DOMAIN = rf"{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*(?::[0-9]+)?"
 _PART = r"[a-z0-9]+(?:(?:[._]|__|[-]*)[a-z0-9]+)*"
 _REPOSITORY = re.compile(rf"(?P<domain>{_DOMAIN})/(?P<path>{_PART}(?:/{_PART})*)")
 _ID = re.compile("[a-f0-9]{64}")  # of an image, which no name may look like

@@ -15,10 +15,13 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from openstack_prep.openshift.install_config import Cluster, Contents, document, dump, releases
+import yaml
+
+from openstack_prep.openshift.install_config import Cluster, Contents, document, dump, mistakes, releases
 from openstack_prep.openshift.install_config.document import has_previews, values
 from openstack_prep.openshift.install_config.rules import unwritable
 from tests.unit.openshift.install_config.cases import cases
+from tests.unit.openshift.install_config.given_cases import given_cases, refusals
 
 VERDICTS = Path(__file__).parents[2] / "data" / "install_config_verdicts.json"
 
@@ -33,6 +36,19 @@ def of_release(release: str) -> Iterator[tuple[str, Cluster, Contents]]:
 
 
 @cache
+def names(release: str) -> tuple[str, ...]:
+    """Return the names of all cases of a release: those of specs, and install-configs that somebody wrote."""
+    return (*(name for name, _, _ in of_release(release)), *(name for name, _ in given_cases(release)))
+
+
+@cache
+def ours(release: str) -> frozenset[str]:
+    """Return the cases that we refuse."""
+    of_specs = {name for name, cluster, contents in of_release(release) if mistakes(cluster, contents)}
+    return frozenset(of_specs | {name for name, given in given_cases(release) if refusals(given, release)})
+
+
+@cache
 def refused() -> Mapping[str, Mapping[str, list[str]]]:
     """Return per release the cases that the installer refuses, and the fields that it names."""
     found: dict[str, dict[str, list[str]]] = json.loads(VERDICTS.read_text())
@@ -42,7 +58,7 @@ def refused() -> Mapping[str, Mapping[str, list[str]]]:
 def _read(release: str) -> None:
     answers = [json.loads(line) for line in sys.stdin]
     fields = {each["id"]: sorted({one["field"] or one["type"] for one in each["found"] or ()}) for each in answers}
-    assert fields.keys() == {name for name, _, _ in of_release(release)}
+    assert fields.keys() == set(names(release))
     every = dict(refused()) if VERDICTS.exists() else {}
     every[release] = {name: named for name, named in fields.items() if named}
     blocks = (_block(one, every[one]) for one in sorted(every, key=releases.minor))
@@ -58,6 +74,8 @@ def _block(release: str, named: Mapping[str, list[str]]) -> str:
 def _write(release: str) -> None:
     for name, cluster, contents in of_release(release):
         print(json.dumps({"id": name, "text": dump(document(cluster, contents))}))
+    for name, given in given_cases(release):
+        print(json.dumps({"id": name, "text": yaml.safe_dump(given, sort_keys=False)}))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,140 @@
+"""Rules of the installer for fields of an install-config that no spec sets, and for sections that are empty.
+
+Source: the OpenShift installer's validation (types/validation/installconfig.go: validateCompute, validatePlatform,
+validateCloudCredentialsMode, validateProxy, ValidateFeatureSet; machinepools.go: ValidateMachinePool;
+types/openstack/validation); ``releases`` names the releases of each rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.raw import Raw
+from openstack_prep.openshift.install_config import releases
+from openstack_prep.openshift.install_config.paths import find, known_paths, oldest
+
+OPENSTACK = "platform.openstack"
+CUSTOM = "CustomNoUpgrade"
+DNS_RECORDS = f"{OPENSTACK}.dnsRecordsType"
+SPELLINGS = {"hyperthreading": ("Enabled", "Disabled"), "architecture": ("amd64", "arm64", "ppc64le", "s390x")}
+UNSEEN = ("nutanix", "powervc")  # platforms of pools that the installer does not look at
+_GATE = re.compile("[^=]*=(1|t|T|TRUE|true|True|0|f|F|FALSE|false|False)")  # strconv.ParseBool
+
+
+def mistakes_of_others(document: Raw, release: int) -> Iterator[Mistake]:
+    """Yield what the installer refuses in fields that no spec sets."""
+    yield from _pools(document, release)
+    for name in _other_platforms(document, release):
+        yield Mistake(f"platform.{name}", "is a second platform beside openstack", "take it out")
+    yield from _gates(document, release)
+    yield from _empty_sections(document, release)
+    yield from _values(document, release)
+
+
+def _values(document: Raw, release: int) -> Iterator[Mistake]:
+    mode = _value(document, "credentialsMode")
+    if mode not in (None, "", "Passthrough") and release not in releases.NOT_ON_OPENSTACK["credentialsMode"]:
+        yield Mistake("credentialsMode", f"is {mode!r}", "write Passthrough, or leave it out")
+    hosts = str(_value(document, "proxy.noProxy") or "")
+    if " " in hosts and release in releases.NO_BLANKS:
+        yield Mistake("proxy.noProxy", "contains a blank", "write a comma alone between two hosts")
+    if hosts and not all(each.strip() for each in hosts.split(",")):
+        yield Mistake(
+            "proxy.noProxy", "contains an empty element", "write one comma between two hosts, and none at the end"
+        )
+    networks = _value(document, "networking.clusterNetwork")
+    of_v4 = [each for each in networks if ":" not in str(_value(each, "cidr"))] if isinstance(networks, list) else []
+    if len({_value(each, "hostPrefix") for each in of_v4}) > 1 and release in releases.ONE_HOST_PREFIX:
+        where = "networking.clusterNetwork[].hostPrefix"
+        yield Mistake(where, "differs between IPv4 networks", "write the same for all of them")
+
+
+def _value(node: object, path: str) -> object:
+    found = find(node, path)
+    return found[1] if found else None
+
+
+# --- machines -----------------------------------------------------------------------------
+
+
+def _all_pools(document: Raw) -> Iterator[tuple[str, Raw]]:
+    """Yield the pools of machines, by their places."""
+    master, workers = _value(document, "controlPlane"), _value(document, "compute")
+    pools = {"controlPlane": master}
+    if isinstance(workers, list):
+        pools |= {f"compute[{index}]": each for index, each in enumerate(workers)}
+    for where, pool in pools.items():
+        if isinstance(pool, Mapping):
+            yield where, pool
+
+
+def _pools(document: Raw, release: int) -> Iterator[Mistake]:
+    for where, pool in _all_pools(document):
+        for name, spellings in SPELLINGS.items():
+            value = _value(pool, name)
+            if value not in (None, "", *spellings):
+                yield Mistake(f"{where}.{name}", f"is {value!r}", f"write {' or '.join(spellings)}")
+        if where != "controlPlane" and _value(pool, "name") in (None, ""):
+            yield Mistake(f"{where}.name", "is missing", "write worker")
+        if _value(pool, "management") == "ClusterAPI" and release in releases.MANAGEMENT:
+            yield Mistake(f"{where}.management", "OpenStack does not support ClusterAPI here", "leave it out")
+        for name in _other_platforms(pool, release):
+            if name.lower() not in UNSEEN:
+                yield Mistake(f"{where}.platform.{name}", "the platform is openstack", "take it out")
+    kinds = {where: _value(pool, "architecture") or "amd64" for where, pool in _all_pools(document)}
+    master = kinds.pop("controlPlane", "amd64")
+    for where, kind in kinds.items():
+        if kind != master:
+            what = f"is {kind}, while that of controlPlane is {master}"
+            yield Mistake(f"{where}.architecture", what, "write the same architecture in all pools")
+
+
+def _other_platforms(section: Raw, release: int) -> Iterator[str]:
+    """Yield the platforms beside OpenStack in a section, among those that the release knows."""
+    platforms = _value(section, "platform")
+    for name, value in platforms.items() if isinstance(platforms, Mapping) else ():
+        _, span = known_paths().get(f"platform.{name}".lower(), ("", releases.Span(releases.NEVER)))
+        if str(name).lower() != "openstack" and value is not None and max(release, oldest()) in span:
+            yield str(name)
+
+
+# --- feature gates ------------------------------------------------------------------------
+
+
+def _gates(document: Raw, release: int) -> Iterator[Mistake]:
+    """Yield invalid feature gates, and fields whose gate is closed."""
+    given, feature_set = _value(document, "featureGates"), _value(document, "featureSet")
+    chosen = [str(each) for each in given] if isinstance(given, list) and release in releases.FEATURE_GATES else []
+    if chosen and feature_set != CUSTOM:
+        yield Mistake("featureGates", f"requires featureSet: {CUSTOM}", "set it, or leave both out")
+    for index, each in enumerate(chosen):
+        if not _GATE.fullmatch(each):
+            yield Mistake(f"featureGates[{index}]", f"is {each!r}", "write NAME=true or NAME=false")
+    for path, gate in releases.GATES.items():
+        value = _value(document, path)
+        if value in (None, "", []) or (gate.values and value not in gate.values) or release not in gate.checked:
+            continue
+        by_default = not feature_set and release in gate.enabled
+        by_hand = feature_set == CUSTOM and any(re.match(f"{gate.name}=[1tT]", each) for each in chosen)
+        if not (by_default or by_hand or feature_set in releases.PREVIEWS):
+            fix = f"leave it out, or set featureSet: {releases.PREVIEWS[0]}"
+            yield Mistake(path, f"requires the feature gate {gate.name}", fix)
+    external, balancer = _value(document, DNS_RECORDS) == "External", _value(document, f"{OPENSTACK}.loadBalancer.type")
+    if external and balancer != "UserManaged" and release in releases.GATES[DNS_RECORDS].checked:
+        what = "External requires a load balancer of your own"
+        yield Mistake(DNS_RECORDS, what, "set loadBalancer.type: UserManaged, or leave it out")
+
+
+# --- sections that are there, and empty ---------------------------------------------------
+
+
+def _empty_sections(document: Raw, release: int) -> Iterator[Mistake]:
+    """Yield sections without what they need; without the section, the installer has a default."""
+    for path, (needed, span) in releases.NEEDED_IN.items():
+        section = _value(document, path)
+        if not isinstance(section, Mapping) or release not in span:
+            continue
+        if all(_value(section, name) in (None, "", []) for name in needed):
+            yield Mistake(path, f"lacks {' or '.join(needed)}", "add it, or leave out the section")
