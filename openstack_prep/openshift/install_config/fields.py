@@ -91,6 +91,12 @@ def _referred(value: Raw) -> Values:
     return {"id": found["id"]} if found.get("id") else found
 
 
+def _mirrored(value: Raw) -> Values:
+    """Return a source and its mirrors; without mirrors, it is its own."""
+    found = _named(value, "source", "mirrors")
+    return found if found.get("mirrors") else found | {"mirrors": [found.get("source")]}
+
+
 def _truth(value: object) -> bool:
     return {"0": False, "1": True}[str(value)]
 
@@ -109,7 +115,7 @@ FIXED_IPS = Form(
 ID = Form(lambda value: str(value.id) if value.id else None, lambda value: {"id": value})
 MIRRORS = Form(
     lambda values: [{"source": each.source, "mirrors": list(each.mirrors)} for each in values],
-    lambda values: [each for each in (_named(one, "source", "mirrors") for one in values) if each.get("mirrors")],
+    lambda values: [_mirrored(each) for each in values],
 )
 
 

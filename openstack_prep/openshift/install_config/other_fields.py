@@ -26,7 +26,7 @@ _GATE = re.compile("[^=]*=(1|t|T|TRUE|true|True|0|f|F|FALSE|false|False)")  # st
 def mistakes_of_others(document: Raw, release: int) -> Iterator[Mistake]:
     """Yield what the installer refuses in fields that no spec sets."""
     yield from _pools(document, release)
-    for name in _other_platforms(document, release):
+    for name in _other_platforms(document, "", release):
         yield Mistake(f"platform.{name}", "is a second platform beside openstack", "take it out")
     yield from _gates(document, release)
     yield from _empty_sections(document, release)
@@ -80,7 +80,7 @@ def _pools(document: Raw, release: int) -> Iterator[Mistake]:
             yield Mistake(f"{where}.name", "is missing", "write worker")
         if _value(pool, "management") == "ClusterAPI" and release in releases.MANAGEMENT:
             yield Mistake(f"{where}.management", "OpenStack does not support ClusterAPI here", "leave it out")
-        for name in _other_platforms(pool, release):
+        for name in _other_platforms(pool, f"{where.partition('[')[0]}.", release):
             if name.lower() not in UNSEEN:
                 yield Mistake(f"{where}.platform.{name}", "the platform is openstack", "take it out")
     kinds = {where: _value(pool, "architecture") or "amd64" for where, pool in _all_pools(document)}
@@ -91,11 +91,11 @@ def _pools(document: Raw, release: int) -> Iterator[Mistake]:
             yield Mistake(f"{where}.architecture", what, "write the same architecture in all pools")
 
 
-def _other_platforms(section: Raw, release: int) -> Iterator[str]:
+def _other_platforms(section: Raw, path: str, release: int) -> Iterator[str]:
     """Yield the platforms beside OpenStack in a section, among those that the release knows."""
     platforms = _value(section, "platform")
     for name, value in platforms.items() if isinstance(platforms, Mapping) else ():
-        _, span = known_paths().get(f"platform.{name}".lower(), ("", releases.Span(releases.NEVER)))
+        _, span = known_paths().get(f"{path}platform.{name}".lower(), ("", releases.Span(releases.NEVER)))
         if str(name).lower() != "openstack" and value is not None and max(release, oldest()) in span:
             yield str(name)
 

@@ -37,7 +37,7 @@ def _is_repository(name: str) -> bool:
     if not found or len(name) > _LONGEST:
         return False
     domain, path = found["domain"], found["path"]
-    is_host = "." in domain or ":" in domain or domain == "localhost" or domain != domain.lower()
+    is_host = "." in domain or ":" in domain or domain == "localhost"
     return is_host and domain != ALIAS and (domain != DOCKER or "/" in path)
 
 

@@ -212,6 +212,16 @@ EXCEPTIONS = (
     "https://example.com",
     "a..b",
     ".",
+    "..",
+    ".a.",
+    "::1",
+    "[::1]",
+    "::ffff:192.0.2.1",
+    "fd00::1/8",
+    "10.0.0.0/33",
+    "010.0.0.1",
+    "1.2.3",
+    "a" * 64,
 )
 PROXIES: dict[str, dict[str, Any]] = {
     **{f"exception {each}": {"proxy": Proxy(http="http://proxy:3128", exceptions=(each,))} for each in EXCEPTIONS},
@@ -219,6 +229,20 @@ PROXIES: dict[str, dict[str, Any]] = {
     **{
         f"http {each}": {"proxy": Proxy(http=each)}
         for each in ("http://u:p@proxy:3128", "https://proxy", "proxy:3128", "http://10.128.0.9", "http://172.30.0.9:1")
+    },
+    **{
+        f"http {each}": {"proxy": Proxy(http=each)}
+        for each in (
+            " http://proxy",
+            "http://pro xy",
+            "http://u:p%zz@proxy",
+            "http://u:p%20@proxy",
+            "http://proxy:",
+            "http://proxy/a b",
+            "HTTP://proxy",
+            "http:x",
+            "//proxy",
+        )
     },
     **{
         f"https {each}": {"proxy": Proxy(https=each)}
@@ -272,6 +296,19 @@ REPOSITORIES = (
     "x_y.io/okd",
     "0" * 64,
     "quay.io/" + "a" * 260,
+    "quay.io/" + "a" * 247,
+    "quay.io/" + "a" * 248,
+    "[fd00::1]:5000/okd",
+    "[fd00::1]:5000",
+    "quay.io:/x",
+    "quay.io:x/y",
+    "quay.io//a",
+    "docker.io/",
+    "LOCALHOST/x",
+    "Localhost",
+    "a.b./c",
+    "a.b.",
+    "/a",
 )
 MIRRORS = {f"source {each}": {"image_mirrors": (Mirror(source=each, mirrors=("quay.io/m",)),)} for each in REPOSITORIES}
 MIRRORS |= {
@@ -343,6 +380,17 @@ OTHER: dict[str, dict[str, Any]] = {
             "*.example.com",
             "a_b.com",
         )
+    },
+    **{
+        f"domain of {number} characters": {
+            "cluster_name": "a" * 13,
+            "base_domain": ".".join(["b" * 59] * 3 + ["c" * (number - 194)]),
+        }
+        for number in (252, 253, 254)
+    },
+    "domain of 253 characters and a dot": {
+        "cluster_name": "a" * 13,
+        "base_domain": ".".join(["b" * 59] * 3 + ["c" * 59, ""]),
     },
     **{
         f"feature set {each}": {"feature_set": each}

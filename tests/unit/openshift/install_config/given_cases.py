@@ -55,6 +55,7 @@ MACHINES: dict[str, dict[str, object]] = {
     **one("controlPlane.management", "ClusterAPI", "MachineAPI", ""),
     **one("controlPlane.platform", {}, None, {"aws": {}}, {"openstack": {"type": "x"}, "gcp": {}}, {"nutanix": {}}),
     **one("compute[].platform.vsphere", {}, None),
+    **one("compute[].platform.none", {}),
     **one("arbiter", {}, None, {"name": "arbiter", "replicas": 1}),
     **one("controlPlane.fencing", {}, None),
     **one("compute[].fencing", {}, None),
@@ -155,6 +156,9 @@ TEXTS: dict[str, dict[str, object]] = {
     },
     **one(
         "imageDigestSources", [{"source": "[fd00::1]:5000/okd", "mirrors": ["quay.io/m"]}], [{"source": "quay.io/m"}]
+    ),
+    **one(
+        "imageContentSources", [{"source": "quay.io/M"}], [{"mirrors": []}], [{"source": "quay.io/m", "mirrors": None}]
     ),
     "mirrors by both names": {
         name: [{"source": "quay.io/a", "mirrors": ["quay.io/b"]}]

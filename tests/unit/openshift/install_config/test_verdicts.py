@@ -20,6 +20,7 @@ STRICTER = {
     "text: a key and text, FIPS": "a line that is no key would be on every machine",
     "given: networking.networkType kuryr": "no network operator knows it, in small letters or not",
     "given: host prefix 33": "no IPv4 network is that small",
+    "proxy: http http:x": "a URL without a host is no proxy",
     "other: own subnet by name": "machinesSubnet takes an ID; the name would be read as one",
 }
 """What we refuse on purpose although the installer's validation accepts it, and why."""
