@@ -22,6 +22,7 @@ class Lines:
     def __init__(self, plan: Plan, out: TextIO, style: Style = PLAIN) -> None:
         self.out, self.style = out, style
         self.width = text.width_of(step for step in plan if not text.is_unchanged(step))
+        self.names_kept = plan.purpose == "destroy"  # nobody else says what a destroy leaves, and why
         self._told: dict[Key, float] = {}
         self._lock = threading.RLock()  # an interrupt may come in the middle of a line
 
@@ -36,9 +37,13 @@ class Lines:
             self._print(self._note(event.step, event.note))
         elif event.phase == "awaited":
             self._print(self._note(event.step, "finishing; press Ctrl-C again to exit immediately"))
-        elif event.result is not None and not _untouched(event):
+        elif event.result is not None and not self._untouched(event):
             seconds = f"({event.result.seconds:.1f} s)"
             self._print(text.result_line(event.result, self.width, self.style, seconds))
+
+    def _untouched(self, event: Event) -> bool:
+        kept = event.step.action is Action.KEEP and event.result is not None and event.result.status is Status.DONE
+        return kept and (not self.names_kept or text.is_unchanged(event.step))
 
     def progress(self, key: Key, done: int, total: int | None, unpacked: int | None = None) -> None:
         now = time.monotonic()
@@ -63,10 +68,6 @@ class Lines:
 
 def _unpacked(size: int | None) -> str:
     return "" if size is None else f", unpacked {size / 2**20:.0f} MiB"
-
-
-def _untouched(event: Event) -> bool:
-    return event.step.action is Action.KEEP and event.result is not None and event.result.status is Status.DONE
 
 
 class Live(Lines):

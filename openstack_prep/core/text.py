@@ -126,6 +126,8 @@ def result_line(result: Result, width: int, style: Style = PLAIN, note: str = ""
         details = f"failed: {explain(result.error)}"
     elif result.status is Status.SKIPPED:
         details = f"skipped because of {result.cause}"
+    elif result.step.action is Action.KEEP and result.step.reason:
+        details, note = result.step.reason, ""
     elif result.step.action is Action.DELETE:
         details = f"address {address}" if (address := address_of(result.step)) else ""
     elif result.observed is not None:

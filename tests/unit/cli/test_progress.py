@@ -11,7 +11,7 @@ from openstack_prep.cli.progress import Lines, Live, display
 from openstack_prep.core.executor import Event
 from openstack_prep.core.model import Key, Observed, Result, Status
 from openstack_prep.core.plan import Plan
-from openstack_prep.core.planner import plan_apply
+from openstack_prep.core.planner import plan_apply, plan_destroy
 from tests.unit.box import BROKEN, Box
 
 MIB = 2**20
@@ -111,3 +111,13 @@ def test_a_transfer_that_is_begun_again_has_one_bar(plan: Plan) -> None:
             live.progress(IMAGE, done * MIB, 40 * MIB)
         (bar,) = live._bytes.tasks
         assert bar.completed == 10 * MIB
+
+
+def test_a_destroy_names_what_it_keeps_and_why() -> None:
+    found = {Key("box", "a"): Observed(id="id-a", ours=True), Key("box", "b"): Observed(id="id-b")}
+    plan = plan_destroy("lab", [Box(name="a"), Box(name="b")], found)
+    out = io.StringIO()
+    with display(plan, out) as shown:
+        shown.tell(ended(plan, "b"))
+    (kept,) = [step for step in plan if step.reason]
+    assert out.getvalue() == f"  = box/b  {kept.reason}\n"
