@@ -16,7 +16,6 @@ from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.paths import find, known_paths, oldest
 
 OPENSTACK = "platform.openstack"
-CUSTOM = "CustomNoUpgrade"
 DNS_RECORDS = f"{OPENSTACK}.dnsRecordsType"
 SPELLINGS = {"hyperthreading": ("Enabled", "Disabled"), "architecture": ("amd64", "arm64", "ppc64le", "s390x")}
 UNSEEN = ("nutanix", "powervc")  # platforms of pools that the installer does not look at
@@ -104,23 +103,14 @@ def _other_platforms(section: Raw, path: str, release: int) -> Iterator[str]:
 
 
 def _gates(document: Raw, release: int) -> Iterator[Mistake]:
-    """Yield invalid feature gates, and fields whose gate is closed."""
+    """Yield invalid feature gates, and what a field behind a gate requires besides."""
     given, feature_set = _value(document, "featureGates"), _value(document, "featureSet")
     chosen = [str(each) for each in given] if isinstance(given, list) and release in releases.FEATURE_GATES else []
-    if chosen and feature_set != CUSTOM:
-        yield Mistake("featureGates", f"requires featureSet: {CUSTOM}", "set it, or leave both out")
+    if chosen and feature_set != releases.CUSTOM:
+        yield Mistake("featureGates", f"requires featureSet: {releases.CUSTOM}", "set it, or leave both out")
     for index, each in enumerate(chosen):
         if not _GATE.fullmatch(each):
             yield Mistake(f"featureGates[{index}]", f"is {each!r}", "write NAME=true or NAME=false")
-    for path, gate in releases.GATES.items():
-        value = _value(document, path)
-        if value in (None, "", []) or (gate.values and value not in gate.values) or release not in gate.checked:
-            continue
-        by_default = not feature_set and release in gate.enabled
-        by_hand = feature_set == CUSTOM and any(re.match(f"{gate.name}=[1tT]", each) for each in chosen)
-        if not (by_default or by_hand or feature_set in releases.PREVIEWS):
-            fix = f"leave it out, or set featureSet: {releases.PREVIEWS[0]}"
-            yield Mistake(path, f"requires the feature gate {gate.name}", fix)
     external, balancer = _value(document, DNS_RECORDS) == "External", _value(document, f"{OPENSTACK}.loadBalancer.type")
     if external and balancer != "UserManaged" and release in releases.GATES[DNS_RECORDS].checked:
         what = "External requires a load balancer of your own"

@@ -48,18 +48,28 @@ def findings(document: Raw, release: str) -> list[Mistake]:
     """
     number = releases.minor(release)
     others = (_finding(each.where, each.what, STOPS, each.fix) for each in mistakes_of_others(document, number))
-    return [*_Walk(number, _gates(document)).below(document, "", ""), *_contradictions(document, number), *others]
+    return [
+        *_Walk(number, _gates(document, number)).below(document, "", ""),
+        *_contradictions(document, number),
+        *others,
+    ]
 
 
-def _gates(document: Raw) -> Callable[[str], bool]:
-    """Return whether a gate is enabled in a document; "" asks for any gate.
+def _gates(document: Raw, release: int) -> Callable[[releases.Gate | None], bool]:
+    """Return whether a gate is open in a document; None asks for any gate.
 
     Source: pkg/types/installconfig.go, EnabledFeatureGates.
     """
     chosen = _value(document, "featureSet")
     given = _value(document, "featureGates") if chosen == releases.CUSTOM else None
     named = releases.enabled_gates(map(str, given) if isinstance(given, list) else ())
-    return lambda gate: chosen in releases.PREVIEWS or (gate in named if gate else bool(named))
+
+    def is_open(gate: releases.Gate | None) -> bool:
+        if chosen in releases.PREVIEWS or gate is None:
+            return chosen in releases.PREVIEWS or bool(named)
+        return gate.name in named or (not chosen and release in gate.enabled)
+
+    return is_open
 
 
 @cache
@@ -82,10 +92,10 @@ def _key(path: str) -> str:
 
 @dataclass(frozen=True)
 class _Walk:
-    """A walk through the document of a release; ``enabled`` tells which gates are."""
+    """A walk through the document of a release; ``is_open`` tells which gates are open."""
 
     release: int
-    enabled: Callable[[str], bool]
+    is_open: Callable[[releases.Gate | None], bool]
 
     def below(self, node: object, path: str, shown: str) -> Iterator[Mistake]:
         """Yield findings below a path; ``shown`` is this path as the document spells it."""
@@ -136,17 +146,18 @@ class _Walk:
             yield _finding(here, "is not supported on OpenStack", STOPS, "take it out")
 
     def _gated(self, here: str, where: str, value: object) -> Iterator[Mistake]:
-        gates = {name.lower(): gate for name, gate in releases.GATED.items()}
-        gate, only = gates.get(where, ("", None))
-        if gate and value and only in (None, value) and not self.enabled(gate):
-            what = f"is a preview in {releases.name(self.release)}, behind the feature gate {gate}"
+        gate = {path.lower(): each for path, each in releases.GATES.items()}.get(where)
+        if gate is None or self.release not in gate.checked or value in (None, "", []):
+            return
+        if (not gate.values or value in gate.values) and not self.is_open(gate):
+            what = f"is a preview in {releases.name(self.release)}, behind the feature gate {gate.name}"
             yield _finding(here, what, STOPS, f"leave it out, or set featureSet: {releases.PREVIEWS[0]}")
 
     def _too_early(self, here: str, field: Field, spelling: Spelling) -> Iterator[Mistake]:
         older = field.spelling(self.release)
         fix = f"write {older.path}" if older else "leave it out"
         if any(each.gated and each.since <= self.release for each in field.spellings):
-            if not self.enabled(""):
+            if not self.is_open(None):
                 what = f"is a preview in {releases.name(self.release)}"
                 yield _finding(here, what, STOPS, f"{fix}, or set featureSet: {releases.PREVIEWS[0]}")
             return

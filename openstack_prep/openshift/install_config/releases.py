@@ -118,14 +118,6 @@ SIGNED_AT_BOOT = Span(22)  # from the first boot of each machine on (openshift-d
 
 PREVIEWS = ("TechPreviewNoUpgrade", "DevPreviewNoUpgrade")  # enable what is gated (IC validateFeatureSet)
 CUSTOM = "CustomNoUpgrade"  # enables the gates that featureGates names (IC ValidateFeatureSet)
-GATED = {  # fields that a release knows and a gate protects: the gate, and the only value that needs it
-    # pkg/types/validation/featuregates.go (a5c9a11fe7; preview in openshift/api features.go until 2026-08)
-    "controlPlane.diskSetup": ("MultiDiskSetup", None),
-    "compute.diskSetup": ("MultiDiskSetup", None),
-    "pki": ("ConfigurablePKI", None),
-    # pkg/types/openstack/validation/featuregates.go
-    "platform.openstack.dnsRecordsType": ("OnPremDNSRecords", "External"),
-}
 FEATURE_SETS = {  # openshift/api config/v1 FeatureSets, as each release vendors it
     "TechPreviewNoUpgrade": Span(12),
     "CustomNoUpgrade": Span(12),

@@ -31,8 +31,7 @@ def _feature_gates(cluster: Cluster, release: int) -> Iterator[Mistake]:
         what = f"belongs to feature_set {releases.CUSTOM}, not to {cluster.feature_set or 'none'}"
         yield Mistake("feature_gates", what, f"set feature_set: {releases.CUSTOM}, or leave it out")
     for index, each in enumerate(cluster.feature_gates):
-        name, _, value = each.partition("=")
-        if not name or value not in (*releases.TRUE, *releases.FALSE):
+        if each.partition("=")[2] not in (*releases.TRUE, *releases.FALSE):
             yield Mistake(f"feature_gates[{index}]", f"{each!r} is not NAME=true or NAME=false", "write OSStreams=true")
 
 

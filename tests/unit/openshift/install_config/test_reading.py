@@ -218,7 +218,7 @@ def test_a_field_that_a_release_knows_is_not_called_unknown(since: int, document
     assert f": is unknown to {before}, came with {name}: the installer ignores it with a warning; leave it out" in said
 
 
-WORKERS = {"compute": [{"DiskSetup": [{"type": "swap"}]}]}
+WORKERS = {"compute": [{"name": "worker", "DiskSetup": [{"type": "swap"}]}]}
 CUSTOM = {"featureSet": "CustomNoUpgrade"}
 
 
@@ -236,7 +236,10 @@ CUSTOM = {"featureSet": "CustomNoUpgrade"}
         (DISK | CUSTOM | {"featureGates": ["MultiDiskSetup=false", "OSStreams=true"]}, ["controlPlane.diskSetup"]),
         (DISK | CUSTOM | {"featureGates": 7}, ["controlPlane.diskSetup"]),
         ({"pki": {"signerCertificates": {}}}, ["pki"]),
-        (on_openstack(dnsRecordsType="External"), ["platform.openstack.dnsRecordsType"]),
+        (
+            on_openstack(dnsRecordsType="External", loadBalancer={"type": "UserManaged"}),
+            ["platform.openstack.dnsRecordsType"],
+        ),
         (on_openstack(dnsRecordsType="Internal"), []),
     ],
 )
@@ -247,7 +250,7 @@ def test_a_field_behind_a_feature_gate(document: dict[str, Any], refused: list[s
 
 
 @pytest.mark.parametrize(
-    ("gates", "number"), [([], 1), (["OSStreams=true"], 0), (["OSStreams=false"], 1), (["OSStreams"], 1)]
+    ("gates", "number"), [([], 1), (["OSStreams=true"], 0), (["OSStreams=false"], 1), (["OSStreams"], 2)]
 )
 def test_the_stream_of_4_22_needs_its_gate(gates: list[str], number: int) -> None:
     assert len(told("4.22", {"osImageStream": "rhel-10", "featureGates": gates} | CUSTOM)) == number
