@@ -171,7 +171,7 @@ class Project(Adoptable[CloudRun]):
             fix = "run destroy with another entry of clouds.yaml (--os-cloud or OS_CLOUD)"
             yield Mistake.about(self.key, what, fix, code=Code.OWN_CONNECTION)
         for plural, found in contents(run, observed.id):
-            left = sorted(f"{each.get('name') or ''} {each['id']}".strip() for each in found if each["id"] not in going)
+            left = sorted(f"{_label(each)} {each['id']}".strip() for each in found if each["id"] not in going)
             if left:
                 contained_ids = f"contains resources that this spec does not manage: {plural} {', '.join(left)}"
                 yield Mistake.about(self.key, contained_ids, _remedy(left), code=Code.STILL_USED)
@@ -243,6 +243,11 @@ def named(run: CloudRun, plural: str, name: str, domain_id: str) -> list[dict[st
     return run.admin.identity.list(f"/{plural}", plural, name=name, domain_id=domain_id)
 
 
+def _label(raw: Mapping[str, Any]) -> str:
+    """Return what a person knows a resource by: its name, or the address of a floating IP."""
+    return raw.get("name") or raw.get("floating_ip_address") or ""
+
+
 def contents(run: CloudRun, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the resources that a deletion of the project would orphan, by plural."""
     admin = run.admin
@@ -252,7 +257,8 @@ def contents(run: CloudRun, project_id: str) -> Iterator[tuple[str, list[dict[st
     if admin.has("block-storage"):
         yield "volumes", admin.volume.list("/volumes", "volumes", **filters)
     yield "images", admin.image.list("/images", "images", owner=project_id)
-    for plural in ("networks", "routers", "floatingips"):
+    for plural in ("networks", "routers"):
         yield plural, admin.network.list(f"/{plural}", plural, project_id=project_id)
+    yield "floating IPs", admin.network.list("/floatingips", "floatingips", project_id=project_id)
     groups = admin.network.list("/security-groups", "security_groups", project_id=project_id)
     yield "security groups", [group for group in groups if group["name"] != "default"]

@@ -167,10 +167,13 @@ def test_destroy_refuses_to_orphan_what_others_made(
 ) -> None:
     listed.append(answer())
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
+    held = {"floatingips": [{"id": "f1", "floating_ip_address": "192.0.2.7"}]}
+    empty.get("http://neutron/v2.0/floatingips", json=held)
     observed = observing.observe(run, [LAB])
     doomed = planner.plan_destroy("lab", [LAB], observed)
-    (mistake,) = observing.examine_deletes(run, doomed)
-    assert "servers theirs s1" in str(mistake)
+    servers, addresses = observing.examine_deletes(run, doomed)
+    assert "servers theirs s1" in str(servers)
+    assert "floating IPs 192.0.2.7 f1" in str(addresses)
 
 
 def test_a_server_that_came_after_the_plan_keeps_the_project(
