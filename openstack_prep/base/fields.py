@@ -292,3 +292,8 @@ Cidr = Annotated[str, Reads(cidr)]
 Block = Annotated[str, Reads(block)]
 Mac = Annotated[str, Reads(mac)]
 Port = Annotated[int, Ge(1), Le(65535)]
+
+
+GO_BOOLEANS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
+GO_BOOLEANS |= dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False)
+"""The words that Go's strconv.ParseBool reads."""

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from openstack_prep.base.codes import Code
+from openstack_prep.base.fields import GO_BOOLEANS
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.keys.rke2_keys import K3S_KEYS
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, find_faults, load_schema, map_values, suggest, union
@@ -21,9 +22,6 @@ PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
 INGRESS_CONTROLLERS = ("traefik", "ingress-nginx", "none")
 EGRESS_SELECTOR_MODES = ("agent", "cluster", "pod", "disabled")
 PROFILES = ("cis", "etcd")
-FLAGS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
-FLAGS |= dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False)
-"""The words of a flag that is on or off (strconv.ParseBool of Go)."""
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -49,7 +47,7 @@ ADDRESSES = {
 def _as_flag(value: object, schema: Raw, steps: Steps) -> object:
     """Return the boolean or number that RKE2 reads from a string."""
     if schema.get("type") == "boolean":
-        return FLAGS.get(str(value), value)
+        return GO_BOOLEANS.get(str(value), value)
     return int(value) if schema.get("type") == "integer" and isinstance(value, str) and value.isdecimal() else value
 
 
@@ -82,7 +80,7 @@ def _items(of: Raw, name: str) -> list[str]:
 
 
 def _on(value: object) -> bool:
-    return FLAGS.get(str(value), False)
+    return GO_BOOLEANS.get(str(value), False)
 
 
 def _choice(of: Raw, name: str, known: Sequence[str]) -> Iterator[Fault]:
@@ -117,11 +115,7 @@ def _multus(of: Raw) -> Iterator[Fault]:
 
 
 def _profile(of: Raw) -> Iterator[Fault]:
-    if (
-        of.get("profile") == "cis"
-        and of.get("protect-kernel-defaults", True) not in (None, True)
-        and not _on(of["protect-kernel-defaults"])
-    ):
+    if of.get("profile") == "cis" and GO_BOOLEANS.get(str(of.get("protect-kernel-defaults"))) is False:
         what = "is false, and profile cis requires true"
         yield Fault(("protect-kernel-defaults",), what, "remove it: the profile sets it")
 

@@ -7,19 +7,17 @@ types/openstack/validation); ``releases`` names the releases of each rule.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
-from openstack_prep.openshift.install_config.paths import find, known_paths, oldest
+from openstack_prep.openshift.install_config.paths import known_paths, oldest, value_of
 
 OPENSTACK = "platform.openstack"
 DNS_RECORDS = f"{OPENSTACK}.dnsRecordsType"
 SPELLINGS = {"hyperthreading": ("Enabled", "Disabled"), "architecture": ("amd64", "arm64", "ppc64le", "s390x")}
 UNSEEN = ("nutanix", "powervc")  # platforms of pools that the installer does not look at
-_GATE = re.compile("[^=]*=(1|t|T|TRUE|true|True|0|f|F|FALSE|false|False)")  # strconv.ParseBool
 
 
 def mistakes_of_others(document: Raw, release: int) -> Iterator[Mistake]:
@@ -33,26 +31,21 @@ def mistakes_of_others(document: Raw, release: int) -> Iterator[Mistake]:
 
 
 def _values(document: Raw, release: int) -> Iterator[Mistake]:
-    mode = _value(document, "credentialsMode")
+    mode = value_of(document, "credentialsMode")
     if mode not in (None, "", "Passthrough") and release not in releases.NOT_ON_OPENSTACK["credentialsMode"]:
         yield Mistake("credentialsMode", f"is {mode!r}", "write Passthrough, or leave it out")
-    hosts = str(_value(document, "proxy.noProxy") or "")
+    hosts = str(value_of(document, "proxy.noProxy") or "")
     if " " in hosts and release in releases.NO_BLANKS:
         yield Mistake("proxy.noProxy", "contains a blank", "write a comma alone between two hosts")
     if hosts and not all(each.strip() for each in hosts.split(",")):
         yield Mistake(
             "proxy.noProxy", "contains an empty element", "write one comma between two hosts, and none at the end"
         )
-    networks = _value(document, "networking.clusterNetwork")
-    of_v4 = [each for each in networks if ":" not in str(_value(each, "cidr"))] if isinstance(networks, list) else []
-    if len({_value(each, "hostPrefix") for each in of_v4}) > 1 and release in releases.ONE_HOST_PREFIX:
+    networks = value_of(document, "networking.clusterNetwork")
+    of_v4 = [each for each in networks if ":" not in str(value_of(each, "cidr"))] if isinstance(networks, list) else []
+    if len({value_of(each, "hostPrefix") for each in of_v4}) > 1 and release in releases.ONE_HOST_PREFIX:
         where = "networking.clusterNetwork[].hostPrefix"
         yield Mistake(where, "differs between IPv4 networks", "write the same for all of them")
-
-
-def _value(node: object, path: str) -> object:
-    found = find(node, path)
-    return found[1] if found else None
 
 
 # --- machines -----------------------------------------------------------------------------
@@ -60,7 +53,7 @@ def _value(node: object, path: str) -> object:
 
 def _all_pools(document: Raw) -> Iterator[tuple[str, Raw]]:
     """Yield the pools of machines, by their places."""
-    master, workers = _value(document, "controlPlane"), _value(document, "compute")
+    master, workers = value_of(document, "controlPlane"), value_of(document, "compute")
     pools = {"controlPlane": master}
     if isinstance(workers, list):
         pools |= {f"compute[{index}]": each for index, each in enumerate(workers)}
@@ -72,17 +65,17 @@ def _all_pools(document: Raw) -> Iterator[tuple[str, Raw]]:
 def _pools(document: Raw, release: int) -> Iterator[Mistake]:
     for where, pool in _all_pools(document):
         for name, spellings in SPELLINGS.items():
-            value = _value(pool, name)
+            value = value_of(pool, name)
             if value not in (None, "", *spellings):
                 yield Mistake(f"{where}.{name}", f"is {value!r}", f"write {' or '.join(spellings)}")
-        if where != "controlPlane" and _value(pool, "name") in (None, ""):
+        if where != "controlPlane" and value_of(pool, "name") in (None, ""):
             yield Mistake(f"{where}.name", "is missing", "write worker")
-        if _value(pool, "management") == "ClusterAPI" and release in releases.MANAGEMENT:
+        if value_of(pool, "management") == "ClusterAPI" and release in releases.MANAGEMENT:
             yield Mistake(f"{where}.management", "OpenStack does not support ClusterAPI here", "leave it out")
         for name in _other_platforms(pool, f"{where.partition('[')[0]}.", release):
             if name.lower() not in UNSEEN:
                 yield Mistake(f"{where}.platform.{name}", "the platform is openstack", "take it out")
-    kinds = {where: _value(pool, "architecture") or "amd64" for where, pool in _all_pools(document)}
+    kinds = {where: value_of(pool, "architecture") or "amd64" for where, pool in _all_pools(document)}
     master = kinds.pop("controlPlane", "amd64")
     for where, kind in kinds.items():
         if kind != master:
@@ -92,7 +85,7 @@ def _pools(document: Raw, release: int) -> Iterator[Mistake]:
 
 def _other_platforms(section: Raw, path: str, release: int) -> Iterator[str]:
     """Yield the platforms beside OpenStack in a section, among those that the release knows."""
-    platforms = _value(section, "platform")
+    platforms = value_of(section, "platform")
     for name, value in platforms.items() if isinstance(platforms, Mapping) else ():
         _, span = known_paths().get(f"{path}platform.{name}".lower(), ("", releases.Span(releases.NEVER)))
         if str(name).lower() != "openstack" and value is not None and max(release, oldest()) in span:
@@ -103,15 +96,11 @@ def _other_platforms(section: Raw, path: str, release: int) -> Iterator[str]:
 
 
 def _gates(document: Raw, release: int) -> Iterator[Mistake]:
-    """Yield invalid feature gates, and what a field behind a gate requires besides."""
-    given, feature_set = _value(document, "featureGates"), _value(document, "featureSet")
-    chosen = [str(each) for each in given] if isinstance(given, list) and release in releases.FEATURE_GATES else []
-    if chosen and feature_set != releases.CUSTOM:
-        yield Mistake("featureGates", f"requires featureSet: {releases.CUSTOM}", "set it, or leave both out")
-    for index, each in enumerate(chosen):
-        if not _GATE.fullmatch(each):
-            yield Mistake(f"featureGates[{index}]", f"is {each!r}", "write NAME=true or NAME=false")
-    external, balancer = _value(document, DNS_RECORDS) == "External", _value(document, f"{OPENSTACK}.loadBalancer.type")
+    """Yield what a field behind a gate requires besides; the rules of specs judge the gates themselves."""
+    external, balancer = (
+        value_of(document, DNS_RECORDS) == "External",
+        value_of(document, f"{OPENSTACK}.loadBalancer.type"),
+    )
     if external and balancer != "UserManaged" and release in releases.GATES[DNS_RECORDS].checked:
         what = "External requires a load balancer of your own"
         yield Mistake(DNS_RECORDS, what, "set loadBalancer.type: UserManaged, or leave it out")
@@ -123,8 +112,8 @@ def _gates(document: Raw, release: int) -> Iterator[Mistake]:
 def _empty_sections(document: Raw, release: int) -> Iterator[Mistake]:
     """Yield sections without what they need; without the section, the installer has a default."""
     for path, (needed, span) in releases.NEEDED_IN.items():
-        section = _value(document, path)
+        section = value_of(document, path)
         if not isinstance(section, Mapping) or release not in span:
             continue
-        if all(_value(section, name) in (None, "", []) for name in needed):
+        if all(value_of(section, name) in (None, "", []) for name in needed):
             yield Mistake(path, f"lacks {' or '.join(needed)}", "add it, or leave out the section")

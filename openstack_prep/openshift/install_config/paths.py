@@ -58,3 +58,9 @@ def find(node: object, path: str) -> tuple[tuple[str | int, ...], object] | None
         node = node[key]
         steps.append(key)
     return tuple(steps), node
+
+
+def value_of(node: object, path: str) -> object:
+    """Return the value of a field; None if it is missing."""
+    found = find(node, path)
+    return found[1] if found else None

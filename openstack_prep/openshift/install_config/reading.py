@@ -17,9 +17,10 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.fields import FIELDS, INNER, Field, Spelling
 from openstack_prep.openshift.install_config.other_fields import mistakes_of_others
-from openstack_prep.openshift.install_config.paths import find, known_paths, oldest
+from openstack_prep.openshift.install_config.paths import known_paths, oldest, value_of
 
 STOPS = "the installer stops"
+_GATES = {path.lower(): each for path, each in releases.GATES.items()}
 FATE = ((11, "the installer ignores it with a warning"), (10, STOPS), (0, "the installer ignores it"))
 NEVER_BOTH = ("image_mirrors", "root_volume.types")
 """Fields of which the installer accepts only one spelling, even if the values are equal."""
@@ -60,8 +61,8 @@ def _gates(document: Raw, release: int) -> Callable[[releases.Gate | None], bool
 
     Source: pkg/types/installconfig.go, EnabledFeatureGates.
     """
-    chosen = _value(document, "featureSet")
-    given = _value(document, "featureGates") if chosen == releases.CUSTOM else None
+    chosen = value_of(document, "featureSet")
+    given = value_of(document, "featureGates") if chosen == releases.CUSTOM else None
     named = releases.enabled_gates(map(str, given) if isinstance(given, list) else ())
 
     def is_open(gate: releases.Gate | None) -> bool:
@@ -146,7 +147,7 @@ class _Walk:
             yield _finding(here, "is not supported on OpenStack", STOPS, "take it out")
 
     def _gated(self, here: str, where: str, value: object) -> Iterator[Mistake]:
-        gate = {path.lower(): each for path, each in releases.GATES.items()}.get(where)
+        gate = _GATES.get(where)
         if gate is None or self.release not in gate.checked or value in (None, "", []):
             return
         if (not gate.values or value in gate.values) and not self.is_open(gate):
@@ -235,15 +236,10 @@ def _contradictions(document: Raw, release: int) -> Iterator[Mistake]:
 
 def _meant(document: Raw, spelling: Spelling) -> Any:
     """Return the value under a spelling in the form of its field; None if it is missing."""
-    value = _value(document, spelling.path)
+    value = value_of(document, spelling.path)
     if value in (None, "", [], {}):
         return None
     try:
         return spelling.given(value)
     except (AttributeError, KeyError, TypeError, ValueError):  # invalid: reported when it is read
         return None
-
-
-def _value(node: object, path: str) -> object:
-    found = find(node, path)
-    return found[1] if found else None

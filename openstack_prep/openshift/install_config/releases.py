@@ -13,12 +13,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from openstack_prep.base.fields import GO_BOOLEANS
 from openstack_prep.base.invalid import InvalidValue
 
 OLDEST, NEWEST = 2, 24
 NEVER = 1000
-TRUE = ("1", "t", "T", "TRUE", "true", "True")
-FALSE = ("0", "f", "F", "FALSE", "false", "False")
 FIRST_OF_5 = 23  # 5.0 and 4.23 are one code with two names (openshift/hypershift support/supportedversion)
 
 
@@ -63,7 +62,7 @@ class Span:
 def enabled_gates(gates: Iterable[str]) -> frozenset[str]:
     """Return the names in featureGates that are switched on, as Go's ParseBool reads them."""
     pairs = (each.partition("=") for each in gates)
-    return frozenset(name for name, _, value in pairs if value in TRUE)
+    return frozenset(name for name, _, value in pairs if GO_BOOLEANS.get(value))
 
 
 # --- names, files and keys --------------------------------------------------------------------------------
@@ -162,7 +161,6 @@ NOT_ON_OPENSTACK = {  # fields that a release knows, and refuses on OpenStack (I
     "operatorPublishingStrategy": Span(),
 }
 MANAGEMENT = Span(22)  # machines by Cluster API, which OpenStack does not support (IC validateMachineManagement)
-FEATURE_GATES = Span(14)  # featureGates (IC validateCustomFeatureGates)
 
 
 @dataclass(frozen=True)

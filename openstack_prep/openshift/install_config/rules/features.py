@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.fields import GO_BOOLEANS
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.model import Capabilities, Cluster
 
@@ -31,7 +32,7 @@ def _feature_gates(cluster: Cluster, release: int) -> Iterator[Mistake]:
         what = f"belongs to feature_set {releases.CUSTOM}, not to {cluster.feature_set or 'none'}"
         yield Mistake("feature_gates", what, f"set feature_set: {releases.CUSTOM}, or leave it out")
     for index, each in enumerate(cluster.feature_gates):
-        if each.partition("=")[2] not in (*releases.TRUE, *releases.FALSE):
+        if each.partition("=")[2] not in GO_BOOLEANS:
             yield Mistake(f"feature_gates[{index}]", f"{each!r} is not NAME=true or NAME=false", "write OSStreams=true")
 
 
