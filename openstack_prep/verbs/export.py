@@ -81,8 +81,8 @@ def export(
         unsaid += tuple(_of_its_users(run, home, frozenset(kinds)))
         unsaid += tuple(_undeclarable(run, found.id)) if not kinds and name == "*" else ()
     if kinds or name != "*":
-        rest = f"apply --prune of this spec deletes what spec {run.ownership.spec} manages of it"
-        unsaid = (f"whatever --kind and --name do not select: {rest}", *unsaid)
+        rest = f"apply --prune with this file would delete what spec {run.ownership.spec} manages of them"
+        unsaid = (f"resources that --kind and --name do not select; {rest}", *unsaid)
     chosen = [each for each in standing if _is_chosen(*each, frozenset(kinds), name, tag)]
     sections: dict[str, Any] = {"name": run.ownership.spec}
     if not as_member:  # a spec without a project is one for the project of the connection

@@ -30,7 +30,7 @@ INFRA_ID = "demo-fc79k"
 
 
 def looked_at(connection: Any, project: str) -> dict[str, list[Any]]:
-    """Return what stands in a project, in the form of real_run.json: without ids, times and random addresses."""
+    """Return the resources of a project, in the form of real_run.json: without ids, times and random addresses."""
     neutron, nova = connection.network, connection.compute
 
     def listed(kind: str) -> Iterable[dict[str, Any]]:
@@ -97,7 +97,7 @@ def looked_at(connection: Any, project: str) -> dict[str, list[Any]]:
 
 
 def differences(live: dict[str, list[Any]], real: dict[str, list[Any]]) -> list[str]:
-    """Return the fields in which what stands there differs from the raw answers about a real run."""
+    """Return the fields in which the resources differ from the raw answers about a real run."""
     found = []
     for kind, rows in real.items():
         if len(live[kind]) != len(rows):

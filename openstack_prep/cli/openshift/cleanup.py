@@ -34,16 +34,15 @@ def _run(options: argparse.Namespace) -> int:
     from openstack_prep.cloud.connection import connect
 
     if options.cluster is not None:
-        return _clean(options, connect(options.os_cloud), {"cluster": options.cluster}, None)
+        return _clean(options, connect(options.os_cloud), options.cluster, None)
     metadata = chosen_cluster(options)
-    return _clean(options, cloud_of(options, metadata), {"infra_id": metadata.infra_id}, metadata)
+    return _clean(options, cloud_of(options, metadata), metadata.infra_id, metadata)
 
 
-def _clean(options: argparse.Namespace, cloud: Cloud, known: dict[str, str], metadata: Metadata | None) -> int:
+def _clean(options: argparse.Namespace, cloud: Cloud, name: str, metadata: Metadata | None) -> int:
     """List what is left of the cluster, and delete it after confirmation; return the exit code."""
     from openstack_prep.hooks.cleanup import plan_cleanup
 
-    (name,) = known.values()
     named = metadata.cloud if metadata else None
     with reading(options):
         installer = metadata is not None
@@ -53,7 +52,8 @@ def _clean(options: argparse.Namespace, cloud: Cloud, known: dict[str, str], met
     for each in warnings:
         print(f"openstack-prep: warning: {each}", file=sys.stderr)
     if options.plan:
-        print_result(options, plan.render(style_of(options, sys.stdout)), known | plan_data(plan))
+        data = {"infra_id" if metadata else "cluster": name, **plan_data(plan)}
+        print_result(options, plan.render(style_of(options, sys.stdout)), data)
         plan.raise_for_refusals()
         return 0
     if not (plan or plan.refusals):

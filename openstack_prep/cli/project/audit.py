@@ -1,4 +1,4 @@
-"""``audit``: what stands in a spec's projects and nobody declared."""
+"""``audit``: resources in a spec's projects that no spec declares."""
 
 from __future__ import annotations
 

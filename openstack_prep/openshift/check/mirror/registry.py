@@ -22,8 +22,6 @@ from urllib.parse import urlencode, urlsplit
 
 from openstack_prep.base.secret import Secret
 
-SECONDS = 10.0
-"""Seconds for one request."""
 LARGEST = 4 * 2**20
 """Bytes of a manifest; the specification asks registries to accept that many."""
 KINDS = (
@@ -65,7 +63,8 @@ class Registry:
     """USER:PASSWORD in base64, as a pull secret has it."""
     bundle: str | None = None
     """CA certificates (PEM) to trust besides those of this machine."""
-    seconds: float = SECONDS
+    seconds: float
+    """Seconds for one request."""
 
     def manifest(self, repository: str, reference: str) -> Outcome:
         """Ask for a manifest by its tag or digest; no answer of the registry is an exception."""
