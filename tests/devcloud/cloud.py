@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.devcloud import clouds_file, config, faults, processes, state, venv
 from tests.devcloud.build import Builder
 from tests.devcloud.fill import fill_cloud, warm_up
-from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout
+from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout, ovn_root
 from tests.devcloud.progress import say, timed
 
 
@@ -22,6 +22,7 @@ def up(layout: Layout, *, fresh: bool = False) -> None:
 
 
 def _up(layout: Layout, *, fresh: bool) -> None:
+    _check_ovn()
     if fresh or not state.has_pristine(layout):
         if layout.pristine.exists() and not fresh:
             say("the state was built from other sources than today's; it is built anew")
@@ -49,6 +50,16 @@ def _up(layout: Layout, *, fresh: bool) -> None:
         processes.start(layout, missing)
         processes.wait(layout, SERVICES)
         warm_up(layout)
+
+
+def _check_ovn() -> None:
+    root = ovn_root()
+    for program in ("usr/sbin/ovsdb-server", "usr/bin/ovn-northd", "usr/bin/ovn-trace") if root else ():
+        if not (Path(root) / program).exists():
+            raise DevcloudError(
+                f"OPENSTACK_PREP_DEVCLOUD_OVN={root}: it has no {program}; install OVN (Debian: ovn-central, 23.03 or "
+                "later), or name the folder into which its packages were unpacked"
+            )
 
 
 def _build(layout: Layout) -> None:

@@ -44,6 +44,11 @@ def default_root() -> Path:
     return Path(chosen).resolve() if chosen else REPOSITORY / ".devcloud"
 
 
+def ovn_root() -> str:
+    """Below which folder OVN's programs are installed; empty for a cloud without OVN."""
+    return os.environ.get("OPENSTACK_PREP_DEVCLOUD_OVN", "")
+
+
 @dataclass(frozen=True)
 class Layout:
     """One cloud: the port numbers above ``base``, the files below ``root/base``."""
@@ -95,6 +100,11 @@ class Layout:
     @property
     def clouds_file(self) -> Path:
         return self.home / "clouds.yaml"
+
+    @property
+    def ovn(self) -> Path:
+        """OVN's databases and sockets."""
+        return self.data / "neutron/ovn"
 
     @property
     def faults_file(self) -> Path:

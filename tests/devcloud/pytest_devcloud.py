@@ -29,12 +29,13 @@ import pytest
 from tests.devcloud import access, cloud, faults, ports, processes
 from tests.devcloud import tenant as tenants
 from tests.devcloud.clouds_file import ADMIN
-from tests.devcloud.layout import PASSWORD, SERVICES, DevcloudError, Layout
+from tests.devcloud.layout import PASSWORD, SERVICES, DevcloudError, Layout, ovn_root
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
 
 DEFAULT_TEST_BASE = 21000
+OVN_TEST_BASE = 22000
 NO_CLOUD = 3  # exit code of a run whose cloud does not start, or lost a service
 
 
@@ -96,7 +97,8 @@ def _claimed() -> contextlib.AbstractContextManager[Layout]:
     given = os.environ.get("OPENSTACK_PREP_TEST_PORT_BASE")
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     beside = worker * ports.STEP
-    return ports.choose(int(given) + beside if given else None, DEFAULT_TEST_BASE + beside, "tests")
+    first, purpose = (OVN_TEST_BASE, "tests with OVN") if ovn_root() else (DEFAULT_TEST_BASE, "tests")
+    return ports.choose(int(given) + beside if given else None, first + beside, purpose)
 
 
 @pytest.fixture(scope="session")

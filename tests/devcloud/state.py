@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from tests.devcloud import config, venv
-from tests.devcloud.layout import DevcloudError, Layout
+from tests.devcloud.layout import DevcloudError, Layout, ovn_root
 
 HERE = Path(__file__).parent
 BUILDERS = (
@@ -18,6 +18,7 @@ BUILDERS = (
     "build.py",
     "fill.py",
     "server/neutron_schema.py",
+    "server/ovn.py",
     "server/manage.py",
     "server/sqlite_tuning.py",
 )
@@ -39,7 +40,7 @@ PARTS = (
 
 def stamp(layout: Layout) -> str:
     """What a state has been built from and where; built from anything else, it will not do."""
-    digest = hashlib.sha256(f"{venv.stamp()}\0{layout.home}".encode())
+    digest = hashlib.sha256(f"{venv.stamp()}\0{layout.home}\0{ovn_root()}".encode())
     for pattern in BUILDERS:
         for path in sorted(HERE.glob(pattern)):
             digest.update(path.read_bytes())
@@ -102,8 +103,8 @@ def restore(layout: Layout) -> None:
 
 
 def _copy_tree(source: Path, target: Path) -> None:
-    """Copy with modes, times and the extended attributes that Swift keeps its metadata in."""
-    shutil.copytree(source, target, symlinks=True)
+    """Copy with modes, times and the extended attributes that Swift keeps its metadata in; without OVN's sockets."""
+    shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("*.sock", "*.ctl"))
 
 
 def delete(layout: Layout) -> None:

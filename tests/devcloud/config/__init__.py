@@ -15,7 +15,7 @@ DATA_DIRECTORIES = (
     "glance/tasks",
     "placement",
     "nova",
-    "neutron",
+    "neutron/ovn",
     "cinder",
     "heat",
     "swift/d1",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.devcloud.config.ini import Config, account, project
-from tests.devcloud.layout import HOST, Layout
+from tests.devcloud.layout import HOST, Layout, ovn_root
 
 
 def neutron(layout: Layout) -> Config:
@@ -14,7 +14,7 @@ def neutron(layout: Layout) -> Config:
             "DEFAULT": {
                 "core_plugin": "ml2",
                 # neutron looks plugins up by these names: «router», not the class it stands for
-                "service_plugins": "router,trunk,qos,segments,port_forwarding",
+                "service_plugins": f"{'ovn-' if ovn_root() else ''}router,trunk,qos,segments,port_forwarding",
                 "api_paste_config": layout.venv / "etc/neutron/api-paste.ini",
                 "auth_strategy": "keystone",
                 "bind_host": HOST,
@@ -23,10 +23,15 @@ def neutron(layout: Layout) -> Config:
                 "notify_nova_on_port_data_changes": True,
             },
             "ml2": {
-                "mechanism_drivers": "devcloud",
+                "mechanism_drivers": "ovn" if ovn_root() else "devcloud",
                 "type_drivers": "flat,vlan,vxlan,geneve",
                 "tenant_network_types": "geneve",
                 "extension_drivers": "port_security,qos",
+            },
+            "ovn": {
+                "ovn_nb_connection": f"unix:{layout.ovn / 'nb.sock'}",
+                "ovn_sb_connection": f"unix:{layout.ovn / 'sb.sock'}",
+                "ovn_metadata_enabled": True,  # as deployments have it; each network then has a port of OVN
             },
             "ml2_type_flat": {"flat_networks": "*"},
             "ml2_type_vlan": {"network_vlan_ranges": "physnet1:100:999"},

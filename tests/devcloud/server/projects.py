@@ -128,6 +128,12 @@ def _placement(etc, needs):
 
 def _neutron(etc, needs):
     os.environ["OS_NEUTRON_CONFIG_FILES"] = f"{etc}/neutron.conf"
+    if root := os.environ.get("OPENSTACK_PREP_DEVCLOUD_OVN"):
+        from tests.devcloud.server import ovn
+
+        ovn.start(root, f"{etc}/../../data/neutron/ovn")
+        ovn.take_all_events()
+        os.environ["ASGI_WORKERS"] = "1"  # as many processes of Neutron as there are
     from neutron.wsgi import api
 
     return api.application
