@@ -1,8 +1,8 @@
-"""Address pairs of 500 ports that are right already: looked over by us, and by a shell loop.
+"""Address pairs of 1,000 ports that are right already: looked over by us, and by a shell loop.
 
 The loop runs ``openstack port set`` once a port, as scripts around MetalLB do, and is given their ids.  It has to
 take all pairs away in the same breath, those of others too: Neutron refuses one that is there already.  It
-runs over 25 of the ports, times 20, for it would take a quarter of an hour, unless the whole is asked for.
+runs over 25 of the ports, times 40, for it would take half an hour, unless the whole is asked for.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.devcloud.layout import PASSWORD, Layout
 from tests.devcloud.progress import say, timed
 
 BEGIN, END = "<!-- bench pairs: begin -->", "<!-- bench pairs: end -->"
-PORTS, SOME, BULK = 500, 25, 50
+PORTS, SOME, BULK = 1000, 25, 50
 NAME, BLOCKS = "pairs-of-the-bench", ("10.60.8.0/27", "10.60.8.32/30")
 REQUESTS = 12  # what we aim at, token and versions included
 
@@ -52,7 +52,7 @@ SCRIPTS = {
 
 @dataclass
 class Room:
-    """500 ports with their pairs, made by few requests, and deleted at the end."""
+    """1,000 ports with their pairs, made by few requests, and deleted at the end."""
 
     layout: Layout
 

@@ -237,6 +237,52 @@ def test_too_many_addresses_for_one_port_change_none(tenant: Tenant, nodes: Any)
     assert {port.name: set(port.tags) for port in nodes.ports()} == tags
 
 
+def scattered(count: int) -> str:
+    """Return the list of Services of which no two addresses are neighbours."""
+    items = [
+        service(f"s{each}", type="LoadBalancer", loadBalancerClass="io.cilium/l2-announcer", ingress=[{"ip": address}])
+        for each, address in enumerate(f"10.1.0.{201 + 2 * each}" for each in range(count))
+    ]
+    return json.dumps({"kind": "List", "items": items})
+
+
+def test_the_maximum_is_met_exactly_and_one_more_changes_no_port(tenant: Tenant) -> None:
+    """Half of the ports are fuller than the others, by pairs of somebody else; a killed run has left a record."""
+    neutron: Any = tenant.connect().network
+    network = neutron.create_network(name="nodes")
+    neutron.create_subnet(name="nodes", network_id=network.id, cidr="10.1.0.0/24", ip_version=4, allocation_pools=POOLS)
+    group = neutron.create_security_group(name="rke")
+    own = [{"ip_address": "10.9.0.1"}, {"ip_address": "10.9.0.3"}]
+    for number in range(6):
+        more = {"allowed_address_pairs": own} if number % 2 else {}
+        neutron.create_port(name=f"n{number}", network_id=network.id, security_group_ids=[group.id], **more)
+    neutron.set_tags(neutron.find_port("n2"), ["openstack-prep:sync-security_group-rke~10.1.0.203"])
+    cloud = Cloud(tenant.connect())
+    by_services = Sync(security_group="rke", within=["10.1.0.200-10.1.0.239"])
+
+    sync_address_pairs(cloud, by_services, services=scattered(8)).raise_for_failures()
+    mine = {f"10.1.0.{201 + 2 * each}" for each in range(8)}
+    assert pairs_of(neutron) == {
+        f"n{each}": mine | ({"10.9.0.1", "10.9.0.3"} if each % 2 else set()) for each in range(6)
+    }
+    before = {port.name: (port.allowed_address_pairs, sorted(port.tags)) for port in neutron.ports()}
+    assert len(before["n1"][0]) == 10
+
+    (failed,) = sync_address_pairs(cloud, by_services, services=scattered(9)).failed
+    assert "11 pairs" in str(failed.error)
+    assert "max_allowed_address_pair" in str(failed.error)
+    assert {port.name: (port.allowed_address_pairs, sorted(port.tags)) for port in neutron.ports()} == before
+
+    for each in neutron.ports():
+        if len(each.allowed_address_pairs) == 10:  # their owner takes one away
+            neutron.update_port(
+                each,
+                allowed_address_pairs=[pair for pair in each.allowed_address_pairs if pair["ip_address"] != "10.9.0.3"],
+            )
+    sync_address_pairs(cloud, by_services, services=scattered(9)).raise_for_failures()
+    assert {len(pairs) for pairs in pairs_of(neutron).values()} == {9, 10}
+
+
 def test_syncs_of_two_minds_leave_nothing_that_is_not_recorded(devcloud: Devcloud, tenant: Tenant, nodes: Any) -> None:
     """As when a timer fires again before its last sync has taken the records away, and the Services changed."""
     cloud = Cloud(tenant.connect())

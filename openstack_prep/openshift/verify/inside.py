@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
+from openstack_prep.neutron.ovn import WHY, networks_around, runs_ovn
 from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Admission, Traffic, admission
 from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
@@ -48,7 +49,26 @@ def pairs(path: AccessPath) -> Iterator[Diagnostic]:
                 fix=f"{path.repair} --vip {address}",
             )
         elif protected:
-            yield ok(PAIRS, f"{address} is allowed on {_count(protected, 'port')}")
+            yield _with_ovn(path, address) or ok(PAIRS, f"{address} is allowed on {_count(protected, 'port')}")
+
+
+def _with_ovn(path: AccessPath, address: str) -> Diagnostic | None:
+    """Return what is wrong if OVN does not translate the floating IP, though the machines may send."""
+    port = path.port
+    if port is None or path.serving is None or path.serving["fixed_ip_address"] != address:
+        return None
+    on_network = [each for each in path.view.ports if each["network_id"] == port["network_id"]]
+    sure, around = runs_ovn(on_network), networks_around(address, on_network)
+    if sure is False or around is None:
+        return None
+    return Diagnostic(
+        code="pairs.missing",
+        where=PAIRS,
+        what=f"{address} is allowed only as part of {', '.join(around)}",
+        why=WHY if sure else f"if this cloud runs OVN, which these credentials do not show: {WHY}",
+        fix=f"{path.repair} --vip {address}",
+        status=Status.ERROR if sure else Status.WARNING,
+    )
 
 
 def groups_of(path: AccessPath) -> Iterator[Diagnostic]:

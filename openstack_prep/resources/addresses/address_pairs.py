@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotFound, SpecError
+from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
@@ -27,8 +27,6 @@ from openstack_prep.resources.orchestration.existing import Existing
 
 JOBS = 4
 """Number of ports that one step changes in parallel."""
-USUAL_MAXIMUM = 10
-"""Pairs per port that Neutron allows unless max_allowed_address_pair is set (neutron/conf/extensions)."""
 DISTRIBUTED = "network:distributed"
 
 
@@ -163,6 +161,7 @@ class AddressPairs(PairFields):
                 yield self.mistake(off, "exclude this port, or enable port security on it")
         lacking = {share.port.network_id for share in self.shares(run) if share.missing}
         yield from self._check_distributed(run, lacking)
+        yield from self._check_reserved(run, lacking)
 
     @property
     def _expected(self) -> bool:
@@ -181,18 +180,49 @@ class AddressPairs(PairFields):
         """
         if not networks:
             return
-        for port_id, addresses in queries.distributed_addresses(run, tuple(sorted(networks))):
+        for port_id, _, addresses in queries.distributed_addresses(run, tuple(sorted(networks))):
             for address in sorted(self.desired()["addresses"] & addresses):
                 kept = f"{address} belongs to port {port_id} ({DISTRIBUTED}), and Neutron allows it on no other port"
                 yield self.mistake(kept, "choose another address", Code.ADDRESS_IN_USE)
 
+    def _check_reserved(self, run: CloudRun, networks: set[str]) -> Iterator[Mistake]:
+        """Yield the pools for whose addresses OVN would answer itself, with the MAC address of the port that reserves.
+
+        It leaves the answer to a machine only if the machine's port has a pair with exactly the address, not a network
+        around it. Source: OVN 23.03, northd.c, build_lswitch_arp_nd_responder_known_ips, and Neutron 29.0.0,
+        common/ovn/utils.py, get_virtual_port_parents; seen in OVN's flows (tests/ovn).
+        """
+        pooled = {subnet: [each for each in blocks if "/" in each] for subnet, blocks in self.pooled().items()}
+        pools = [pool for pool in map(self.neighbours.pool, self.pools) if pool.reserve == "ports"]
+        pools = [pool for pool in pools if pooled[pool.subnet]] if networks else []
+        if not pools:
+            return
+        with_ovn = {network for _, network, _ in queries.distributed_addresses(run, tuple(sorted(networks)))}
+        for pool in pools:
+            room = pool.room(run)
+            if room and room.network_id in with_ovn:
+                wide = ", ".join(sorted(pooled[pool.subnet]))
+                what = (
+                    f"pool {pool.name} reserves its addresses with ports, and would be allowed as networks ({wide}); "
+                )
+                what += "with OVN nobody could then reach the addresses"
+                fix = "set reserve: outside for the pool, or list its addresses one by one under addresses"
+                yield self.mistake(what, fix)
+
     # --- the verbs ------------------------------------------------------------------------
 
     def create(self, run: CloudRun) -> Observed:
-        return self._update_ports(run, self.shares(run))
+        return self._add(run, self.shares(run))
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
-        return self._update_ports(run, observed.record_as(PortShares).shares)
+        return self._add(run, observed.record_as(PortShares).shares)
+
+    def _add(self, run: CloudRun, shares: Sequence[Share]) -> Observed:
+        """Update all ports; before that check again what the plan could not if this run has created the network."""
+        wrong = [*self._check_reserved(run, {share.port.network_id for share in shares if share.missing})]
+        if wrong:
+            raise PlanRefused(wrong)
+        return self._update_ports(run, shares)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         nothing: frozenset[str] = frozenset()
@@ -203,16 +233,13 @@ class AddressPairs(PairFields):
     def _update_ports(self, run: CloudRun, shares: Sequence[Share]) -> Observed:
         """Update all ports, some in parallel; all requests have ended when the first failure is raised.
 
-        The API does not show how many pairs a port may have. When that may be too few, the port with most pairs is
-        updated first and alone, so that a refusal leaves all ports as they were.
+        The API does not show how many pairs a port may have. Therefore the port that will have most pairs is updated
+        first and alone, so that a refusal leaves all ports as they were.
         """
-        ordered = sorted(shares, key=lambda each: len(each.pairs()), reverse=True)
-        alone = 1 if ordered and len(ordered[0].pairs()) > USUAL_MAXIMUM else 0
-        updated = [self._update_port(run, each) for each in ordered[:alone]]
+        ordered = sorted(shares, key=lambda each: (each.right, -len(each.pairs())))
+        updated = [self._update_port(run, each) for each in ordered[:1]]
         with ThreadPoolExecutor(JOBS) as pool:
-            waiting = [
-                pool.submit(self._update_port, run, each) for each in ordered[alone:]
-            ]  # map would cancel the remaining ports
+            waiting = [pool.submit(self._update_port, run, each) for each in ordered[1:]]  # map would cancel the rest
         done = [share for share in (*updated, *(each.result() for each in waiting)) if share is not None]
         meant = sum(each.meant for each in done)
         return self._observe(done, known=True) or Observed(id=f"{meant} ports", values=self.desired())

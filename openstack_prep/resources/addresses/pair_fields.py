@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -98,10 +99,18 @@ class PairFields(PortChoice):
             networks[network] = networks.get(network, self.given) | blocks
         return {port.id: networks[port.network_id] for port in chosen if port.network_id in networks}
 
+    def declares(self, block: str) -> bool:
+        """Whether an address or a network has addresses in common with these pairs, used by Services or not."""
+        pools = (self.neighbours.pool(each) for each in self.pools)
+        declared = (*ranges.read(self.addresses or ()), *(one for pool in pools for one in pool.ranges))
+        return any(each.overlap(Range.read(block)) for each in declared)
+
     def shares(self, run: CloudRun) -> list[Share]:
         """Return the work per port, for ports that are selected or that have a record of these pairs.
 
-        If several address pairs of a spec select a port, the first one maintains the port's records.
+        The address pairs that declare a recorded pair maintain its record; first those that select the port. Those of
+        another stack do not: a port has no server while its own stack replaces the server, and must keep its pairs. If
+        no address pairs declare the pair, the first ones that select the port maintain the record.
         """
         siblings = self.neighbours.pairs or (self,)
         blocks_by_port = [each.blocks_by_port(run) for each in siblings]
@@ -110,7 +119,8 @@ class PairFields(PortChoice):
         shares = []
         for port in ports_of(run, run.find_project_id(self.owner)):
             claimants = {i: each[port.id] for i, each in enumerate(blocks_by_port) if each and port.id in each}
-            mine = recorded_pairs(run.ownership, port) if place == min(claimants, default=0) else frozenset()
+            recorded = recorded_pairs(run.ownership, port)
+            mine = frozenset(each for each in recorded if place == _maintainer(siblings, each, claimants))
             if place not in claimants and not mine:
                 continue
             stale = mine.difference(*claimants.values()) if self.prune and (claimants or complete) else frozenset()
@@ -118,3 +128,9 @@ class PairFields(PortChoice):
             mac = self.mac_address and self.mac_address.lower()
             shares.append(Share(port, wanted or frozenset(), mac, stale, mine, wanted is not None))
         return shares
+
+
+def _maintainer(siblings: Sequence[PairFields], block: str, claimants: Collection[int]) -> int:
+    """Return the place of the address pairs that maintain the record of a block on a port with these claimants."""
+    places: list[int] = [*sorted(claimants), *range(len(siblings))]
+    return next((i for i in places if siblings[i].declares(block)), places[0])

@@ -4,12 +4,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from openstack_prep.openshift.verify.reading import ProjectView
-from tests.unit.openshift.verify.view import ID, TAG, changed, group, links, node, right, rule, wrong
+from tests.unit.openshift.verify.view import ID, TAG, changed, group, links, node, port, right, rule, wrong
 
 
 def pairs(*addresses: str, mac: str = "fa:16:3e:00:00:01") -> dict[str, Any]:
     return {"allowed_address_pairs": [{"ip_address": each, "mac_address": mac} for each in addresses]}
+
+
+OVNS_PORT = port("", "10.0.0.2", name="", device_owner="network:distributed", device_id="ovnmeta-net")
+AN_AGENTS_PORT = port("", "10.0.0.2", name="", device_owner="network:dhcp", device_id="dhcp-agent-net")
+
+
+@pytest.mark.parametrize(("more", "status"), [([OVNS_PORT], "error"), ([AN_AGENTS_PORT], "ok"), ([], "warning")])
+def test_with_ovn_a_floating_ip_needs_a_pair_with_the_address_itself(more: list[Any], status: str) -> None:
+    view = right()
+    around = pairs("10.0.0.0/28")
+    ports = [{**each, **around} if each["device_owner"] == "compute:nova" else each for each in view.ports]
+    view = replace(view, ports=[*ports, *more])
+    said = [link for link in links(view)["api"] if link.where == "address pairs"]
+    assert [(str(link.status), link.code) for link in said] == [(status, "" if status == "ok" else "pairs.missing")]
+    alone = replace(view, floating_ips=[])
+    assert {str(link.status) for link in links(alone)["api"] if link.where == "address pairs"} == {"ok"}
 
 
 def test_a_missing_pair() -> None:

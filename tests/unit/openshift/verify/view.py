@@ -14,6 +14,7 @@ from openstack_prep.openshift.verify.target import wanted
 ID = "dev-x7k2p"
 TAG = f"openshiftClusterID={ID}"
 API, INGRESS = "192.0.2.10", "192.0.2.11"
+VIRTUAL = {"api-port": "10.0.0.5", "ingress-port": "10.0.0.7"}
 APPS = ("console-openshift-console.apps.dev.example.com", "oauth-openshift.apps.dev.example.com")
 NAMES = {"api.dev.example.com": API, APPS[0]: INGRESS, APPS[1]: INGRESS}
 
@@ -58,7 +59,8 @@ def rule(first: int | None, last: int | None = None, **more: Any) -> dict[str, A
 
 def floating(address: str, name: str, **more: Any) -> dict[str, Any]:
     served = {"port_id": f"id-of-{name}", "router_id": "router", "status": "ACTIVE", "floating_network_id": "ext"}
-    return {"id": f"fip-{address}", "floating_ip_address": address, **served} | more
+    fixed = VIRTUAL.get(name)
+    return {"id": f"fip-{address}", "floating_ip_address": address, "fixed_ip_address": fixed, **served} | more
 
 
 def group(role: str, *rules: dict[str, Any]) -> dict[str, Any]:

@@ -2,25 +2,32 @@ from __future__ import annotations
 
 import re
 import threading
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 import requests_mock
 
+from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses import pair_writing
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.security_group import SecurityGroup
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, failure, resolved, sent
+from tests.unit.resources.addresses.test_address_pool import SUBNET
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 ID = "dev-x7k2p"
 VIPS = AddressPairs(name="vips", infra_id=ID, addresses=("10.0.0.5", "10.0.0.7"))
+
+
+META = {"id": "meta", "network_id": "n1", "device_owner": "network:distributed", "fixed_ips": []}
 
 
 def port(name: str, *pairs: str, number: int = 0, **fields: Any) -> dict[str, Any]:
@@ -229,6 +236,35 @@ def test_pairs_of_one_spec_leave_each_others_records_alone(run: CloudRun, neutro
         assert sorted(neutron.pairs("master-0")) == ["10.0.0.5", "10.0.0.6"][: len(wanted)]
 
 
+@pytest.mark.parametrize(
+    ("recorded", "maintainer"),
+    [
+        (("10.0.2.208/29",), "second"),
+        (("10.0.2.209",), "second"),  # of a sync by Services
+        (("10.0.2.0/24",), "second"),  # of an earlier, wider range
+        (("10.0.1.208/29",), "first"),
+        (("10.9.0.1",), "first"),  # declared by no address pairs
+    ],
+)
+@pytest.mark.parametrize("selected", [False, True])
+def test_address_pairs_that_declare_a_pair_maintain_its_record(
+    run: CloudRun, neutron: Neutron, recorded: tuple[str, ...], maintainer: str, selected: bool
+) -> None:
+    """A port between two servers of a stack is not selected by the stack; other address pairs keep its pairs."""
+    records = [f"openstack-prep:lab~{each.replace('/', '_')}" for each in recorded]
+    neutron.ports.append(port("x", *recorded, tags=["one", *records] if selected else records))
+    declared = [
+        AddressPairs(name="first", tag="one", addresses=("10.0.1.208/29",)),
+        AddressPairs(name="second", tag="two", addresses=("10.0.2.208/29",)),
+    ]
+    expected = frozenset(recorded) - (declared[0].given if selected else frozenset())
+    stale = {
+        each.name: frozenset().union(*(share.stale for share in each.resolve_with(declared).shares(run.fresh())))
+        for each in declared
+    }
+    assert stale == {"first": frozenset(), "second": frozenset(), maintainer: expected}
+
+
 def test_a_run_killed_between_record_and_pair_is_gone_on_with(run: CloudRun, neutron: Neutron) -> None:
     """The tag comes first and goes last; one without its pair is put right either way."""
     tags = [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5", "openstack-prep:lab~10.0.0.9"]
@@ -317,11 +353,37 @@ def test_port_security_off(run: CloudRun, neutron: Neutron) -> None:
 
 def test_an_address_of_a_distributed_port(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports.append(port("master-0"))
-    neutron.distributed.append({"id": "meta", "fixed_ips": [{"ip_address": "10.0.0.7"}]})
+    neutron.distributed.append({**META, "fixed_ips": [{"ip_address": "10.0.0.7"}]})
     assert refusals(run) == [
         "address_pairs/vips: 10.0.0.7 belongs to port meta (network:distributed), and Neutron allows it on no other "
         "port; choose another address"
     ]
+
+
+@pytest.mark.parametrize(
+    ("reserve", "addresses", "known"),
+    [
+        ("ports", "10.0.0.200/30", True),
+        ("ports", "10.0.0.200", False),  # a pair with exactly the address
+        ("outside", "10.0.0.200/30", False),
+    ],
+)
+def test_with_ovn_a_network_does_not_allow_what_ports_reserve(
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker, reserve: str, addresses: str, known: bool
+) -> None:
+    services.get(f"{NEUTRON}/subnets", json={"subnets": [SUBNET]})
+    neutron.ports.append(port("master-0"))
+    pool = AddressPool(name="lb", subnet="nodes", addresses=(addresses,), reserve=reserve)  # type: ignore[arg-type]
+    wanted = replace(VIPS, addresses=None, pools=("lb",)).resolve_with([pool])
+    mark = "address_pairs/vips: pool lb reserves its addresses with ports, and would be allowed as networks "
+    for of_ovn in (False, True):
+        neutron.distributed += [META] * of_ovn
+        found = [each for each in refusals(run.fresh(), wanted) if each.startswith(mark)]
+        assert len(found) == (known and of_ovn)
+    if known:
+        with pytest.raises(PlanRefused):  # at the moment of writing, too
+            wanted.create(run.fresh())
+        assert neutron.pairs("master-0") == []
 
 
 def test_no_such_ports(run: CloudRun, neutron: Neutron) -> None:
