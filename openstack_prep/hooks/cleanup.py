@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key, OwnershipTag, Step
 from openstack_prep.core.plan import Plan, Report
+from openstack_prep.hooks.folder import Folder
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.installer.leftovers import Owned, infra_ids
 from openstack_prep.openshift.leftover import LISTED, Leftover, listed
@@ -53,18 +55,19 @@ def cleanup(
     ``cluster`` is the name that Kubernetes knows a cluster by, beside neither ``metadata`` nor ``infra_id``: only what
     its Services and claims have created is deleted. Floating IPs of the user are detached from the cluster's ports and
     kept; those that the spec ``release`` manages, and that nothing else uses, are released. Raises SpecError,
-    CloudError, and PlanRefused if resources of others depend on the cluster's, or its machines still run. A warning is
-    logged for resources that may not be listed. ``lock_timeout``: seconds to wait for another run for the same cluster,
-    then LeaseHeld is raised.
+    CloudError, ConfigError if ``ipi`` is at work in the folder of ``metadata``, and PlanRefused if resources of others
+    depend on the cluster's, or its machines still run. A warning is logged for resources that may not be listed.
+    ``lock_timeout``: seconds to wait for another run for the same cluster, then LeaseHeld is raised.
     """
     if cluster is not None and (metadata or infra_id):
         fix = "give the cluster's name, its metadata.json or its infraID"
         raise SpecError([Mistake("cluster", "is given beside metadata or infra_id", fix)])
-    name = openshift.cluster(metadata, infra_id).infra_id if cluster is None else cluster
-    found, warnings = plan_cleanup(cloud, name, installer=cluster is None, release=release, jobs=jobs)
-    for each in warnings:
-        _log.warning("%s", each)
-    return api.apply(cloud, found, jobs=jobs, agreed=False, lock_timeout=lock_timeout)
+    with Folder(openshift.find_metadata(metadata).parent).locked() if metadata else nullcontext():
+        name = openshift.cluster(metadata, infra_id).infra_id if cluster is None else cluster
+        found, warnings = plan_cleanup(cloud, name, installer=cluster is None, release=release, jobs=jobs)
+        for each in warnings:
+            _log.warning("%s", each)
+        return api.apply(cloud, found, jobs=jobs, agreed=False, lock_timeout=lock_timeout)
 
 
 def plan_cleanup(

@@ -306,3 +306,29 @@ def test_two_ports_with_the_name(
     dev.connection.network.delete_port(port)
     missing = own.run("wait-for", "ingress-port", "--timeout", "1", *cluster, code=1).stderr
     assert "no port demo-x7k2p-ingress-port in project" in missing
+
+
+def test_a_cluster_of_somebody_with_the_same_name(
+    own: Prep, tenant: Tenant, standin_cluster: Callable[..., standin.Cluster]
+) -> None:
+    """Both are named demo and in one project; only their infraIDs differ."""
+    theirs = standin_cluster("demo-x7k2p", servers=False, masters=1, workers=1)
+    network: Any = theirs.connection.network
+
+    def of_them() -> set[tuple[str, str, str]]:
+        ports = [*theirs.nodes(), theirs.port("api-port"), theirs.port("ingress-port")]
+        return {(each.id, each.name, str(each.allowed_address_pairs)) for each in ports}
+
+    before = of_them()
+    address = float_ip(theirs.connection, "").floating_ip_address
+    own.run("ipi", "--no-check", "--dir", "ocp", "--ingress-ip", address, "--vip", "10.9.9.9", *CREATE)
+    infra_id, _ = written(own.folder / "ocp")
+    assert infra_id.startswith("demo-")
+    assert infra_id != "demo-x7k2p"
+    assert served(theirs.connection, address) == f"{infra_id}-ingress-port"
+    assert of_them() == before
+
+    own.run("ipi", "--", "openshift-install", "destroy", "cluster", "--dir", "ocp")
+    assert not [each.name for each in network.ports() if each.name.startswith(infra_id)]
+    assert "nothing of" in own.run("cleanup", "--yes", "--os-cloud", tenant.cloud, "--infra-id", infra_id).stdout
+    assert of_them() == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from openstack_prep.cli.style import style_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.hooks.folder import Folder
     from openstack_prep.openshift.cluster import Metadata
 
 
@@ -35,8 +37,26 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.cluster is not None:
         return _clean(options, connect(options.os_cloud), options.cluster, None)
-    metadata = chosen_cluster(options)
-    return _clean(options, cloud_of(options, metadata), metadata.infra_id, metadata)
+    folder = None if options.plan else _folder(options)
+    with nullcontext() if folder is None else folder.locked():
+        metadata = chosen_cluster(options)  # under the lock: ipi writes the file
+        cloud = cloud_of(options, metadata)
+        code = _clean(options, cloud, metadata.infra_id, metadata)
+    if folder is None:
+        return code
+    # in another cloud the cluster may still run, and need its metadata.json
+    if code or metadata.cloud not in (None, cloud.name) or options.format != "text":
+        return code
+    _put_right(options, folder, metadata)
+    return code
+
+
+def _folder(options: argparse.Namespace) -> Folder | None:
+    """Return the installer's folder, whose metadata.json names the cluster; None beside --infra-id."""
+    from openstack_prep.hooks.folder import Folder
+    from openstack_prep.openshift.cluster import find_metadata
+
+    return None if options.infra_id is not None else Folder(find_metadata(options.metadata or Path()).parent)
 
 
 def _clean(options: argparse.Namespace, cloud: Cloud, name: str, metadata: Metadata | None) -> int:
@@ -59,34 +79,27 @@ def _clean(options: argparse.Namespace, cloud: Cloud, name: str, metadata: Metad
     if not (plan or plan.refusals):
         where = f"project {cloud.project_name} ({cloud.project_id}) of cloud {cloud.name}"
         print_result(options, f"nothing of {name} in {where}", {"seconds": 0, "steps": []})
-        # in another cloud the cluster may still run, and need its metadata.json
-        return _cleared(options, metadata, 0) if named in (None, cloud.name) else 0
+        return 0
     what = "infraID" if metadata else "cluster's name"
     consent(options, plan, f"Delete this for good? Type the {what} {name}: ", name)
-    return _cleared(options, metadata, run_plan(options, cloud, plan))
+    return run_plan(options, cloud, plan)
 
 
-def _cleared(options: argparse.Namespace, metadata: Metadata | None, code: int) -> int:
-    """Offer to put the installer's folder right once nothing is left of its cluster; return the exit code.
+def _put_right(options: argparse.Namespace, folder: Folder, metadata: Metadata) -> None:
+    """Offer to delete the installer's files, now that nothing is left of its cluster.
 
     ``--yes`` agrees to the plan, which does not list these files, so they need the answer of a person.
     """
     from openstack_prep.hooks.again import start_over
-    from openstack_prep.hooks.folder import Folder
-    from openstack_prep.openshift.cluster import find_metadata
     from openstack_prep.openshift.installer.traces import to_create_again, written
 
-    if code or metadata is None or options.infra_id is not None or options.format != "text":
-        return code
-    folder = Folder(find_metadata(options.metadata or Path()).parent)
     files = written(folder.path)
     if not files:
-        return code
+        return
     if not options.yes and sys.stdin.isatty():
         listed = "".join(f"  {each}\n" for each in files)
         question = f"Files of {metadata.infra_id}, which stop another installation:\n{listed}Delete them? Type yes: "
         if answer(question) == "yes":
             start_over(folder.path, jobs=options.jobs)
-            return code
+            return
     print(f"another installation from {folder.path} deletes the files of this one: {to_create_again(folder.path)}")
-    return code

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
@@ -26,6 +27,7 @@ from openstack_prep.openshift.install_config.given import Given
 from openstack_prep.openshift.install_config.model import Cluster, Contents
 
 CLOUD = "openstack"  # the entry of clouds.yaml that the installer uses by default
+NETWORKS = ("machine_networks", "cluster_networks", "service_networks")
 CONTENTS = ("pull_secret", "ssh_key", "additional_trust_bundle")
 CONSTANTS = {
     "api_version": ("v1", "v1beta4", "v1beta3"),
@@ -80,6 +82,7 @@ class _Reading:
                 self._later |= {field.of: newer[0]} if newer else {}
                 self._read(field.of, [each for each in field.spellings if each.since <= release])
         self._part_cluster_networks()
+        self._check_networks()
         self._check_constants()
 
     def _is_too_new(self, spelling: Spelling, release: int) -> bool:
@@ -117,6 +120,14 @@ class _Reading:
             self.values["cluster_networks"] = [cidr for cidr, _ in parted]
             self._paths["host_prefix"] = f"{self._paths['cluster_networks']}[].hostPrefix"
             self.values |= next(({"host_prefix": length} for cidr, length in parted if ":" not in cidr), {})
+
+    def _check_networks(self) -> None:
+        """Refuse networks without a prefix length, which Go does not read; a spec takes them."""
+        for of in (*NETWORKS, "ovn_join_subnet"):
+            value = self.values.get(of, [])
+            for each in value if isinstance(value, list) else [value]:
+                if not re.fullmatch(r".+/\d+", str(each)):
+                    self._wrong(of, f"{each!r} is not a network in CIDR notation", "write one such as 10.0.0.0/16")
 
     def _check_constants(self) -> None:
         self.values.pop("control_plane.name", None)  # the installer always takes master

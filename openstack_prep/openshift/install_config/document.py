@@ -53,10 +53,8 @@ def values(cluster: Cluster, contents: Contents) -> dict[str, object]:
 
 
 def has_previews(cluster: Cluster) -> bool:
-    """Whether the feature set of a cluster, or a gate that it chose, enables previews."""
-    if cluster.feature_set == releases.CUSTOM:
-        return bool(releases.enabled_gates(cluster.feature_gates))
-    return cluster.feature_set in releases.PREVIEWS
+    """Whether the feature set of a cluster, or a gate that it chose, opens the previews of its release."""
+    return releases.opens_previews(releases.minor(cluster.release), cluster.feature_set, cluster.feature_gates)
 
 
 def default_network_type(release: str) -> str:

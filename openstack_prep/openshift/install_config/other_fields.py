@@ -17,6 +17,9 @@ from openstack_prep.openshift.install_config.paths import known_paths, oldest, v
 OPENSTACK = "platform.openstack"
 DNS_RECORDS = f"{OPENSTACK}.dnsRecordsType"
 SPELLINGS = {"hyperthreading": ("Enabled", "Disabled"), "architecture": ("amd64", "arm64", "ppc64le", "s390x")}
+SOURCE_POLICIES = ("NeverContactSource", "AllowContactingSource")
+DISKS = {"etcd": "etcd", "swap": "swap", "user-defined": "userDefined"}  # sections of diskSetup, by type
+LONGEST_DISK = 12  # characters of platformDiskID
 UNSEEN = ("nutanix", "powervc")  # platforms of pools that the installer does not look at
 
 
@@ -27,7 +30,22 @@ def mistakes_of_others(document: Raw, release: int) -> Iterator[Mistake]:
         yield Mistake(f"platform.{name}", "is a second platform beside openstack", "take it out")
     yield from _gates(document, release)
     yield from _empty_sections(document, release)
+    yield from _kinds(document, release)
     yield from _values(document, release)
+
+
+def _kinds(document: Raw, release: int) -> Iterator[Mistake]:
+    """Yield values of another kind than their Go types; numbers become strings, except in kind."""
+    if not isinstance(value_of(document, "kind"), str | None):
+        yield Mistake("kind", "is not a string", "write InstallConfig, or leave it out")
+    for where in ("metadata.namespace", *([DNS_RECORDS] if release in releases.GATES[DNS_RECORDS].checked else [])):
+        if isinstance(value_of(document, where), Mapping | list):
+            yield Mistake(where, "is not a string", "leave it out")
+    for where in ("metadata.labels", "metadata.annotations"):
+        value = value_of(document, where)
+        parts = value.values() if isinstance(value, Mapping) else [] if value is None else [value, [value]]
+        if any(isinstance(each, Mapping | list) for each in parts):
+            yield Mistake(where, "is not a mapping of strings", "write NAME: VALUE, or leave it out")
 
 
 def _values(document: Raw, release: int) -> Iterator[Mistake]:
@@ -41,11 +59,24 @@ def _values(document: Raw, release: int) -> Iterator[Mistake]:
         yield Mistake(
             "proxy.noProxy", "contains an empty element", "write one comma between two hosts, and none at the end"
         )
+    yield from _source_policies(document, release)
     networks = value_of(document, "networking.clusterNetwork")
     of_v4 = [each for each in networks if ":" not in str(value_of(each, "cidr"))] if isinstance(networks, list) else []
     if len({value_of(each, "hostPrefix") for each in of_v4}) > 1 and release in releases.ONE_HOST_PREFIX:
         where = "networking.clusterNetwork[].hostPrefix"
         yield Mistake(where, "differs between IPv4 networks", "write the same for all of them")
+
+
+def _source_policies(document: Raw, release: int) -> Iterator[Mistake]:
+    sources = value_of(document, "imageDigestSources")
+    for index, each in enumerate(sources if isinstance(sources, list) and release in releases.SOURCE_POLICIES else ()):
+        where, policy = f"imageDigestSources[{index}].sourcePolicy", value_of(each, "sourcePolicy")
+        if policy in (None, ""):
+            continue
+        if policy not in SOURCE_POLICIES:
+            yield Mistake(where, f"is {policy!r}", f"write {' or '.join(SOURCE_POLICIES)}")
+        elif not value_of(each, "mirrors"):
+            yield Mistake(where, "requires mirrors", "add them, or leave it out")
 
 
 # --- machines -----------------------------------------------------------------------------
@@ -64,7 +95,8 @@ def _all_pools(document: Raw) -> Iterator[tuple[str, Raw]]:
 
 def _pools(document: Raw, release: int) -> Iterator[Mistake]:
     for where, pool in _all_pools(document):
-        for name, spellings in SPELLINGS.items():
+        for name, every in SPELLINGS.items():
+            spellings = [each for each in every if each != "arm64" or release in releases.ARM]
             value = value_of(pool, name)
             if value not in (None, "", *spellings):
                 yield Mistake(f"{where}.{name}", f"is {value!r}", f"write {' or '.join(spellings)}")
@@ -72,6 +104,7 @@ def _pools(document: Raw, release: int) -> Iterator[Mistake]:
             yield Mistake(f"{where}.name", "is missing", "write worker")
         if value_of(pool, "management") == "ClusterAPI" and release in releases.MANAGEMENT:
             yield Mistake(f"{where}.management", "OpenStack does not support ClusterAPI here", "leave it out")
+        yield from _disks(where, pool, release)
         for name in _other_platforms(pool, f"{where.partition('[')[0]}.", release):
             if name.lower() not in UNSEEN:
                 yield Mistake(f"{where}.platform.{name}", "the platform is openstack", "take it out")
@@ -81,6 +114,27 @@ def _pools(document: Raw, release: int) -> Iterator[Mistake]:
         if kind != master:
             what = f"is {kind}, while that of controlPlane is {master}"
             yield Mistake(f"{where}.architecture", what, "write the same architecture in all pools")
+
+
+def _disks(where: str, pool: Raw, release: int) -> Iterator[Mistake]:
+    """Yield what diskSetup lacks, or repeats."""
+    disks, seen = value_of(pool, "diskSetup"), set()
+    for index, disk in enumerate(disks if isinstance(disks, list) and release in releases.DISKS else ()):
+        place, kind = f"{where}.diskSetup[{index}]", value_of(disk, "type")
+        if isinstance(kind, Mapping | list):
+            yield Mistake(f"{place}.type", "is not a string", f"write {' or '.join(DISKS)}")
+            continue
+        if kind not in DISKS:
+            continue
+        if kind in seen and kind != "user-defined":
+            yield Mistake(place, f"is a second disk of type {kind}", "keep one")
+        elif value_of(disk, DISKS[str(kind)]) is None:
+            yield Mistake(place, f"lacks {DISKS[str(kind)]}", "add it")
+        elif kind == "etcd" and where != "controlPlane":
+            yield Mistake(place, "only the control plane has a disk for etcd", "take it out")
+        elif kind == "user-defined" and len(str(value_of(disk, "userDefined.platformDiskID") or "")) > LONGEST_DISK:
+            yield Mistake(f"{place}.userDefined.platformDiskID", f"exceeds {LONGEST_DISK} characters", "shorten it")
+        seen.add(kind)
 
 
 def _other_platforms(section: Raw, path: str, release: int) -> Iterator[str]:

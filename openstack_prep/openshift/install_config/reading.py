@@ -21,7 +21,13 @@ from openstack_prep.openshift.install_config.paths import known_paths, oldest, v
 
 STOPS = "the installer stops"
 _GATES = {path.lower(): each for path, each in releases.GATES.items()}
-FATE = ((11, "the installer ignores it with a warning"), (10, STOPS), (0, "the installer ignores it"))
+FATE = (  # since each release; pkg/asset/installconfig/installconfigbase.go
+    (releases.NEWEST + 1, "the installer stops if it does not know it either"),
+    (22, STOPS),  # #10287, unless OPENSHIFT_INSTALL_INVOKER is set
+    (11, "the installer ignores it with a warning"),  # #6039
+    (10, STOPS),  # #5307
+    (0, "the installer ignores it"),
+)
 NEVER_BOTH = ("image_mirrors", "root_volume.types")
 """Fields of which the installer accepts only one spelling, even if the values are equal."""
 
@@ -57,17 +63,18 @@ def findings(document: Raw, release: str) -> list[Mistake]:
 
 
 def _gates(document: Raw, release: int) -> Callable[[releases.Gate | None], bool]:
-    """Return whether a gate is open in a document; None asks for any gate.
+    """Return whether a gate is open in a document; None asks for that of the release's previews.
 
     Source: pkg/types/installconfig.go, EnabledFeatureGates.
     """
     chosen = value_of(document, "featureSet")
     given = value_of(document, "featureGates") if chosen == releases.CUSTOM else None
-    named = releases.enabled_gates(map(str, given) if isinstance(given, list) else ())
+    gates = [str(each) for each in given] if isinstance(given, list) else []
+    named, previews = releases.enabled_gates(gates), releases.opens_previews(release, chosen, gates)
 
     def is_open(gate: releases.Gate | None) -> bool:
         if chosen in releases.PREVIEWS or gate is None:
-            return chosen in releases.PREVIEWS or bool(named)
+            return previews
         return gate.name in named or (not chosen and release in gate.enabled)
 
     return is_open
@@ -124,7 +131,7 @@ class _Walk:
             _, field, spelling = _known().get(where, (name, None, None))
             if field is not None and spelling is not None:
                 if self.release < spelling.since:
-                    yield from self._too_early(here, field, spelling)
+                    yield from self._too_early(here, field, spelling, value)
                     continue
                 if self.release >= spelling.until:
                     yield _deprecated(here, field, spelling, self.release)
@@ -154,11 +161,11 @@ class _Walk:
             what = f"is a preview in {releases.name(self.release)}, behind the feature gate {gate.name}"
             yield _finding(here, what, STOPS, f"leave it out, or set featureSet: {releases.PREVIEWS[0]}")
 
-    def _too_early(self, here: str, field: Field, spelling: Spelling) -> Iterator[Mistake]:
+    def _too_early(self, here: str, field: Field, spelling: Spelling, value: object) -> Iterator[Mistake]:
         older = field.spelling(self.release)
         fix = f"write {older.path}" if older else "leave it out"
         if any(each.gated and each.since <= self.release for each in field.spellings):
-            if not self.is_open(None):
+            if value not in (None, "", []) and not self.is_open(None):
                 what = f"is a preview in {releases.name(self.release)}"
                 yield _finding(here, what, STOPS, f"{fix}, or set featureSet: {releases.PREVIEWS[0]}")
             return

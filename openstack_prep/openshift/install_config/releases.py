@@ -105,6 +105,9 @@ VIPS_WITH_BALANCER = Span(19)  # with a balancer of one's own: no default addres
 # --- machines ---------------------------------------------------------------------------------------------
 
 VOLUME_ZONES = Span(14)  # zones and a root volume need zones of volumes (f31a29b738; OS machinepool.go)
+DISKS = Span(20)  # diskSetup (types/validation/machinepools.go validateDiskSetup)
+SOURCE_POLICIES = Span(21)  # of imageDigestSources (fb1c669263; IC validateImageDigestSources)
+ARM = Span(9)  # architecture arm64 (ec42fc1c0a, #4870; types/validation/machinepools.go)
 GROUP_MEMBERS_CHECKED = Span(19)  # masters and machine sets (e7187d0c0d; pkg/asset/quota/openstack)
 
 # --- signatures -------------------------------------------------------------------------------------------
@@ -117,6 +120,7 @@ SIGNED_AT_BOOT = Span(22)  # from the first boot of each machine on (openshift-d
 
 PREVIEWS = ("TechPreviewNoUpgrade", "DevPreviewNoUpgrade")  # enable what is gated (IC validateFeatureSet)
 CUSTOM = "CustomNoUpgrade"  # enables the gates that featureGates names (IC ValidateFeatureSet)
+ALWAYS_EXTERNAL = Span(8)  # publish is not Internal (451598baeb)
 FEATURE_SETS = {  # openshift/api config/v1 FeatureSets, as each release vendors it
     "TechPreviewNoUpgrade": Span(12),
     "CustomNoUpgrade": Span(12),
@@ -163,6 +167,16 @@ NOT_ON_OPENSTACK = {  # fields that a release knows, and refuses on OpenStack (I
 MANAGEMENT = Span(22)  # machines by Cluster API, which OpenStack does not support (IC validateMachineManagement)
 
 
+STREAM_GATE = Span(22)  # previews whose gate featureGates can open; those of 4.13 and 4.14 need the feature set
+
+
+def opens_previews(release: int, feature_set: object, gates: Iterable[str]) -> bool:
+    """Whether a feature set, or a gate that it names, opens the previews of a release."""
+    if feature_set == CUSTOM:
+        return release in STREAM_GATE and GATES["osImageStream"].name in enabled_gates(gates)
+    return feature_set in PREVIEWS
+
+
 @dataclass(frozen=True)
 class Gate:
     """A feature gate of a field: the releases that check it, those that enable it, and the values that need it."""
@@ -184,7 +198,7 @@ NEEDED_IN = {  # what a section needs if it is there (IC validateProxy; OS platf
     "capabilities": (("baselineCapabilitySet", "additionalEnabledCapabilities"), Span(11)),
     "proxy": (("httpProxy", "httpsProxy", "noProxy"), Span()),
     "platform.openstack.loadBalancer": (("type",), Span(13)),
-    "platform.openstack.controlPlanePort": (("fixedIPs",), Span(14)),
+    "platform.openstack.controlPlanePort": (("fixedIPs",), Span(14)),  # refused since 4.17, fails before (d8f4b7e9db)
     **{
         f"{path}.rootVolume": (("type", "types"), Span(14))
         for path in (

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import dropwhile
+from typing import Any
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import is_public_key
@@ -23,6 +24,7 @@ NO_LOGIN = '{"auths": {"fake": {"auth": "aWQ6cGFzcwo="}}}'
 _BLOCK = re.compile(
     r"^-----BEGIN ([^\n-]+)-----[ \t\r]*\n(.*?)^-----END \1-----[ \t\r]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
+_OPTIONS = re.compile(r'^(?:[^ \t"\\]|\\.|"(?:[^"\\]|\\.)*")+[ \t]+')  # of a key; blanks are in quotes
 _FIPS_KEY = re.compile(r"ecdsa-sha2-nistp\d{3}|ssh-rsa")
 
 
@@ -80,14 +82,28 @@ def _no_number(word: str) -> None:
     raise ValueError(word)
 
 
-def _pull_secret(text: str) -> Iterator[Mistake]:
+def _auths(text: str) -> dict[str, Any] | None:
+    """Return the logins by registry as Go reads them: keys in any case, and repeated auths are merged.
+
+    Objects inside are tuples of names and values.  None if it is not JSON with auths.
+    """
     try:
-        data = json.loads(text, parse_constant=_no_number)
+        data = json.loads(text, parse_constant=_no_number, object_pairs_hook=tuple)
     except (ValueError, RecursionError):
-        data = None
-    named = {name.lower(): each for name, each in data.items()} if isinstance(data, dict) else {}  # as Go matches keys
-    auths = named.get("auths")
-    if not isinstance(auths, dict):
+        return None
+    found: dict[str, Any] | None = None
+    for name, value in data if isinstance(data, tuple) else ():
+        if name.lower() != "auths":
+            continue
+        if value is not None and not isinstance(value, tuple):
+            return None
+        found = None if value is None else (found or {}) | dict(value)
+    return found
+
+
+def _pull_secret(text: str) -> Iterator[Mistake]:
+    auths = _auths(text)
+    if auths is None:
         fix = "use the one from the console of your vendor"
         yield Mistake("pull_secret", "is not JSON with auths", fix)
     elif not auths:
@@ -96,7 +112,7 @@ def _pull_secret(text: str) -> Iterator[Mistake]:
     else:
         fix = "create it by podman login --authfile FILE, or leave that registry out"
         for registry, login in auths.items():
-            if not isinstance(login, dict) or not login.keys() & {"auth", "credsStore"}:
+            if not isinstance(login, tuple) or not dict(login).keys() & {"auth", "credsStore"}:
                 yield Mistake("pull_secret", f"has neither auth nor credsStore for {registry!r}", fix)
 
 
@@ -118,30 +134,34 @@ def _ssh_key(text: str, release: int, *, comments: bool) -> Iterator[Mistake]:
     if blank and not comments and release in releases.EVERY_SSH_KEY:
         what = f"only blanks in line {', '.join(blank)}, which {releases.name(release)} does not accept"
         yield Mistake("ssh_key", what, "leave only the keys")
-    wrong = [str(number) for number, line in lines.items() if not (is_public_key(line) and _is_whole(line))]
+    wrong = [str(number) for number, line in lines.items() if _kind(line) is None]
     if wrong:
         yield Mistake("ssh_key", f"not an OpenSSH public key in line {', '.join(wrong)}", fix)
     elif not lines:
         yield Mistake("ssh_key", "contains no key", fix)
 
 
-def _is_whole(line: str) -> bool:
-    """Whether nothing is missing at the end of a key: its fields, each with its length before it, fill its data."""
-    for word in line.split():
+def _kind(line: str) -> str | None:
+    """Return the kind of a key, which stands before its data and in them; None if the line is no key.
+
+    Both are the first words, or those behind options.  Nothing is missing at the end of the data if their fields, each
+    with its length before it, fill them.
+    """
+    for words in (line.split(), _OPTIONS.sub("", line).split()):
         with contextlib.suppress(ValueError):
-            data = base64.b64decode(word, validate=True)
-            end = 0
-            while 0 <= end < len(data) and data[:3] == b"\0\0\0":
-                end += 4 + int.from_bytes(data[end : end + 4], "big")
-            if data and end == len(data):
-                return True
-    return False
+            data, fields, end = base64.b64decode("".join(words[1:2]), validate=True), [], 0
+            while end < len(data):
+                begin, end = end + 4, end + 4 + int.from_bytes(data[end : end + 4], "big")
+                fields.append(data[begin:end])
+            if end == len(data) and len(fields) > 1 and fields[0].decode("ascii") == words[0]:
+                return words[0]
+    return None
 
 
 def _fips_key(text: str) -> Iterator[Mistake]:
     """Yield a first key of a kind that FIPS excludes; the installer reads only the first."""
-    first = next(iter(_lines(text).values()), "")
-    if is_public_key(first) and not any(_FIPS_KEY.fullmatch(word) for word in first.split()):
+    kind = next(filter(None, map(_kind, _lines(text).values())), None)
+    if kind is not None and not _FIPS_KEY.fullmatch(kind):
         yield Mistake("ssh_key", "FIPS does not allow a key of this kind", "give one of ssh-keygen -t ecdsa or -t rsa")
 
 

@@ -16,7 +16,7 @@ from openstack_prep.openshift.install_config.model import Capabilities, Cluster
 
 
 def _publish(cluster: Cluster, release: int) -> Iterator[Mistake]:
-    if cluster.publish == "Internal":
+    if cluster.publish == "Internal" and release in releases.ALWAYS_EXTERNAL:
         yield Mistake("publish", "Internal is not supported on OpenStack", "leave it out, and the floating IPs too")
 
 

@@ -195,4 +195,21 @@ def _own_subnet(cluster: Cluster, release: int) -> Iterator[Mistake]:
         yield Mistake("machines_subnets", "more than one subnet per address family", "give one per family")
 
 
-NETWORK_RULES = (_network_type, _networks, _ovn, _ipv6, _order, *VIP_RULES, _floating_ips, _own_subnet)
+def _zones_of_addresses(cluster: Cluster, release: int) -> Iterator[Mistake]:
+    for name in ("api_vips", "ingress_vips", "external_dns"):
+        for each in getattr(cluster, name):
+            if "%" in each:
+                yield Mistake(name, f"{each} names an interface of one machine", "leave out the % and what follows")
+
+
+NETWORK_RULES = (
+    _zones_of_addresses,
+    _network_type,
+    _networks,
+    _ovn,
+    _ipv6,
+    _order,
+    *VIP_RULES,
+    _floating_ips,
+    _own_subnet,
+)

@@ -61,6 +61,8 @@ def _network_of(url: str, cluster: Cluster) -> str:
 
 
 def _is_exception(text: str, release: int) -> bool:
+    if "%" in text or re.search(r"/.*\D", text):  # an interface, or a mask that is not a length: Go reads neither
+        return False
     try:
         address = ipaddress.ip_interface(text)
         return address.version == 4 or "/" in text or release in releases.IPV6_WITHOUT_PROXY

@@ -8,6 +8,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cli.main import main
+from openstack_prep.hooks.folder import Folder
 from tests.unit.conftest import default_group, failure, sent
 from tests.unit.hooks.test_cleanup import ID, NEUTRON, SWIFT, Lists, there
 
@@ -175,3 +176,17 @@ def test_options_beside_the_name_of_a_cluster(clouds_yaml: Path, services: reque
             main([*words, *other])
         assert caught.value.code == 2
     assert sent(services) == []
+
+
+def test_while_ipi_is_at_work_in_the_folder_nothing_goes(
+    clouds_yaml: Path, there: Lists, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = clouds_yaml.parent / "ocp"
+    folder.mkdir()
+    platform = {"cloud": "lab", "identifier": {"openshiftClusterID": ID}}
+    (folder / "metadata.json").write_text(json.dumps({"clusterName": "dev", "infraID": ID, "openstack": platform}))
+    with Folder(folder).locked():
+        assert main(["cleanup", "--os-cloud", "lab", "--metadata", "ocp", "--yes"]) == 2
+        assert main(["cleanup", "--os-cloud", "lab", "--metadata", "ocp", "--plan"]) == 0
+    assert "ocp: another openstack-prep ipi, or the installer" in capsys.readouterr().err
+    assert not [each for each in sent(services) if not each.startswith("GET")]

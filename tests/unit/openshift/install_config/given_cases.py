@@ -17,7 +17,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.openshift.install_config import Given, document, dump, findings, mistakes, read
 from openstack_prep.openshift.install_config.reading import is_fatal
 from tests.unit.openshift.install_config.cases import BASE, FILES, SUBNET
-from tests.unit.openshift.install_config.parsable import CERTIFICATE, ECDSA, RSA
+from tests.unit.openshift.install_config.parsable import CERTIFICATE, ECDSA, ED25519, RSA
 
 GONE = object()
 CLOUD = "platform.openstack"
@@ -29,6 +29,7 @@ OWN = {
     f"{CLOUD}.apiVIPs": ["10.0.0.9"],
     f"{CLOUD}.ingressVIPs": ["10.0.0.9"],
 }
+PORT = {"fixedIPs": [{"subnet": {"id": SUBNET}}]}
 VIPS = {f"{CLOUD}.apiVIPs": ["10.0.0.9"], f"{CLOUD}.ingressVIPs": ["10.0.0.10"]}
 PODS = "networking.clusterNetwork"
 
@@ -50,6 +51,7 @@ MACHINES: dict[str, dict[str, object]] = {
     **one("compute[].replicas", 0, None, GONE, -1, "0"),
     **one("controlPlane.architecture", "arm64", "s390x", "x86_64", "AMD64", ""),
     **one("compute[].architecture", "arm64", "amd64", ""),
+    "both ppc64le": {"controlPlane.architecture": "ppc64le", "compute[].architecture": "ppc64le"},
     "both arm64": {"controlPlane.architecture": "arm64", "compute[].architecture": "arm64"},
     **one("compute[].hyperthreading", "Enabled", "Disabled", "enabled", ""),
     **one("controlPlane.management", "ClusterAPI", "MachineAPI", ""),
@@ -90,8 +92,18 @@ FEATURES: dict[str, dict[str, object]] = {
     **{
         f"stream {stream}, {name}": {"osImageStream": stream} | feature_set
         for stream in ("rhel-9", "rhel-10", "")
-        for name, feature_set in (("alone", {}), ("preview", PREVIEW), ("custom", CUSTOM))
+        for name, feature_set in (
+            ("alone", {}),
+            ("preview", PREVIEW),
+            ("custom", CUSTOM),
+            ("its gate", CUSTOM | {"featureGates": ["OSStreams=true"]}),
+            ("another gate", CUSTOM | {"featureGates": ["MultiDiskSetup=true"]}),
+        )
     },
+    **one("kind", "InstallConfig", "x", {}, [], 7, None),
+    **one("metadata.labels", {"a": "b"}, {"a": 1}, {"a": {}}, {"a": None}, "x", [], None),
+    **one("metadata.annotations", {"a": True}, {"a": []}, "x"),
+    **one("metadata.namespace", "x", {}, 7),
     **one("apiVersion", "v1beta3", "v1beta4", "v1beta2", "", None, GONE),
 }
 NETWORKS: dict[str, dict[str, object]] = {
@@ -99,6 +111,15 @@ NETWORKS: dict[str, dict[str, object]] = {
     **one("networking.clusterNetworkMTU", 0, 1400),
     **one("networking.networkType", "ovnkubernetes", "OpenShiftSDN", "kuryr", "Calico", "", None),
     **one("networking.machineNetwork", [], GONE, "10.0.0.0/16", ["10.0.0.0/16"], [{"cidr": "10.0.0.1/16"}]),
+    **{
+        f"{name} {each}": {f"networking.{name}": [shape(each)]}
+        for name, shape in (
+            ("machineNetwork", lambda each: {"cidr": each}),
+            ("clusterNetwork", lambda each: {"cidr": each, "hostPrefix": 32}),
+            ("serviceNetwork", lambda each: each),
+        )
+        for each in ("192.0.2.0", "192.168.0.0/255.255.0.0", "192.168.0.0/016", "fe80::%eth0/64", " 192.168.0.0/16")
+    },
     **one("networking.machineCIDR", "10.0.0.0/16", "192.168.0.0/24"),
     **one("networking.serviceNetwork", [], GONE, ["172.30.0.0/31"], ["172.16.0.0/11"], ["172.16.0.0/12"]),
     **one(PODS, [], GONE, [{"cidr": "10.128.0.0/14"}], [{"cidr": "10.128.0.0/14", "hostSubnetLength": 9}]),
@@ -117,16 +138,22 @@ NETWORKS: dict[str, dict[str, object]] = {
 }
 OF_CLOUD: dict[str, dict[str, object]] = {
     **one(f"{CLOUD}.loadBalancer", {}, None, {"type": ""}, {"type": "X"}),
-    **one(f"{CLOUD}.dnsRecordsType", "Internal", "External", ""),
+    **one(f"{CLOUD}.dnsRecordsType", "Internal", "External", "", "X", {}),
     "own balancer": OWN,
     "own DNS": OWN | {f"{CLOUD}.dnsRecordsType": "External"},
     "own DNS, preview": OWN | PREVIEW | {f"{CLOUD}.dnsRecordsType": "External"},
     "own DNS, gate": OWN | CUSTOM | {f"{CLOUD}.dnsRecordsType": "External", "featureGates": ["OnPremDNSRecords=true"]},
     "addresses": VIPS,
+    "addresses with a zone": OWN | {f"{CLOUD}.apiVIPs": ["fe80::9%eth0"]},
+    "servers of names with a zone": {f"{CLOUD}.externalDNS": ["fe80::9%eth0"]},
+    "addresses of IPv4 in IPv6": {f"{CLOUD}.apiVIPs": ["::ffff:10.0.0.9"]},
     "an old address too": VIPS | {f"{CLOUD}.apiVIP": "10.0.0.9"},
     "another old address": VIPS | {f"{CLOUD}.apiVIP": "10.0.0.11"},
     "three addresses": VIPS | {f"{CLOUD}.apiVIPs": ["10.0.0.9", "fd00::9", "10.0.0.11"]},
+    **one(f"{CLOUD}.controlPlanePort", {}, {"fixedIPs": []}, {"fixedIPs": [{"subnet": {}}]}, {"fixedIPs": [{}]}),
+    **one(f"{CLOUD}.controlPlanePort", {"fixedIPs": [{"subnet": {"id": SUBNET}}], "network": {}}),
     **one(f"{CLOUD}.controlPlanePort", None, {"fixedIPs": [{"subnet": {"id": SUBNET, "name": "x"}}]}),
+    "own port, gate": CUSTOM | {"featureGates": ["A=true", "OSStreams=true"], f"{CLOUD}.controlPlanePort": PORT},
     "three subnets": {f"{CLOUD}.controlPlanePort": {"fixedIPs": [{"subnet": {"id": SUBNET}}] * 3}} | PREVIEW,
     **one(f"{CLOUD}.machinesSubnet", SUBNET, SUBNET.upper(), SUBNET.replace("-", ""), ""),
     **one(f"{CLOUD}.externalDNS", ["192.0.2.1"], ["x"], [], None),
@@ -164,6 +191,24 @@ TEXTS: dict[str, dict[str, object]] = {
         name: [{"source": "quay.io/a", "mirrors": ["quay.io/b"]}]
         for name in ("imageDigestSources", "imageContentSources")
     },
+    **{
+        f"key {options} {title}": {"sshKey": f"{options} {RSA}"} | extra
+        for options in (
+            'command="a',
+            'no-pty,command="a b"',
+            'command="a \\"b\\" c"',
+            'command="a\\',
+            "@cert-authority *",
+        )
+        for title, extra in (("", {}), ("and FIPS", {"fips": True}))
+    },
+    **{
+        f"key of one kind with another's data {title}": {"sshKey": f"ssh-rsa {ECDSA.split()[1]}"} | extra
+        for title, extra in (("", {}), ("and FIPS", {"fips": True}))
+    },
+    "keys, ed25519 behind ecdsa, FIPS": {"sshKey": f"{ECDSA}\n{ED25519}", "fips": True},
+    "keys, ed25519 before ecdsa, FIPS": {"sshKey": f"{ED25519}\n{ECDSA}", "fips": True},
+    "keys, text before, FIPS": {"sshKey": f"hunter2\n{RSA}", "fips": True},
     "keys in CRLF": {"sshKey": f"{ECDSA}\r\n{RSA}\r\n"},
     "keys, CRLF between": {"sshKey": f"{ECDSA}\r\n\r\n{RSA}"},
     "keys, blanks between": {"sshKey": f"{ECDSA}\n  \n{RSA}"},
@@ -181,6 +226,14 @@ TEXTS: dict[str, dict[str, object]] = {
         '{"auths": {"a": {"auth": "x"}}} x',
         '{"auths": null}',
         "[]",
+        '{"auths": {"a": {}}, "auths": {"b": {"auth": "x"}}}',
+        '{"auths": {"a": {"auth": "x"}}, "Auths": {"b": {}}}',
+        '{"auths": {"a": {"auth": "x"}}, "AUTHS": null}',
+        '{"auths": null, "auths": {"a": {"auth": "x"}}}',
+        '{"auths": {"a": {}, "a": {"auth": "x"}}}',
+        '{"auths": {"a": {"auth": "x"}, "a": {}}}',
+        '{"auths": [["a", {"auth": "x"}]]}',
+        '{"auths": {"a": [["auth", "x"]]}}',
     ),
 }
 

@@ -3,7 +3,11 @@
 ``python -m tests.unit.openshift.install_config.judged write 4.14 > cases.jsonl`` prints the install-configs of a
 release, one JSON object per line: ``id`` and ``text``.  A program that calls ValidateInstallConfig of that release on
 each text, after conversion and defaults, answers with ``id`` and ``found``, a list of objects with ``field`` and
-``type``; ``judged read 4.14 < answers.jsonl`` stores what it refuses.  No file of the installer is in this repository.
+``type``; ``judged read 4.14 SOURCE < answers.jsonl`` stores what it refuses, and where the release's code came from.
+No file of the installer is in this repository.
+
+The stored file has per release its source and the number of judged cases, and per refused case the fields that the
+installer names, each with the releases that name it.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -49,26 +54,48 @@ def ours(release: str) -> frozenset[str]:
 
 
 @cache
-def refused() -> Mapping[str, Mapping[str, list[str]]]:
-    """Return per release the cases that the installer refuses, and the fields that it names."""
-    found: dict[str, dict[str, list[str]]] = json.loads(VERDICTS.read_text())
+def _stored() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(VERDICTS.read_text())
     return found
 
 
-def _read(release: str) -> None:
+def judged() -> Mapping[str, int]:
+    """Return per release the number of its cases that the installer judged."""
+    return {release: of["cases"] for release, of in _stored()["releases"].items()}
+
+
+@cache
+def refused() -> Mapping[str, Mapping[str, list[str]]]:
+    """Return per release the cases that the installer refuses, and the fields that it names."""
+    found: dict[str, dict[str, list[str]]] = {release: {} for release in judged()}
+    for name, fields in _stored()["refused"].items():
+        for field, those in fields.items():
+            for release in those.split():
+                found[release].setdefault(name, []).append(field)
+    return found
+
+
+def _read(release: str, source: str) -> None:
     answers = [json.loads(line) for line in sys.stdin]
     fields = {each["id"]: sorted({one["field"] or one["type"] for one in each["found"] or ()}) for each in answers}
     assert fields.keys() == set(names(release))
-    every = dict(refused()) if VERDICTS.exists() else {}
-    every[release] = {name: named for name, named in fields.items() if named}
-    blocks = (_block(one, every[one]) for one in sorted(every, key=releases.minor))
-    VERDICTS.write_text("{\n" + ",\n".join(blocks) + "\n}\n")
+    every = dict(refused()) | {release: {name: named for name, named in fields.items() if named}}
+    of = _stored()["releases"] | {release: {"source": source, "cases": len(fields)}}
+    ordered = sorted(every, key=releases.minor)
+    table: dict[str, dict[str, str]] = {}
+    for one in ordered:
+        for name, named in every[one].items():
+            for field in named:
+                row = table.setdefault(name, {})
+                row[field] = f"{row[field]} {one}" if field in row else one
+    blocks = {"releases": {one: of[one] for one in ordered}, "refused": table}
+    VERDICTS.write_text("{\n" + ",\n".join(_block(name, rows) for name, rows in blocks.items()) + "\n}\n")
 
 
-def _block(release: str, named: Mapping[str, list[str]]) -> str:
-    """Return the verdicts of a release, one case per line."""
-    lines = (f"  {json.dumps(name)}: {json.dumps(fields)}" for name, fields in named.items())
-    return f" {json.dumps(release)}: {{\n" + ",\n".join(lines) + "\n }"
+def _block(title: str, rows: Mapping[str, object]) -> str:
+    """Return a part of the file, one row per line."""
+    lines = (f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
+    return f" {json.dumps(title)}: {{\n" + ",\n".join(lines) + "\n }"
 
 
 def _write(release: str) -> None:
@@ -79,4 +106,4 @@ def _write(release: str) -> None:
 
 
 if __name__ == "__main__":
-    {"read": _read, "write": _write}[sys.argv[1]](sys.argv[2])
+    {"read": _read, "write": _write}[sys.argv[1]](*sys.argv[2:])

@@ -107,12 +107,18 @@ def test_the_type_of_a_root_volume() -> None:
         ("4.9", "the installer ignores it"),
         ("4.10", "the installer stops"),
         ("4.11", "the installer ignores it with a warning"),
+        ("4.21", "the installer ignores it with a warning"),
+        ("4.22", "the installer stops"),
+        ("5.1", "the installer stops"),
+        ("5.2", "the installer stops if it does not know it either"),
     ],
 )
 def test_an_unknown_field_is_told_with_its_fate_and_the_nearest(release: str, fate: str) -> None:
     assert told(release, on_openstack(externalNetworks="x")) == [
         f"platform.openstack.externalNetworks: is unknown to {release}: {fate}; did you mean externalNetwork?"
     ]
+    (found,) = findings(on_openstack(externalNetworks="x"), release)
+    assert is_fatal(found) == (fate == "the installer stops")
 
 
 def test_what_resembles_nothing() -> None:
@@ -215,10 +221,11 @@ def test_a_field_that_a_release_knows_is_not_called_unknown(since: int, document
     assert told(releases.name(since), document | {"featureSet": "TechPreviewNoUpgrade"}) == []
     (said,) = told(releases.name(since - 1), document)
     before, name = releases.name(since - 1), releases.name(since)
-    assert f": is unknown to {before}, came with {name}: the installer ignores it with a warning; leave it out" in said
+    fate = "the installer stops" if since > 22 else "the installer ignores it with a warning"
+    assert f": is unknown to {before}, came with {name}: {fate}; leave it out" in said
 
 
-WORKERS = {"compute": [{"name": "worker", "DiskSetup": [{"type": "swap"}]}]}
+WORKERS = {"compute": [{"name": "worker", "DiskSetup": [{"type": "swap", "swap": {"platformDiskID": "x"}}]}]}
 CUSTOM = {"featureSet": "CustomNoUpgrade"}
 
 
@@ -292,3 +299,45 @@ def test_keys_of_a_users_own_are_nobodys_business() -> None:
 )
 def test_what_is_no_install_config_is_no_crash(document: dict[Any, Any], number: int) -> None:
     assert len(findings(document, "4.20")) == number
+
+
+ETCD, SWAP = {"type": "etcd", "etcd": {"platformDiskID": "a"}}, {"type": "swap", "swap": {"platformDiskID": "b"}}
+MINE = {"type": "user-defined", "userDefined": {"platformDiskID": "c" * 12, "mountPath": "/var"}}
+LONG = {"type": "user-defined", "userDefined": {"platformDiskID": "c" * 13, "mountPath": "/var"}}
+
+
+@pytest.mark.parametrize(
+    ("masters", "workers", "places"),
+    [
+        ([ETCD, SWAP, MINE, MINE], [SWAP, MINE], []),
+        ([ETCD, ETCD], [], ["controlPlane.diskSetup[1]"]),
+        ([SWAP, ETCD, SWAP], [], ["controlPlane.diskSetup[2]"]),
+        ([{"type": "etcd"}, {"type": "user-defined"}], [], ["controlPlane.diskSetup[0]", "controlPlane.diskSetup[1]"]),
+        ([LONG], [], ["controlPlane.diskSetup[0].userDefined.platformDiskID"]),
+        ([], [ETCD], ["compute[0].diskSetup[0]"]),
+        ([{"type": "other"}, {}], [], []),
+        ([{"type": {}}], [], ["controlPlane.diskSetup[0].type"]),
+    ],
+)
+def test_disks(masters: list[Any], workers: list[Any], places: list[str]) -> None:
+    """As pkg/types/validation/machinepools_test.go has them."""
+    pools = {"controlPlane": {"diskSetup": masters}, "compute": [{"name": "worker", "diskSetup": workers}]}
+    assert [each.where for each in findings(pools | PREVIEW, "4.20") if is_fatal(each)] == places
+    assert not any(is_fatal(each) for each in findings(pools | PREVIEW, "4.19"))
+
+
+@pytest.mark.parametrize(
+    ("policy", "mirrors", "number"),
+    [
+        ("NeverContactSource", ["quay.io/m"], 0),
+        ("AllowContactingSource", ["quay.io/m"], 0),
+        ("", [], 0),
+        ("X", ["quay.io/m"], 1),
+        ("NeverContactSource", [], 1),
+        ({}, ["quay.io/m"], 1),
+    ],
+)
+def test_policies_of_sources(policy: object, mirrors: list[str], number: int) -> None:
+    document = {"imageDigestSources": [{"source": "quay.io/s", "mirrors": mirrors, "sourcePolicy": policy}]}
+    assert [each.where for each in findings(document, "4.21")] == ["imageDigestSources[0].sourcePolicy"] * number
+    assert not any(is_fatal(each) for each in findings(document, "4.20"))

@@ -397,5 +397,9 @@ def test_all_mistakes_are_told_at_once() -> None:
         "publish",
         "cluster_name",
         "ingress_floating_ip",
-        "publish",
     ]
+
+
+@pytest.mark.parametrize(("release", "number"), [("4.7", 0), ("4.8", 1), ("5.1", 1)])
+def test_endpoints_are_always_external_since_4_8(release: str, number: int) -> None:
+    assert len(told(release=release, publish="Internal")) == number
