@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 import requests
 
-from openstack_prep.base.errors import NotAllowed, SpecError
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import NotAllowed, PlanRefused, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.storage.object_store import ObjectStore
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep
+from tests.functional.lab import Lab
 
 
 @pytest.fixture
@@ -86,3 +89,16 @@ def test_a_quota_is_a_resellers_to_set(cloud: Cloud, tenant: Tenant, devcloud: D
     api.apply(reseller, store(quota_bytes=1000)).raise_for_failures()
     assert not api.plan(cloud, store(quota_bytes=1000))
     api.destroy(reseller, store(quota_bytes=1000)).raise_for_failures()
+
+
+def test_a_project_with_containers_stays(lab: Lab) -> None:
+    """Swift would keep them, and nobody could list them any more."""
+    lab.apply(RoleAssignment(role="swiftoperator", user=lab.name, project=lab.name))
+    user = lab.as_user()
+    user.object_store.request("PUT", "/backups")
+    with pytest.raises(PlanRefused) as refused:
+        lab.destroy()
+    assert [(each.code, each.keys) for each in refused.value.mistakes] == [(Code.STILL_USED, (lab.project.key,))]
+    assert "containers backups" in str(refused.value)
+    user.object_store.delete("/backups")
+    assert str(lab.project.key) in lab.destroy()

@@ -170,7 +170,13 @@ class Project(Adoptable[CloudRun]):
             what = f"the cloud in use, {run.admin.name}, is scoped to this project"
             fix = "run destroy with another entry of clouds.yaml (--os-cloud or OS_CLOUD)"
             yield Mistake.about(self.key, what, fix, code=Code.OWN_CONNECTION)
-        for plural, found in contents(run, observed.id):
+        yield from self._unmanaged(contents(run, observed.id), going)
+        yield from self._unmanaged([("containers", _containers(run, self))], going)
+
+    def _unmanaged(
+        self, contained: Iterable[tuple[str, list[dict[str, Any]]]], going: frozenset[str]
+    ) -> Iterator[Mistake]:
+        for plural, found in contained:
             left = sorted(f"{_label(each)} {each['id']}".strip() for each in found if each["id"] not in going)
             if left:
                 contained_ids = f"contains resources that this spec does not manage: {plural} {', '.join(left)}"
@@ -183,7 +189,7 @@ class Project(Adoptable[CloudRun]):
         Resources that others have created since the plan are looked for first, because Keystone deletes the project
         anyway.
         """
-        blockers = tuple(self.check_delete(run, observed, frozenset()))
+        blockers = tuple(self._unmanaged(contents(run, observed.id), frozenset()))
         if blockers:
             raise PlanRefused(blockers)
         listed = run.admin.network.list("/security-groups", "security_groups", project_id=observed.id)
@@ -246,6 +252,21 @@ def named(run: CloudRun, plural: str, name: str, domain_id: str) -> list[dict[st
 def _label(raw: Mapping[str, Any]) -> str:
     """Return what a person knows a resource by: its name, or the address of a floating IP."""
     return raw.get("name") or raw.get("floating_ip_address") or ""
+
+
+def _containers(run: CloudRun, project: Project) -> list[dict[str, Any]]:
+    """Return the containers of a project's account, as far as its own user may list them.
+
+    Swift keeps them when Keystone deletes the project, and without the project only a reseller reaches them.
+    """
+    tenant = run.find_tenant(project)
+    if tenant is None or not tenant.has("object-store"):
+        return []
+    try:
+        listed = tenant.object_store.request("GET", "", params={"format": "json"}).json()
+    except (NotAllowed, NotFound):  # no role for the object store; or nobody has used it yet
+        return []
+    return [{"id": each["name"]} for each in listed]
 
 
 def contents(run: CloudRun, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:

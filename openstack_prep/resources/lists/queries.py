@@ -119,8 +119,13 @@ def ports_in_subnet(run: CloudRun, subnet_id: str) -> Sequence[AddressHolder]:
 
 
 @query
-def distributed_addresses(run: CloudRun, networks: tuple[str, ...]) -> Sequence[tuple[str, frozenset[str]]]:
-    """Return the ids and addresses of Neutron's own ports for distributed services on networks."""
-    which: Values = {"device_owner": "network:distributed", "network_id": list(networks)}
-    listed = run.admin.network.list("/ports", "ports", fields=["id", "fixed_ips"], **which)
-    return [(raw["id"], frozenset(each["ip_address"] for each in raw["fixed_ips"])) for raw in listed]
+def distributed_addresses(run: CloudRun, networks: tuple[str, ...]) -> Sequence[tuple[str, str, frozenset[str]]]:
+    """Return the ids, networks and addresses of Neutron's own ports for distributed services on networks."""
+    owner, fields = "network:distributed", ["id", "network_id", "fixed_ips", "device_owner"]
+    which: Values = {"device_owner": owner, "network_id": list(networks)}
+    listed = run.admin.network.list("/ports", "ports", fields=fields, **which)
+    return [
+        (raw["id"], raw["network_id"], frozenset(each["ip_address"] for each in raw["fixed_ips"]))
+        for raw in listed
+        if raw["device_owner"] == owner
+    ]

@@ -65,9 +65,9 @@ MetadataName = Annotated[Name, Reads(metadata_name)]
 class ObjectStore(ByProjectUser):
     """The project's account in the object store; omitted metadata is not managed.
 
-    Swift creates the account on first use and deletes it with the project: destroy removes the values that the spec has
-    set. The account is read as the project's own user; while that user cannot log in or has no access, it counts as
-    missing.
+    Swift creates the account on first use, and keeps it when its project is deleted. Destroy removes the values that
+    the spec has set; it is refused if it would delete a project whose account has containers. The account is read as
+    the project's own user; while that user cannot log in or has no access, it counts as missing.
     """
 
     kind: ClassVar[str] = "object_store"

@@ -227,6 +227,7 @@ def test_nobody_destroys_the_project_that_he_works_in(
     run: CloudRun, empty: requests_mock.Mocker, listed: list[Any]
 ) -> None:
     listed.append(answer(id=ADMIN_PROJECT))
+    empty.get("http://swift/v1/AUTH_admin-project/?format=json", json=[])
     doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
     (mistake,) = observing.examine_deletes(run, doomed)
     assert (mistake.code, mistake.keys) == ("plan.own-connection", (LAB.key,))
