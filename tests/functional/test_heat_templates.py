@@ -25,6 +25,7 @@ from openstack_prep.resources.orchestration.stack import Stack
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
+from tests.functional.cloud_init import check_cloud_config
 from tests.functional.conftest import OPENSTACK
 from tests.functional.lab import Lab
 
@@ -77,7 +78,9 @@ def user_data(devcloud: Devcloud, server_id: str) -> dict[str, Any]:
     """Return what cloud-init would be told."""
     raw = base64.b64decode(devcloud.admin.compute.get_server(server_id).user_data).decode()
     assert raw.startswith("#cloud-config\n")
-    return dict(yaml.safe_load(raw))
+    config = dict(yaml.safe_load(raw))
+    check_cloud_config(config)
+    return config
 
 
 def signal_ready(command: str, server: str) -> None:

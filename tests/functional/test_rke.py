@@ -70,6 +70,7 @@ def check_nodes(prep: Prep, devcloud: Devcloud, spec: dict[str, Any]) -> None:
         assert nodes == addresses
         for port in mine.values():
             assert [pair["ip_address"] for pair in port.allowed_address_pairs] == [pool]
+    assert not list(devcloud.admin.network.ports(project_id=project.id, device_owner="openstack-prep:reserved"))
 
 
 def compare_with_stored(prep: Prep) -> None:
@@ -247,7 +248,10 @@ def test_a_cluster_in_a_project_that_is_there(prep: Prep, tenant: Tenant) -> Non
         prep.write(spec)
         assert {step["status"] for step in prep.apply().values()} == {"done"}
         (port,) = [each for each in own.network.ports(network_id=network.id) if each.device_owner == "compute:nova"]
-        assert [pair["ip_address"] for pair in port.allowed_address_pairs] == ["192.168.0.240/29"]
+        addresses = [f"192.168.0.{number}" for number in (240, 242, 244, 246)]
+        assert sorted(pair["ip_address"] for pair in port.allowed_address_pairs) == addresses
+        reserving = own.network.ports(network_id=network.id, device_owner="openstack-prep:reserved")
+        assert sorted(each.fixed_ips[0]["ip_address"] for each in reserving) == addresses
         assert [node["address"] for node in written(prep, "k8s")["nodes"]] == [port.fixed_ips[0]["ip_address"]]
         assert prep.changes() == set()
         prep.destroy()

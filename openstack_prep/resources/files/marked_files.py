@@ -41,19 +41,21 @@ class MarkedFiles:
         return {name: text for name, text in texts.items() if text.partition("\n")[0] == self.head}
 
     def of_others(self, names: Sequence[str]) -> list[Path]:
-        """Return existing files that are not managed and have the name of a managed file."""
+        """Return existing files and links that are not managed and have the name of a managed file."""
         ours = self.there()
         lowest = next(each for each in (self.folder, *self.folder.parents) if each.exists())
         if not lowest.is_dir():
             return [lowest]
-        return [self.folder / name for name in names if name not in ours and (self.folder / name).exists()]
+        return [
+            path for name in names if name not in ours and ((path := self.folder / name).exists() or path.is_symlink())
+        ]
 
     def write(self, texts: Mapping[str, str]) -> None:
         """Write exactly these files, readable by their owner alone; raises PrepError, also for unmanaged files."""
         if others := self.of_others(list(texts)):
-            raise PrepError(
-                f"{others[0]} exists and is not managed by this spec; choose another directory, or remove the file"
-            )
+            one = len(others) == 1
+            what = f"{', '.join(map(str, others))} {'exists and is' if one else 'exist and are'} not managed"
+            raise PrepError(f"{what}; choose another directory, or remove {'it' if one else 'them'}")
         before = self.there()
         for name, text in texts.items():
             if before.get(name) != self._whole(text) or mode(self.folder / name) != PRIVATE:

@@ -6,7 +6,7 @@ Source: Orchestration API v1, "Events" (nested_depth since Newton).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import tenacity
 
@@ -14,6 +14,7 @@ from openstack_prep.base.errors import NotFound, ResourceFailed, WaitTimeout, is
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat.heat_list import DEPTH
+from openstack_prep.resources.heat.heat_places import containers, is_of_a_stack, place, stack_words
 from openstack_prep.resources.heat.heat_signals import Awaited, Signals
 
 PAUSE, LONGEST = 0.3, 5.0  # seconds between two polls
@@ -123,14 +124,14 @@ class Waiting:
         root = self.path.rpartition("/")[2]
         begun = [each["event_time"] for each in listed if _begins(each, root)]
         events = [each for each in listed if each["event_time"] >= max(begun, default="")]
-        above = {each["physical_resource_id"]: each for each in listed if not _of_a_stack(each)}
-        stacks = {word for each in listed for word in _stack(each)}
+        above = containers(listed)
+        stacks = {word for each in listed for word in stack_words(each)}
         for each in sorted(events, key=lambda event: str(event["event_time"])):
             if each["id"] in self.reported:
                 continue
             self.reported.add(each["id"])
-            if not _of_a_stack(each):
-                self._note(each, _place(each, above), container=each["physical_resource_id"] in stacks)
+            if not is_of_a_stack(each):
+                self._note(each, place(each, above), container=each["physical_resource_id"] in stacks)
             elif each["resource_status"] == "ROLLBACK_IN_PROGRESS":
                 self.rolling_back = True
 
@@ -149,25 +150,7 @@ def in_progress(stack: Raw | None) -> bool:
     return stack is not None and str(stack["stack_status"]).endswith("_IN_PROGRESS")
 
 
-def _stack(event: Raw) -> tuple[str, str]:
-    """Return id and name of the event's stack; a resource that is a stack has either of them as its id."""
-    href = next(str(link["href"]) for link in event["links"] if link["rel"] == "stack")
-    return href.rpartition("/")[2], href.rpartition("/")[0].rpartition("/")[2]
-
-
-def _of_a_stack(event: Raw) -> bool:
-    """Whether the event describes a stack as a whole instead of a resource in it."""
-    return str(event["physical_resource_id"]) == _stack(event)[0]
-
-
 def _begins(event: Raw, root: str) -> bool:
     """Whether the work on the whole stack began; a rollback is the end of it."""
     status = str(event["resource_status"])
     return str(event["physical_resource_id"]) == root and status.endswith("_IN_PROGRESS") and "ROLLBACK" not in status
-
-
-def _place(event: Raw, above: Mapping[str, Raw]) -> str:
-    """Return the place of the event in the tree, such as nodes.0.server."""
-    parent = next((above[word] for word in _stack(event) if word in above), None)
-    prefix = f"{_place(parent, above)}." if parent is not None else ""
-    return prefix + str(event["resource_name"])

@@ -12,6 +12,8 @@ heat/engine/resources/aws/cfn/wait_condition.py (names of properties and attribu
 from __future__ import annotations
 
 import json
+import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,9 +24,13 @@ from openstack_prep.base.errors import CloudError, is_transient
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat.heat_list import DEPTH
+from openstack_prep.resources.heat.heat_places import containers, place
 
 WAIT_CONDITIONS = ("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition")
 NEVER = -1
+PRESET = re.compile(r"failure$|before ")
+"""Signals that the handle of a shipped template (rke2-node.yaml) has from the start."""
+SHOWN = 5
 BEGINS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
 
 
@@ -36,10 +42,18 @@ class Awaited:
     received: int
     until: float
     """When Heat gives up, in seconds since the epoch."""
+    since: float
+    """When Heat began to wait."""
+    places: tuple[str, ...]
+    """The conditions that wait, such as servers.1.ready for the signal of one server."""
 
     @property
     def text(self) -> str:
-        return f"{self.count - self.received} of {self.count} cloud-init signal{'s' if self.count > 1 else ''}"
+        number = f"{self.count - self.received} of {self.count} cloud-init signal{'s' if self.count > 1 else ''}"
+        names = ", ".join(self.places[:SHOWN])
+        more = len(self.places) - SHOWN
+        begun = time.strftime("%H:%M", time.localtime(self.since))
+        return f"{number} for {names}{f' and {more} more' if more > 0 else ''} since {begun}"
 
 
 class Signals:
@@ -47,7 +61,8 @@ class Signals:
 
     def __init__(self, heat: Service, path: str) -> None:
         self.heat, self.path = heat, path
-        self._conditions: frozenset[tuple[str, str]] | None = None  # path of the stack and name of the resource
+        self._conditions: frozenset[tuple[str, str]] = frozenset()  # path of the stack and name of the resource
+        self._stacks: frozenset[str] | None = frozenset()  # those whose conditions were read; None: reads no more
         self._read: dict[str, tuple[int, Awaited]] = {}  # how many signals there were when, by event
         self.complete = False
         """Whether everything was read that decides what is awaited."""
@@ -64,50 +79,56 @@ class Signals:
             self.complete = self._next(events) is None
         except CloudError as error:
             if not is_transient(error):
-                self._conditions, self.complete = frozenset(), True
+                self._conditions, self._stacks, self.complete = frozenset(), None, True
         waiting = [self._read[each["id"]][1] for each in self._begun(events) if each["id"] in self._read]
         self.awaited = None
         if waiting and self.complete:
             counts, received = sum(each.count for each in waiting), sum(each.received for each in waiting)
-            found = Awaited(counts, received, min(each.until for each in waiting))
-            self.awaited = found if received < counts else None
+            until, since = min(each.until for each in waiting), min(each.since for each in waiting)
+            places = sorted(each.places[0] for each in waiting if each.received < each.count)
+            self.awaited = Awaited(counts, received, until, since, tuple(places)) if places else None
 
     def _next(self, events: Sequence[Raw]) -> Callable[[], None] | None:
         """Return what reads the next missing piece; None if nothing is missing."""
-        if self._conditions is None:
-            return self._read_conditions
+        stacks = frozenset(map(_stack_path, events))  # nested stacks are created while Heat works
+        if self._stacks is not None and stacks - self._stacks:
+            return partial(self._read_conditions, stacks)
         signals = sum(str(each["resource_status"]).startswith("SIGNAL_") for each in events)
         for event in self._begun(events):
             if event["id"] not in self._read:
-                return partial(self._read_needed, event)
+                return partial(self._read_needed, event, place(event, containers(events)))
             if self._read[event["id"]][0] != signals:
                 return partial(self._read_received, event, signals)
         return None
 
-    def _read_conditions(self) -> None:
+    def _read_conditions(self, stacks: frozenset[str]) -> None:
         listed = self.heat.get(f"{self.path}/resources", nested_depth=DEPTH)["resources"]
         conditions = (each for each in listed if each["resource_type"] in WAIT_CONDITIONS)
         self._conditions = frozenset((_stack_path(each), each["resource_name"]) for each in conditions)
+        self._stacks = stacks
 
     def _begun(self, events: Sequence[Raw]) -> Iterator[Raw]:
         """Yield, per condition that waits, the event with which its waiting began."""
         last = {(_stack_path(each), each["resource_name"]): each for each in events}
-        for place in sorted(self._conditions or ()):
-            if place in last and last[place]["resource_status"] in BEGINS:
-                yield last[place]
+        for key in sorted(self._conditions):
+            if key in last and last[key]["resource_status"] in BEGINS:
+                yield last[key]
 
-    def _read_needed(self, event: Raw) -> None:
+    def _read_needed(self, event: Raw, condition: str) -> None:
         properties = self._show(event, f"/events/{event['id']}")["event"].get("resource_properties") or {}
         values = {name.lower(): value for name, value in properties.items()}
         begun = datetime.fromisoformat(event["event_time"]).timestamp()
-        awaited = Awaited(int(values.get("count") or 1), 0, begun + float(values["timeout"]))
+        count, until = int(values.get("count") or 1), begun + float(values["timeout"])
+        awaited = Awaited(count, 0, until, begun, (condition,))
         self._read[event["id"]] = NEVER, awaited
 
     def _read_received(self, event: Raw, signals: int) -> None:
         attributes = self._show(event, "")["resource"].get("attributes") or {}
-        received = len(json.loads(attributes.get("data") or attributes.get("Data") or "{}"))
-        _, awaited = self._read[event["id"]]
-        self._read[event["id"]] = signals, replace(awaited, received=min(awaited.count, received))
+        found = json.loads(attributes.get("data") or attributes.get("Data") or "{}")
+        preset = sum(bool(PRESET.match(each)) for each in found)
+        before, awaited = self._read[event["id"]]
+        count = awaited.count - preset if before == NEVER else awaited.count
+        self._read[event["id"]] = signals, replace(awaited, count=count, received=min(count, len(found) - preset))
 
     def _show(self, event: Raw, what: str) -> Values:
         """Return a resource or its event; signed URLs and data of signals are not logged."""

@@ -85,7 +85,7 @@ def test_a_file_that_is_missing_too_much_or_open_to_others_is_told_and_mended(fi
 def test_what_others_wrote_is_not_overwritten_nor_removed(files: MarkedFiles) -> None:
     (files.folder / "pools.yaml").write_text("# somebody else's\n")
     (files.folder / "picture").write_bytes(b"\xff\xfe")
-    with pytest.raises(PrepError, match=r"pools\.yaml exists and is not managed by this spec"):
+    with pytest.raises(PrepError, match=r"pools\.yaml exists and is not managed;"):
         files.write({"cluster.yml": "{}", "pools.yaml": POOLS})
     assert (files.folder / "cluster.yml").read_text() == f"# [ours]\n{CLUSTER}"
     assert files.remove() == ["picture", "pools.yaml"]
@@ -103,7 +103,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     files = MarkedFiles(tmp_path / "file", "# [ours]")
     assert files.of_others(["cluster.yml"]) == [tmp_path / "file"]
     assert MarkedFiles(tmp_path / "file" / "below", "# [ours]").of_others([]) == [tmp_path / "file"]
-    with pytest.raises(PrepError, match="file exists and is not managed by this spec"):
+    with pytest.raises(PrepError, match="file exists and is not managed;"):
         files.write({"cluster.yml": ""})
 
 
@@ -120,3 +120,15 @@ def test_a_folder_of_ours_alone_goes_with_the_files(files: MarkedFiles) -> None:
     assert files.remove() == []
     assert not files.folder.exists()
     assert files.remove() == []
+
+
+def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> None:
+    files, outside = MarkedFiles(tmp_path / "cluster", "# [ours]"), tmp_path / "outside"
+    files.folder.mkdir()
+    (files.folder / "a.yaml").symlink_to(outside)
+    (files.folder / "b.yaml").write_text("theirs")
+    with pytest.raises(PrepError) as refused:  # both at once
+        files.write({"a.yaml": "1", "b.yaml": "2", "c.yaml": "3"})
+    assert f"{files.folder}/a.yaml, {files.folder}/b.yaml exist and are not managed;" in str(refused.value)
+    assert not outside.exists()
+    assert sorted(path.name for path in files.folder.iterdir()) == ["a.yaml", "b.yaml"]

@@ -186,6 +186,7 @@ BEGUN = [
 ]
 DONE = [*BEGUN, event(9, "s/root", "ready", "w", "CREATE_COMPLETE")]
 TIMEOUT = 30.0 * 60
+SINCE = datetime.fromisoformat("2026-11-21T00:00:03Z").astimezone().strftime("since %H:%M")
 ENDS = datetime.fromisoformat("2026-11-21T00:30:03Z").astimezone().strftime(r" (timeout %H:%M)")
 
 
@@ -212,8 +213,8 @@ def test_the_outstanding_signals_are_reported(services: requests_mock.Mocker, ru
     services.get(f"{STACK}/resources/ready/events/{BEGUN[2]['id']}", [shown_event(count="8", timeout=TIMEOUT)])
     services.get(f"{STACK}/resources/ready", [data(), data(1)])
     assert wait_for_signals(run)[1:] == [
-        f", waiting for 8 of 8 cloud-init signals{ENDS}",
-        f", waiting for 7 of 8 cloud-init signals{ENDS}",
+        f", waiting for 8 of 8 cloud-init signals for ready {SINCE}{ENDS}",
+        f", waiting for 7 of 8 cloud-init signals for ready {SINCE}{ENDS}",
     ]
     paths = [each.path for each in services.request_history if "/stacks/" in each.path]
     polls = "".join("p" if each.endswith("/s/root") else "e" if each.endswith("root/events") else "r" for each in paths)
@@ -233,7 +234,7 @@ def test_wait_conditions_of_nested_stacks_are_counted_together(services: request
     services.get(f"{STACKS}/s-0/n0/resources/Ready/events/{events[-1]['id']}", [shown_event(Timeout=str(TIMEOUT))])
     services.get(f"{STACK}/resources/ready", [data(1, 2, 3)])
     services.get(f"{STACKS}/s-0/n0/resources/Ready", json={"resource": {"attributes": {"Data": "{}"}}})
-    assert wait_for_signals(run) == [f", waiting for 1 of 3 cloud-init signals{ENDS}"]
+    assert wait_for_signals(run) == [f", waiting for 1 of 3 cloud-init signals for Ready {SINCE}{ENDS}"]
 
 
 @pytest.mark.usefixtures("all_events")
@@ -256,7 +257,7 @@ def test_signals_are_read_again_after_a_transient_error(services: requests_mock.
         [failure(503), failure(503), failure(503), shown_event(count=1, timeout=TIMEOUT)],
     )
     services.get(f"{STACK}/resources/ready", [data()])
-    assert wait_for_signals(run) == [f", waiting for 1 of 1 cloud-init signal{ENDS}"]
+    assert wait_for_signals(run) == [f", waiting for 1 of 1 cloud-init signal for ready {SINCE}{ENDS}"]
 
 
 @pytest.mark.usefixtures("all_events")

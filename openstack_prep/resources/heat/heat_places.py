@@ -1,0 +1,33 @@
+"""The places of events in the tree of stacks, such as nodes.0.server; pure functions.
+
+Source: Orchestration API v1, "Events" (nested_depth since Newton).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from openstack_prep.base.raw import Raw
+
+
+def stack_words(event: Raw) -> tuple[str, str]:
+    """Return id and name of the event's stack; a resource that is a stack has either of them as its id."""
+    href = next(str(link["href"]) for link in event["links"] if link["rel"] == "stack")
+    return href.rpartition("/")[2], href.rpartition("/")[0].rpartition("/")[2]
+
+
+def is_of_a_stack(event: Raw) -> bool:
+    """Whether the event describes a stack as a whole instead of a resource in it."""
+    return str(event["physical_resource_id"]) == stack_words(event)[0]
+
+
+def containers(events: Sequence[Raw]) -> Mapping[str, Raw]:
+    """Return the events of resources, by what they have created."""
+    return {each["physical_resource_id"]: each for each in events if not is_of_a_stack(each)}
+
+
+def place(event: Raw, above: Mapping[str, Raw]) -> str:
+    """Return the place of the event in the tree; ``above`` has its containers."""
+    parent = next((above[word] for word in stack_words(event) if word in above), None)
+    prefix = f"{place(parent, above)}." if parent is not None else ""
+    return prefix + str(event["resource_name"])

@@ -1,0 +1,193 @@
+"""Rolling updates of the shipped templates on a real Heat: the next server starts only when the last one is ready.
+
+The devcloud's servers run no operating system; the tests signal in their place, with what their user data tells them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import yaml
+
+from openstack_prep.resources.compute.keypair import Keypair
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.stack import Stack
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.qcow2 import qcow2
+from tests.functional.lab import Lab
+
+TEMPLATES = Path(__file__).parents[2] / "heat_templates"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
+BASE = (
+    Network(name="nodes"),
+    Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"),
+    Keypair(name="key", public_key=KEY),
+)
+SECONDS = 300
+
+
+@pytest.fixture(scope="module")
+def images(devcloud: Devcloud) -> Iterator[tuple[str, str]]:
+    formats = {"disk_format": "qcow2", "container_format": "bare", "visibility": "public"}
+    names = [f"rolls-{secrets.token_hex(3)}" for _ in range(2)]
+    made = [devcloud.admin.image.create_image(name, data=qcow2(1), **formats) for name in names]
+    yield names[0], names[1]
+    for each in made:
+        devcloud.admin.image.delete_image(each)
+
+
+@pytest.fixture(scope="module")
+def project(devcloud: Devcloud) -> Iterator[Lab]:
+    made = Lab(devcloud)
+    made.apply(*BASE)
+    yield made
+    made.destroy()
+
+
+@pytest.fixture
+def cluster(project: Lab, images: tuple[str, str]) -> Cluster:
+    """Three servers that are ready; deleted with their project."""
+    made = Cluster(project, images[0])
+    with made.applied(made.stack()) as apply:
+        made.until(lambda: len(made.active()) == 3)
+        for each in made.active().values():
+            assert apply.is_alive()
+            made.signal(each)
+    return made
+
+
+class Cluster:
+    """A cluster of three servers of rke2-cluster.yaml in a project of its own."""
+
+    def __init__(self, lab: Lab, image: str) -> None:
+        self.lab, self.image, self.name = lab, image, f"c{secrets.token_hex(3)}"
+        self.project_id = lab.project_id
+        self.report: Any = None
+
+    def stack(self, **parameters: Any) -> Stack:
+        given = {
+            **dict.fromkeys(("server_image", "agent_image"), self.image),
+            **dict.fromkeys(("server_flavor", "agent_flavor"), "m1.small"),
+            **dict.fromkeys(("network", "subnet"), "nodes"),
+            **{"agent_count": 0, "key_name": "key", "wait_timeout": 300},
+        }
+        return Stack(
+            name=self.name, template=str(TEMPLATES / "rke2-cluster.yaml"), parameters=given | parameters, timeout=10
+        )
+
+    def servers(self) -> dict[str, Any]:
+        listed = self.lab.admin.compute.servers(all_projects=True, project_id=self.project_id)
+        return {each.id: each for each in listed if each.name.startswith(f"{self.name}-server-")}
+
+    def active(self) -> dict[str, Any]:
+        """Return the servers in service, by index: Heat takes the port from one first, and deletes it at the end."""
+        return {each.name[-1]: each for each in self.servers().values() if each.status == "ACTIVE" and each.addresses}
+
+    def ids(self) -> dict[str, str]:
+        return {number: each.id for number, each in sorted(self.active().items())}
+
+    def is_replaced(self, number: str, before: dict[str, str]) -> bool:
+        return self.ids().get(number) not in (None, before[number])
+
+    def until(self, reached: Callable[[], Any]) -> None:
+        deadline = time.monotonic() + SECONDS
+        while not reached():
+            assert self.report is None, self.report
+            assert time.monotonic() < deadline, self.servers()
+            time.sleep(0.3)
+
+    @contextmanager
+    def applied(self, stack: Stack, **options: Any) -> Iterator[threading.Thread]:
+        """Apply beside the block; it must be complete soon after its end."""
+
+        self.report = None
+
+        def run() -> None:
+            self.report = self.lab.run(*BASE, stack, **options)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield thread
+        finally:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+
+    def signal(self, server: Any, status: str = "SUCCESS", name: str = "") -> None:
+        """Say what the server would say of itself."""
+        raw = self.lab.admin.compute.get_server(server.id).user_data
+        config = yaml.safe_load(base64.b64decode(raw))
+        files = {each["path"]: each["content"] for each in config["write_files"]}
+        handle = json.loads(files["/var/lib/rke2-node/handle"])
+        who = {"id": handle["user_id"], "password": handle["password"]}
+        identity = {"methods": ["password"], "password": {"user": who}}
+        body = {"auth": {"identity": identity, "scope": {"project": {"id": handle["project_id"]}}}}
+        keystone = handle["auth_url"].rstrip("/").removesuffix("/v3")
+        token = requests.post(f"{keystone}/v3/auth/tokens", json=body, timeout=30)
+        token.raise_for_status()
+        flavor = self.lab.admin.compute.get_server(server.id).metadata["node_flavor"]
+        said = {"id": name or f"{server.id}/{flavor}", "status": status, "reason": f"{server.name} says so"}
+        headers = {"X-Auth-Token": token.headers["X-Subject-Token"]}
+        requests.post(handle["alarm_url"], json=said, headers=headers, timeout=30).raise_for_status()
+
+
+def test_a_roll_waits_for_each_server(cluster: Cluster, images: tuple[str, str]) -> None:
+    """Never are two away at once; the last index goes first."""
+    before = cluster.ids()
+    assert not cluster.lab.plan(*BASE, cluster.stack())
+    seen: list[int] = []
+    with cluster.applied(cluster.stack(server_image=images[1]), allow_replace=True) as apply:
+        for number in "210":
+            old = cluster.ids() | {number: ""}
+
+            def replaced(number: str = number) -> bool:
+                seen.append(len(cluster.active()))
+                return cluster.ids().get(number) not in (None, before[number])
+
+            cluster.until(replaced)
+            time.sleep(4)
+            assert apply.is_alive()
+            assert cluster.ids() | {number: ""} == old
+            cluster.signal(cluster.active()[number])
+    cluster.report.raise_for_failures()
+    assert min(seen) >= 2
+    assert not set(cluster.ids().values()) & set(before.values())
+    assert not cluster.lab.plan(*BASE, cluster.stack(server_image=images[1]))
+
+
+def test_a_failed_server_stops_the_roll_and_the_next_apply_goes_on(cluster: Cluster, images: tuple[str, str]) -> None:
+    """The others are untouched; the next apply waits for the failed server first."""
+    before = cluster.ids()
+    new = cluster.stack(server_image=images[1])
+    with cluster.applied(new, allow_replace=True):
+        cluster.until(lambda: cluster.ids().get("2") not in (None, before["2"]))
+        cluster.signal(cluster.active()["2"], "FAILURE", "failure")
+    (said,) = (str(each.error) for each in cluster.report.results if each.error)
+    assert "servers.2.ready" in said
+    assert f"{cluster.name}-server-2 says so" in said
+    after = cluster.ids()
+    assert after | {"2": ""} == before | {"2": ""}
+
+    cluster.signal(cluster.active()["2"], "SUCCESS", "failure")
+    with cluster.applied(new, allow_replace=True) as apply:
+        time.sleep(15)
+        assert apply.is_alive()
+        assert cluster.ids() == after
+        for number in "210":
+            cluster.until(partial(cluster.is_replaced, number, before))
+            assert cluster.ids().items() >= {each: before[each] for each in "012" if each < number}.items()
+            cluster.signal(cluster.active()[number])
+    cluster.report.raise_for_failures()
+    assert not set(cluster.ids().values()) & set(before.values())
