@@ -20,6 +20,7 @@ from openstack_prep.version import __version__
 GROUPS = {
     "credential": "application credentials: replace those of a spec",
     "address-pairs": "allowed address pairs on the ports of a cluster's nodes",
+    "kubernetes": "Kubernetes clusters: the order of their installation, and from RKE to RKE2",
     "rke": "RKE2 and RKE clusters: their files, and the connections between them",
 }
 COMMANDS = {
@@ -52,6 +53,12 @@ COMMANDS = {
         "address-pairs sync": (
             "allow addresses on the ports of a cluster's nodes, and delete managed pairs that are no longer declared"
         )
+    },
+    "kubernetes.checklist": {
+        "kubernetes checklist": "print the steps from a spec to running clusters, and what is normal at each step"
+    },
+    "kubernetes.convert": {
+        "kubernetes convert": "convert RKE's cluster.yml to files of RKE2, and list how workloads move to a new cluster"
     },
     "kubernetes.rke": {
         "rke check": "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line"

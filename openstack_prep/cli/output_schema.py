@@ -17,6 +17,8 @@ from openstack_prep.cli.explain import PARTS
 from openstack_prep.cli.running import FORMAT
 from openstack_prep.core.model import Action, Status
 from openstack_prep.kubernetes.cilium.required import Passage, Place, Protocol
+from openstack_prep.kubernetes.cluster.rke_checklist import Step as ChecklistStep
+from openstack_prep.kubernetes.convert.model import Entry
 from openstack_prep.openshift.tools import fetching
 from openstack_prep.verbs.audit import Code, Drift
 
@@ -87,6 +89,8 @@ PARTS_OF_DOCUMENTS = {
     "result": _object(RESULT, {"before": {"type": "object"}, **EXISTS}),
     "existing": _object(EXISTS),
     "chain": _object({"name": TEXT, "target": TEXT, "links": _list("diagnostic")}),
+    "checklist_step": _record(ChecklistStep, commands=TEXTS),
+    "conversion_key": _record(Entry, becomes=TEXT_OR_NULL),
     "drift": _record(Drift, code=_enum(Code)),
     "passage": _record(
         Passage,
@@ -132,6 +136,11 @@ DOCUMENTS = {
     ),
     "validation": _document("validate", {"spec": TEXT_OR_NULL, "resources": TEXTS, **VALIDATION}),
     "validated_files": _document("rke check", {"files": TEXTS, **VALIDATION}),
+    "checklist": _document("kubernetes checklist", {"spec": TEXT, "steps": _list("checklist_step")}),
+    "conversion": _document(
+        "kubernetes convert; becomes: null when a key does not carry over; files: by name, with secrets as asterisks",
+        {"kubernetes_version": TEXT, "keys": _list("conversion_key"), "empty": TEXTS, "files": BY_NAME, "steps": TEXTS},
+    ),
     "audit": _document("audit", {"spec": TEXT, "drift": _list("drift")}),
     "export": _document(
         "export; spec: as openstack-prep schema describes it", {"spec": {"type": "object"}, "left_out": TEXTS}

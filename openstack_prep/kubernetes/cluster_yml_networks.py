@@ -7,7 +7,7 @@ cluster/validation.go: several networks, separated by commas, are dual-stack, wh
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from openstack_prep.base.fields import is_address
@@ -19,6 +19,8 @@ from openstack_prep.kubernetes.model import Cluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
 
 DUAL_STACK = ("calico", "aci")
+NODE_SIZE = "node-cidr-mask-size"
+"""The flag for the size of each node's part, which has one form per IP version as well."""
 
 
 class _Setting(NamedTuple):
@@ -35,8 +37,12 @@ class _Setting(NamedTuple):
         replaced = value_at(data, f"services.{self.service}.extra_args.{self.flag}")
         if replaced:
             return (*section, "extra_args", self.flag), str(replaced)
+        return (*section, self.field), self.of_field(data)
+
+    def of_field(self, data: Raw) -> str:
+        """Return the value of the field alone."""
         value = value_at(data, f"services.{self.service}.{self.field}") or self.default
-        return (*section, self.field), value if isinstance(value, str) else ""
+        return value if isinstance(value, str) else ""
 
 
 PODS = _Setting("kube-controller", "cluster_cidr", "cluster-cidr", "10.42.0.0/16")
@@ -62,16 +68,16 @@ def faults(data: Raw) -> Iterator[Fault]:
         (steps, of_api), (_, services) = OF_API.read(data), SERVICES.read(data)
         what, fix = f"{of_api} differs from {services} of kube-controller", f"write {services} in both places"
         yield Fault(steps, what, fix)
-    yield from _dual_stack(data, found)
+    yield from _dual_stack(data)
     yield from _per_version(data, found)
 
 
-def _dual_stack(data: Raw, found: dict[_Setting, list[Net]]) -> Iterator[Fault]:
-    """Yield networks of two IP versions that the plugin does not support."""
+def _dual_stack(data: Raw) -> Iterator[Fault]:
+    """Yield networks of two IP versions that the plugin does not support; RKE does not look into extra_args."""
     plugin = value_at(data, "network.plugin") or "canal"
     for setting in (PODS, OF_API):
-        if len(found[setting]) > 1 and plugin not in DUAL_STACK:
-            steps, text = setting.read(data)
+        steps, text = ("services", setting.service, setting.field), setting.of_field(data)
+        if "," in text and plugin not in DUAL_STACK:
             yield Fault(steps, f"{plugin} does not support {text}", f"write one network, or choose {DUAL_STACK[0]}")
 
 
@@ -86,11 +92,14 @@ def _per_version(data: Raw, found: dict[_Setting, list[Net]]) -> Iterator[Fault]
         services = dict(zip(pods, services.values(), strict=False))
     listed = data.get("nodes")
     machines = listed if isinstance(listed, list) else []
+    flags = value_at(data, "services.kube-controller.extra_args") or {}
+    own_size = isinstance(flags, Mapping) and any(str(each).startswith(NODE_SIZE) for each in flags)
+    count = None if own_size else len(machines)
     taken = [Taken(f"nodes[{index}]", address) for index, address in _addresses(machines)]
     for version in [each for each in pods if each in services]:
         of_version = dns if dns and ipaddress.ip_address(dns).version == version else None
         cluster = Cluster(cluster_cidr=pods[version], service_cidr=services[version], cluster_dns=of_version)
-        for each in networks.mistakes(ClusterNetworks(), {"it": cluster}, taken, {"it": len(machines)}):
+        for each in networks.mistakes(ClusterNetworks(), {"it": cluster}, taken, {"it": count}):
             yield Fault(FIELDS[each.field].read(data)[0], each.what, each.fix)
 
 

@@ -17,6 +17,8 @@ from openstack_prep.kubernetes.config import ClusterConfig, NodeConfig
 
 STRICT = {"extra": "forbid", "strict": True}
 
+LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 Role = Literal["controlplane", "etcd", "worker"]
 
 
@@ -53,6 +55,24 @@ def validate_version(value: object) -> object:
     return value
 
 
+def validate_cluster_name(value: object) -> object:
+    """Validate a name that printed commands contain; Cilium's own rule for its clusters is stricter."""
+    if isinstance(value, str) and not re.fullmatch(WORD, value):
+        raise InvalidValue(
+            "is not a name of a cluster", "use at most 63 letters, digits, hyphens, underscores and dots"
+        )
+    return value
+
+
+def validate_namespace(value: object) -> object:
+    """Validate the name of a namespace, which is a DNS label."""
+    if isinstance(value, str) and not re.fullmatch(LABEL, value):
+        raise InvalidValue("is not a DNS label", "use at most 63 lower-case letters, digits and hyphens")
+    return value
+
+
+ClusterName = Annotated[Name, Reads(validate_cluster_name)]
+Namespace = Annotated[Name, Reads(validate_namespace)]
 Indexes = Annotated[str, Reads(validate_indexes, {"type": ["string", "integer"], "pattern": r"^\d+(-\d*)?$"})]
 
 

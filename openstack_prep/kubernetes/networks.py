@@ -176,9 +176,10 @@ def mistakes(
     networks: ClusterNetworks,
     clusters: Mapping[str, Cluster],
     taken: Iterable[Taken] = (),
-    nodes: Mapping[str, int] | None = None,
+    nodes: Mapping[str, int | None] | None = None,
 ) -> list[NetworkMistake]:
-    """Return all mistakes in the networks of clusters; ``nodes`` is the number of nodes of each.
+    """Return all mistakes in the networks of clusters; ``nodes`` is the number of nodes of each, or None for nodes
+    whose parts of the network have another size than the default.
 
     ``where`` of a mistake is the key of a cluster, ``rke_cluster/NAME``.
     """
@@ -205,12 +206,12 @@ def _where(cluster: str) -> str:
     return f"rke_cluster/{cluster}"
 
 
-def _check_cluster(cluster: Cluster, nodes: int) -> Iterator[Finding]:
+def _check_cluster(cluster: Cluster, nodes: int | None) -> Iterator[Finding]:
     """Yield the field, what is wrong with the networks of one cluster by themselves, and the fix."""
     pods, services = (each and ipaddress.ip_network(each) for each in (cluster.cluster_cidr, cluster.service_cidr))
     if pods:
         yield from _check_special("cluster_cidr", pods)
-        yield from _check_pods(pods, nodes)
+        yield from _check_pods(pods, nodes) if nodes is not None else ()
     if services:
         yield from _check_special("service_cidr", services)
         yield from _check_services(services, cluster.cluster_dns)

@@ -14,15 +14,13 @@ from typing import TypeAlias
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import is_address
-from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Role
+from openstack_prep.kubernetes.model import LABEL, WORD, Cluster, Node, NodeGroup, Role
 
 Machine: TypeAlias = tuple[str, str, str]
 """Name, address to reach the machine, internal address for the other nodes."""
 
 DEFAULT_MASTERS = 3
-LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
-WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 KEY = rf"(?P<prefix>{SUBDOMAIN}/)?{WORD}"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 TAINT = re.compile(rf"(?P<key>{KEY})(=(?P<value>{WORD})?)?:(?P<effect>\w+)")

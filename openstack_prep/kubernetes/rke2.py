@@ -50,6 +50,12 @@ OWN_LABELS = re.compile(
 """Labels in Kubernetes' own domains that a kubelet may set on its node."""
 
 
+def kubelet_may_set(label: str) -> bool:
+    """Whether a kubelet may set a label on its node: one outside of Kubernetes' domains, or in ``OWN_LABELS``."""
+    domain = label.partition("/")[0] if "/" in label else ""
+    return not re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) or bool(OWN_LABELS.fullmatch(label))
+
+
 def is_server(node: Node) -> bool:
     """Whether a node runs ``rke2 server``: it is controlplane, etcd or both."""
     return bool({"controlplane", "etcd"} & set(node.roles))
@@ -229,7 +235,6 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
         for fault in document_faults(rest, load_schema("server" if serves else "agent")):
             yield fault.mistake(f"{place}.{dotted(fault.steps)}")
         for key in group.labels or {}:
-            domain = key.partition("/")[0] if "/" in key else ""
-            if re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) and not OWN_LABELS.fullmatch(key):
+            if not kubelet_may_set(key):
                 fix = f"set it when the node has joined: kubectl label node NAME {key}=..."
                 yield Mistake(f"roles[{index}].labels", f"a kubelet may not set {key} on its node", fix)

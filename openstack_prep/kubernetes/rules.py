@@ -28,11 +28,14 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "ingress.provider": ("nginx", "none"),
     "ingress.network_mode": ("hostNetwork", "hostPort", "none"),
     "ingress.dns_policy": ("ClusterFirst", "ClusterFirstWithHostNet", "None", "Default"),
-    "authorization.mode": ("rbac", "none"),
-    "dns.provider": ("coredns", "kube-dns", "none"),
-    "monitoring.provider": ("metrics-server", "none"),
     "services.kube-api.pod_security_configuration": ("privileged", "restricted"),
 }
+IGNORED: dict[str, tuple[tuple[str, ...], str]] = {
+    "authorization.mode": (("rbac", "none"), "turns RBAC off"),
+    "dns.provider": (("coredns", "kube-dns", "none"), "installs no DNS"),
+    "monitoring.provider": (("metrics-server", "none"), "installs metrics-server"),
+}
+"""The values of keys that RKE does not check, and what it does with others (cluster/addons.go, cluster/plan.go)."""
 OLD = {
     "services.kube-api.pod_security_policy": ("is not supported since Kubernetes 1.25", "remove it"),
 }
@@ -67,6 +70,10 @@ def warnings(document: Raw) -> Iterator[str]:
     if minor is not None and minor > NEWEST:
         version = value_at(document, "kubernetes_version")
         yield f"{version} is newer than Kubernetes 1.{NEWEST}, the newest that RKE installs; RKE2 installs newer ones"
+    for path, (known, effect) in IGNORED.items():
+        value = value_at(document, path)
+        if isinstance(value, str) and value not in ("", *known):
+            yield f"{path}: RKE does not know {value!r} and {effect}; write one of {', '.join(known)}"
     if value_at(document, "network.plugin") == "weave":
         yield "Kubernetes 1.30 and later do not support weave; choose canal, calico or flannel"
     places: Values = {"": document, "bastion_host.": value_at(document, "bastion_host")}
@@ -132,12 +139,17 @@ def _network(document: Raw) -> Iterator[Fault]:
 
 
 def _ingress(document: Raw) -> Iterator[Fault]:
-    ports = {name: value_at(document, f"ingress.{name}") for name in ("http_port", "https_port")}
+    mode = value_at(document, "ingress.network_mode") or ("hostPort" if _at_least(document, 21) else "hostNetwork")
+    if mode != "hostPort":
+        return  # RKE only looks at the ports of the hosts
+    default = {"http_port": 80, "https_port": 443}
+    ports = {name: value_at(document, f"ingress.{name}") or each for name, each in default.items()}
     for name, port in ports.items():
         if isinstance(port, int) and not 0 <= port <= 65535:
             yield _fault(f"ingress.{name}", f"{port} is not a port", "write a port from 1 to 65535")
-    if ports["http_port"] and ports["http_port"] == ports["https_port"]:
-        yield _fault("ingress.https_port", f"{ports['https_port']} is also http_port", "choose a different port")
+    if ports["http_port"] == ports["https_port"]:
+        name, other = ("http_port", "https_port") if ports["http_port"] == 443 else ("https_port", "http_port")
+        yield _fault(f"ingress.{name}", f"{ports[name]} is also {other}", "choose a different port")
 
 
 def _authentication(document: Raw) -> Iterator[Fault]:
@@ -180,6 +192,23 @@ def _pod_security(document: Raw) -> Iterator[Fault]:
         yield _fault(path, "requires rbac, but authorization.mode is not rbac", "remove authorization.mode")
 
 
+def _objects(document: Raw) -> Iterator[Fault]:
+    """Yield what keeps RKE from decoding the Kubernetes objects below kube-api (cluster/cluster.go)."""
+    api = value_at(document, "services.kube-api")
+    required = {"admission_configuration": ("apiVersion", "kind"), "audit_log.configuration.policy": ("kind",)}
+    for path, names in required.items():
+        given = value_at(api, path)
+        for name in names if isinstance(given, Mapping) else ():
+            if not given.get(name):
+                steps = ("services", "kube-api", *path.split("."), name)
+                yield Fault(steps, "is missing", "add it", Code.SPEC_MISSING_KEY)
+    limits = value_at(api, "event_rate_limit.configuration.limits")
+    if limits is not None and not isinstance(limits, list):
+        yield _fault(
+            "services.kube-api.event_rate_limit.configuration.limits", "is not a list", "write a list of limits"
+        )
+
+
 def _images(document: Raw) -> Iterator[Fault]:
     for name in SERVICES:
         if value_at(document, f"services.{name}.image"):
@@ -202,6 +231,7 @@ RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
     _runtime,
     _etcd,
     _pod_security,
+    _objects,
     _images,
     _cloud_provider,
 )
@@ -246,11 +276,16 @@ def _node(node: Raw) -> Iterator[Fault]:
         if not isinstance(address, str) or not address or is_address(address):
             continue
         if not re.fullmatch(SUBDOMAIN, address.lower()):
-            yield Fault((name,), f"{address!r} is not an address", "use an IP address or a host name")
+            fix = "replace the variable: RKE does not" if "${" in address else "use an IP address or a host name"
+            yield Fault((name,), f"{address!r} is not an address", fix)
     for number, each in enumerate(_roles(node)):
         if each not in MASTER:
             yield Fault(("role", number), f"{each!r} is not a role", f"write one of {', '.join(MASTER)}")
     shown = node.get("hostname_override")
+    address = node.get("address")
+    if not shown and isinstance(address, str) and is_address(address) and ":" in address:
+        what = f"is missing, and RKE would name the node {address}, which is not a valid name"
+        yield Fault(("hostname_override",), what, "add it", Code.SPEC_MISSING_KEY)
     if shown and isinstance(shown, str) and not re.fullmatch(SUBDOMAIN, shown.lower()):
         fix = "use lower-case letters, digits, hyphens and dots"
         yield Fault(("hostname_override",), f"{shown!r} is not a valid node name", fix)

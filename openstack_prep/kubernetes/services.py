@@ -1,7 +1,8 @@
 """The addresses of Kubernetes Services, from the output of ``kubectl get services -A -o json``: pure functions.
 
-Source: Kubernetes API, Service v1 (type LoadBalancer, externalIPs) and List; MetalLB's documentation, "Usage"
-(its annotation metallb.io/loadBalancerIPs, metallb.universe.tf/loadBalancerIPs before 0.14).
+Sources: Kubernetes API, Service v1 (type LoadBalancer of any class, externalIPs) and List; MetalLB's documentation,
+"Usage" (metallb.io/loadBalancerIPs, metallb.universe.tf/loadBalancerIPs before 0.14); Cilium 1.19 (pkg/annotation) and
+1.13 (operator/pkg/lbipam); kube-vip-cloud-provider 0.0.12 (pkg/provider/loadBalancer.go).
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from typing import Any, TypeVar, cast
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.raw import Raw
 
-ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
+ANNOTATIONS = (
+    *("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs"),
+    *("lbipam.cilium.io/ips", "io.cilium/lb-ipam-ips"),
+    "kube-vip.io/loadbalancerIPs",
+)
+"""Annotations by which Services request addresses, with commas between them."""
 COMMAND = "kubectl get services -A -o json"
 EVERYWHERE = "default/kubernetes"
 """The Service of the API server, which exists in every cluster."""

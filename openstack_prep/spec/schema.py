@@ -23,11 +23,15 @@ def _bare_schema() -> Any:
 def schema() -> Values:
     """Return the JSON Schema (2020-12) of a spec, for editors."""
     from openstack_prep.kinds import KINDS
+    from openstack_prep.kubernetes.cilium import CiliumPool
+    from openstack_prep.kubernetes.kube_vip import KubeVipPool
+    from openstack_prep.kubernetes.metallb import MetalLBPool
     from openstack_prep.openshift.install_config import Pool
 
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **deepcopy(_bare_schema())}
     docstrings = _docstrings()
-    kinds: dict[str, type[object]] = {kind.__name__: kind for kind in (*KINDS.values(), Pool)}
+    derived = (Pool, CiliumPool, KubeVipPool, MetalLBPool)
+    kinds: dict[str, type[object]] = {kind.__name__: kind for kind in (*KINDS.values(), *derived)}
     for name, part in [(sections.Sections.__name__, whole), *whole["$defs"].items()]:
         bases = [(each.__module__, each.__name__) for each in kinds[name].__mro__] if name in kinds else []
         for owner in bases or [each for each in docstrings if each[1] == name]:

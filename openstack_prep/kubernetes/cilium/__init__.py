@@ -1,5 +1,14 @@
 """Cilium's Helm values for single clusters and for a mesh of clusters: pure functions."""
 
+from openstack_prep.kubernetes.cilium.announcing import address_annotation, leaves_services
+from openstack_prep.kubernetes.cilium.announcing import documents as load_balancer_documents
+from openstack_prep.kubernetes.cilium.load_balancer import (
+    CiliumBGP,
+    CiliumLayer2,
+    CiliumLoadBalancer,
+    CiliumPeer,
+    CiliumPool,
+)
 from openstack_prep.kubernetes.cilium.model import Cilium
 from openstack_prep.kubernetes.cilium.required import Passage, hint, install, required
 from openstack_prep.kubernetes.cilium.rules import mistakes, warnings
@@ -7,12 +16,20 @@ from openstack_prep.kubernetes.cilium.values import Member, document, helm_chart
 
 __all__ = [
     "Cilium",
+    "CiliumBGP",
+    "CiliumLayer2",
+    "CiliumLoadBalancer",
+    "CiliumPeer",
+    "CiliumPool",
     "Member",
     "Passage",
+    "address_annotation",
     "document",
     "helm_chart_config",
     "hint",
     "install",
+    "leaves_services",
+    "load_balancer_documents",
     "manifests",
     "mistakes",
     "required",

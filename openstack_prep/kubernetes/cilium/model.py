@@ -9,12 +9,12 @@ from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le
 
-from openstack_prep.base.fields import Address, Cidr, Name, Port, Reads
+from openstack_prep.base.fields import Address, Cidr, File, Name, Port, Reads
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.kubernetes.model import STRICT
+from openstack_prep.kubernetes.cilium import releases
+from openstack_prep.kubernetes.cilium.load_balancer import CiliumLoadBalancer
+from openstack_prep.kubernetes.model import STRICT, Namespace
 
-OLDEST = (1, 13)
-NEWEST_MANAGED_ETCD = (1, 15)
 NODE_PORT = 32379
 MESH_DOMAIN = "mesh.cilium.io"
 ETCD_PORT = 2379
@@ -28,7 +28,7 @@ def release(value: object) -> object:
         found = re.fullmatch(r"v?(\d+)\.(\d+)(\.\d+)?", value)
         if not found:
             raise InvalidValue("is not a release of Cilium", "write one such as 1.17 or 1.17.4")
-        if (int(found[1]), int(found[2])) < OLDEST:
+        if (int(found[1]), int(found[2])) < releases.OLDEST:
             raise InvalidValue("is not supported", "write 1.13 or later")
         value = value.removeprefix("v")
     return value
@@ -45,8 +45,9 @@ class Cilium:
 
     cluster_id: Annotated[int, Ge(1), Le(255)]
     """Number of the cluster, unique in the mesh; it cannot change while pods exist."""
-    version: Release = "1.17"
-    """Release of Cilium, in quotes, 1.13 or later; the names of some values depend on it."""
+    version: Release | None = None
+    """Release of Cilium, in quotes, 1.13 or later; names of values and resources depend on it. Default: 1.17; for RKE2,
+    which installs its own chart, 1.19."""
     mesh: Literal["none", "clustermesh-apiserver", "etcd"] = "clustermesh-apiserver"
     """Source of the other clusters' data: the API server of Cilium's mesh, or (up to 1.15) its managed etcd."""
     mesh_service: Literal["LoadBalancer", "NodePort"] = "LoadBalancer"
@@ -73,16 +74,24 @@ class Cilium:
     """Address of the Kubernetes API without kube-proxy; RKE2 and RKE run a proxy on each node."""
     k8s_service_port: Port = 6443
     """Port of the Kubernetes API."""
-    namespace: Name = "kube-system"
+    namespace: Namespace = "kube-system"
     """Namespace of Cilium."""
+    load_balancer: CiliumLoadBalancer | None = None
+    """Cilium as the load balancer of Services, in place of MetalLB."""
+    chart: File | None = None
+    """Archive of the chart (cilium-1.18.12.tgz, 1.16 and later) whose schema checks all values."""
     values: Mapping[Name, object] | None = None
     """Any other Helm values, by the names of Cilium's chart."""
 
     @property
-    def minor(self) -> tuple[int, int]:
+    def release(self) -> str:
+        """The declared release, else the default one of clusters without RKE2's chart."""
+        return self.version or releases.DEFAULT["rke"]
+
+    @property
+    def minor(self) -> releases.Minor:
         """The release without its patch level."""
-        major, minor, *_ = self.version.split(".")
-        return int(major), int(minor)
+        return releases.minor(self.release)
 
     @property
     def mesh_port(self) -> int:

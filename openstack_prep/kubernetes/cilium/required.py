@@ -12,12 +12,15 @@ from itertools import chain, combinations, permutations
 from typing import Literal
 
 from openstack_prep.kubernetes.cilium.model import Cilium
-from openstack_prep.kubernetes.cilium.values import SHARED_CA_SINCE, Member
+from openstack_prep.kubernetes.cilium.releases import SHARED_CA_SINCE, full
+from openstack_prep.kubernetes.cilium.values import Member
 
 TUNNEL_PORTS = {"vxlan": 8472, "geneve": 6081}
 HEALTH_PORT = 4240
 WIREGUARD_PORT = 51871
 CHARTS = "https://helm.cilium.io"
+DEFAULT_NAMESPACE = "kube-system"
+"""The namespace that cilium's commands use without an option, and that exists in every cluster."""
 
 Protocol = Literal["tcp", "udp", "icmp", "esp", "any"]
 Place = Literal["nodes", "mesh address", "pods"]
@@ -102,10 +105,10 @@ def _of_apiserver(meshed: Sequence[Member]) -> Iterator[str]:
     if any(each.cilium.minor < SHARED_CA_SINCE for each in meshed):
         yield "# Cilium before 1.14 needs the certificates of the other clusters:"
         for a, b in combinations(meshed, 2):
-            yield f"cilium clustermesh connect --context {a.name} --destination-context {b.name}"
+            yield f"cilium clustermesh connect{_namespace(a)} --context {a.name} --destination-context {b.name}"
     served = any(each.cilium.mesh_service == "LoadBalancer" for each in meshed)
     yield f"# Check the mesh{' when the Services clustermesh-apiserver have their addresses' * served}:"
-    yield from (f"cilium clustermesh status --context {each.name} --wait" for each in meshed)
+    yield from (f"cilium clustermesh status{_namespace(each)} --context {each.name} --wait" for each in meshed)
 
 
 def install(member: Member, context: str = "") -> str:
@@ -114,7 +117,8 @@ def install(member: Member, context: str = "") -> str:
     if member.cluster.distribution == "rke2":
         return f"kubectl {context and f'--context {context} '}apply -f {file}"
     helm = f"helm {context and f'--kube-context {context} '}upgrade --install cilium cilium"
-    chart = f"--repo {CHARTS} --version {cilium.version} --namespace {cilium.namespace}"
+    chart = f"--repo {CHARTS} --version {full(cilium.release)} --namespace {cilium.namespace}"
+    chart += "" if cilium.namespace == DEFAULT_NAMESPACE else " --create-namespace"
     return f"{helm} {chart} --values {file}"
 
 
@@ -127,12 +131,21 @@ def _of_etcd(meshed: Sequence[Member]) -> Iterator[str]:
     yield "# run extract-etcd-secrets.sh in each cluster, then generate-secret-yaml.sh and generate-name-mapping.sh."
 
 
+def _namespace(member: Member) -> str:
+    """Return the option of cilium's commands for a namespace that is not the default one."""
+    namespace = member.cilium.namespace
+    return "" if namespace == DEFAULT_NAMESPACE else f" --namespace {namespace}"
+
+
 def _copied(secret: str, source: Member, target: Member) -> Iterator[str]:
     """Yield the commands that copy a Secret to another cluster and replace an existing one."""
-    at_target = f"kubectl --context {target.name}"
-    at_source = f"kubectl --context {source.name} -n {source.cilium.namespace}"
-    yield f"{at_target} -n {target.cilium.namespace} delete secret {secret} --ignore-not-found"
-    yield f"{at_source} get secret {secret} -o yaml | {at_target} create -f -"
+    at_target, there, here = f"kubectl --context {target.name}", target.cilium.namespace, source.cilium.namespace
+    if there != DEFAULT_NAMESPACE:
+        yield f"{at_target} create namespace {there} --dry-run=client -o yaml | {at_target} apply -f -"
+    change = "" if here == there else f"sed 's/^  namespace: {here}$/  namespace: {there}/' | "
+    yield f"{at_target} -n {there} delete secret {secret} --ignore-not-found"
+    read = f"kubectl --context {source.name} -n {here} get secret {secret} -o yaml"
+    yield f"{read} | {change}{at_target} create -f -"
 
 
 def _listed(members: Sequence[Member]) -> str:

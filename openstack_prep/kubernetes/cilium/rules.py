@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.kubernetes.cilium.model import NEWEST_MANAGED_ETCD
-from openstack_prep.kubernetes.cilium.values import Member, conflicts, field_values
-from openstack_prep.kubernetes.keys.schema import value_at
-from openstack_prep.kubernetes.metallb.manifests import Addresses, ranges
+from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.kubernetes.balancing.pools import Addresses, Findings, ranges
+from openstack_prep.kubernetes.cilium import announcing_rules, releases, value_rules
+from openstack_prep.kubernetes.cilium.chart import read_chart
+from openstack_prep.kubernetes.cilium.values import Member, conflicts, document, field_values, ip_version
+from openstack_prep.kubernetes.keys.schema import dotted, value_at
 from openstack_prep.kubernetes.metallb.model import MetalLB, MetalLBPool
-from openstack_prep.kubernetes.nodes import LABEL
+from openstack_prep.kubernetes.model import LABEL
 from openstack_prep.kubernetes.rke2_rules import PLUGINS
 from openstack_prep.kubernetes.rules import CHOICES
 
@@ -37,25 +40,56 @@ def mistakes(
     for rule in RULES:
         for where, what, fix in rule(member):
             yield Mistake(where, what, fix)
-    for name in conflicts(field_values(member, members), member.cilium.values or {}):
+    taken = list(conflicts(field_values(member, members), member.cilium.values or {}))
+    for name in taken:
         yield Mistake("values", f"{name} is set by a field of the section cilium", "remove it, and use the field")
+    for each in _values(member, members):
+        if each.where.removeprefix("values.") not in taken:
+            yield each
     for where, what, fix in _mesh_findings(member, members):
         yield Mistake(where, what, fix)
+    for found in announcing_rules.mistakes(member.cilium, addresses or {}):
+        yield replace(found, where=f"load_balancer.{found.where}")
+    if _takes_address(member):
+        for where, what, fix in announcing_rules.mesh_address_findings(member.cilium, addresses or {}):
+            yield Mistake(where, what, fix)
     if metallb is not None:
         for where, what, fix in _assigned(member, metallb, addresses or {}):
             yield Mistake(where, what, fix)
 
 
+def _values(member: Member, members: Sequence[Member]) -> Iterator[Mistake]:
+    """Yield what the chart does not accept; without a chart, what no chart of the release reads."""
+    cilium = member.cilium
+    given, distribution = cilium.values or {}, member.cluster.distribution
+    if cilium.chart is None:
+        for fault in value_rules.by_table(given, cilium.release):
+            yield fault.mistake(f"values.{dotted(fault.steps)}")
+        return
+    try:
+        chart = read_chart(cilium.chart)
+    except InvalidValue as error:
+        yield Mistake("chart", error.what, error.fix)
+        return
+    if chart.name not in {"rke": ["cilium"], "rke2": ["rke2-cilium", "cilium"]}[distribution]:
+        yield Mistake("chart", f"{cilium.chart} is the chart {chart.name}", "name a chart of Cilium")
+    elif not chart.version.startswith(f"{'.'.join(map(str, cilium.minor))}."):
+        what = f"{cilium.chart} is version {chart.version}, and version is {cilium.release}"
+        yield Mistake("chart", what, f'write version: "{chart.version}", or name a chart of that version')
+    else:
+        for fault in value_rules.by_chart(document(member, members), chart):
+            yield fault.mistake(f"values.{dotted(fault.steps)}")
+
+
 def warnings(member: Member) -> Iterator[str]:
     """Yield warnings about valid settings."""
+    if not releases.is_known(member.cilium.release):
+        known = releases.range_of_known()
+        yield f"cilium.version: values and manifests for {member.cilium.release} are not checked; known are {known}"
     if member.cilium.kube_proxy_replacement and not (member.cluster.config or {}).get("disable-kube-proxy"):
         of_rke2 = "; write disable-kube-proxy: true into config, and into server_config of the stack"
         of = of_rke2 if member.cluster.distribution == "rke2" else ", which RKE cannot disable"
         yield f"cilium.kube_proxy_replacement: Cilium runs in addition to kube-proxy{of}"
-
-
-Findings = Iterable[tuple[str, str, str]]
-"""Fields, what is wrong with them, and the fixes."""
 
 
 def _names(member: Member) -> Findings:
@@ -72,10 +106,43 @@ def _names(member: Member) -> Findings:
         yield "namespace", what, "use lower-case letters, digits and hyphens"
 
 
+def _release(member: Member) -> Findings:
+    cilium, distribution = member.cilium, member.cluster.distribution
+    if distribution == "rke" and releases.is_of_rke2(cilium.release):
+        fix = f"write {releases.released(cilium.release)}"
+        yield "version", f"{cilium.release} is a version of RKE2's own chart", fix
+    if distribution == "rke2" and cilium.namespace != "kube-system":
+        yield "namespace", "RKE2 installs Cilium into kube-system", "remove it"
+
+
+def _ip_versions(member: Member) -> Findings:
+    """Yield settings with which the agent does not start, by the IP version of the pods."""
+    cilium, version = member.cilium, ip_version(member.cluster)
+    if version == 6 and cilium.routing == "tunnel" and cilium.minor < releases.IPV6_TUNNEL_SINCE:
+        what = f"Cilium {cilium.release} has no tunnels between nodes of an IPv6 cluster"
+        yield "routing", what, "write version 1.18 or later, or routing: native"
+    since = {"ipsec": releases.IPV6_IPSEC_SINCE, "wireguard": releases.IPV6_WIREGUARD_SINCE}
+    tunnelled = cilium.encryption == "ipsec" or cilium.routing == "tunnel"
+    if version == 6 and tunnelled and cilium.minor < since.get(cilium.encryption, cilium.minor):
+        first = ".".join(map(str, since[cilium.encryption]))
+        what = f"Cilium {cilium.release} does not support {cilium.encryption} in an IPv6 cluster"
+        yield "encryption", what, f"write version {first} or later, or encryption: none"
+    native = cilium.native_routing_cidr
+    if native and ipaddress.ip_network(native).version != version:
+        yield "native_routing_cidr", f"{native} is not an IPv{version} network like the pods", "use one IP version"
+    enabled = {each: value_at(cilium.values or {}, f"ipv{each}.enabled") for each in (4, 6)}
+    if enabled[version] is False:
+        yield "values", f"ipv{version}.enabled is false, and the pods have IPv{version} addresses", "remove it"
+    other = 10 - version
+    if enabled[other] is True and cilium.ipam == "kubernetes":
+        what = f"ipv{other}.enabled is true, and Kubernetes has no IPv{other} network of pods in this cluster"
+        yield "values", what, "remove it: a cluster has one IP version here"
+
+
 def _etcd(member: Member) -> Findings:
     cilium = member.cilium
-    if cilium.mesh == "etcd" and cilium.minor > NEWEST_MANAGED_ETCD:
-        yield "mesh", f"Cilium {cilium.version} has no managed etcd (1.16 removed it)", "write clustermesh-apiserver"
+    if cilium.mesh == "etcd" and cilium.minor > releases.NEWEST_MANAGED_ETCD:
+        yield "mesh", f"Cilium {cilium.release} has no managed etcd (1.16 removed it)", "write clustermesh-apiserver"
 
 
 def _address(member: Member) -> Findings:
@@ -125,7 +192,16 @@ def _plugin(member: Member) -> Findings:
         yield "network_plugin", f"{plugin} conflicts with the section cilium", "remove it, or write cilium"
 
 
-RULES: tuple[Callable[[Member], Findings], ...] = (_names, _etcd, _address, _node_port, _native, _plugin)
+RULES: tuple[Callable[[Member], Findings], ...] = (
+    _names,
+    _release,
+    _ip_versions,
+    _etcd,
+    _address,
+    _node_port,
+    _native,
+    _plugin,
+)
 
 
 # --- conflicts in a mesh ------------------------------------------------------------------
@@ -178,9 +254,7 @@ def _pair_findings(member: Member, other: Member) -> Findings:
 def _assigned(member: Member, metallb: MetalLB, addresses: Addresses) -> Findings:
     """Yield reasons for which MetalLB would not assign the mesh's address to its Service."""
     cilium = member.cilium
-    if cilium.mesh == "none" or cilium.mesh_service != "LoadBalancer" or cilium.mesh_address is None:
-        return
-    if any(_address(member)):  # invalid for every pool
+    if cilium.mesh_address is None or not _takes_address(member):
         return
     address = ipaddress.ip_address(cilium.mesh_address)
     holding = [each for each in metallb.pools if any(address in found for found in ranges(each, addresses))]
@@ -194,6 +268,12 @@ def _assigned(member: Member, metallb: MetalLB, addresses: Addresses) -> Finding
         elif pool.auto_assign and not _restricted(pool):
             what = f"MetalLB may assign {address} of pool {pool.kubernetes_name} to any other Service"
             yield "mesh_address", what, "put it into a pool of its own with auto_assign: false"
+
+
+def _takes_address(member: Member) -> bool:
+    """Whether a load balancer must assign the address of the mesh, and the address suits the cluster."""
+    cilium = member.cilium
+    return cilium.mesh != "none" and cilium.mesh_service == "LoadBalancer" and not any(_address(member))
 
 
 def _excludes(pool: MetalLBPool, namespace: str) -> bool:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openstack_prep.base.raw import Values
 from openstack_prep.base.yaml_text import dump
+from openstack_prep.kubernetes import kube_vip
+from openstack_prep.kubernetes.balancing.pools import Addresses
+from openstack_prep.kubernetes.cilium import announcing
 from openstack_prep.kubernetes.cilium.model import ETCD_PORT, MESH_DOMAIN, Cilium
+from openstack_prep.kubernetes.cilium.releases import IPV6_TUNNEL_SINCE, ROUTING_MODE_SINCE, SHARED_CA_SINCE
 from openstack_prep.kubernetes.keys.schema import merge
 from openstack_prep.kubernetes.model import Cluster
 
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
 """Annotations that request an address from MetalLB 0.13 and later; the first one since 0.14.9."""
-ROUTING_MODE_SINCE = (1, 14)
-SHARED_CA_SINCE = (1, 14)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,7 @@ class Member:
     """A cluster of the mesh; its networks must be declared or allocated.
 
     ``old_metallb``: MetalLB is configured by a ConfigMap, and its release does not support the annotation.
+    ``by_kube_vip``: kube-vip assigns the addresses of Services. ``addresses`` are those of the spec's address pools.
     ``values_file`` is the path of the values in commands.
     """
 
@@ -34,6 +37,8 @@ class Member:
     cilium: Cilium
     cluster: Cluster
     old_metallb: bool = False
+    by_kube_vip: bool = False
+    addresses: Addresses = field(default_factory=dict)
     values_file: str = "cilium-values.yaml"
 
 
@@ -65,7 +70,8 @@ def field_values(member: Member, members: Sequence[Member]) -> dict[str, object]
     """Return the values that the fields set, without those of the field ``values``."""
     cilium = member.cilium
     found: dict[str, object] = {"cluster": {"name": member.name, "id": cilium.cluster_id}}
-    found |= _addresses(cilium, member.cluster) | _routing(cilium)
+    found |= _addresses(cilium, member.cluster) | _routing(cilium, member.cluster)
+    found |= announcing.values(cilium, member.addresses)
     if cilium.kube_proxy_replacement:
         found["kubeProxyReplacement"] = True if cilium.minor >= ROUTING_MODE_SINCE else "strict"
         found["k8sServiceHost"] = cilium.k8s_service_host
@@ -81,7 +87,7 @@ def field_values(member: Member, members: Sequence[Member]) -> dict[str, object]
 
 def _addresses(cilium: Cilium, cluster: Cluster) -> dict[str, object]:
     """Return the values of IP address management; IPv6 must be enabled."""
-    version = ipaddress.ip_network(cluster.cluster_cidr).version if cluster.cluster_cidr else 4
+    version = ip_version(cluster)
     families = {"ipv4": {"enabled": False}, "ipv6": {"enabled": True}} if version == 6 else {}
     if cilium.ipam == "kubernetes":
         return {"ipam": {"mode": "kubernetes"}, "k8s": {f"requireIPv{version}PodCIDR": True}, **families}
@@ -91,7 +97,13 @@ def _addresses(cilium: Cilium, cluster: Cluster) -> dict[str, object]:
     return {"ipam": {"mode": "cluster-pool", "operator": operator}, **families}
 
 
-def _routing(cilium: Cilium) -> dict[str, object]:
+def ip_version(cluster: Cluster) -> int:
+    """Return the IP version of the pods."""
+    return ipaddress.ip_network(cluster.cluster_cidr).version if cluster.cluster_cidr else 4
+
+
+def _routing(cilium: Cilium, cluster: Cluster) -> dict[str, object]:
+    """Return the values of routing; since 1.18, tunnels over IPv6 are possible and must be chosen."""
     native = cilium.routing == "native"
     if cilium.minor < ROUTING_MODE_SINCE:
         found: dict[str, object] = {"tunnel": "disabled" if native else cilium.tunnel_protocol}
@@ -99,6 +111,8 @@ def _routing(cilium: Cilium) -> dict[str, object]:
         found = {"routingMode": "native"}
     else:
         found = {"routingMode": "tunnel", "tunnelProtocol": cilium.tunnel_protocol}
+        if ip_version(cluster) == 6 and cilium.minor >= IPV6_TUNNEL_SINCE:
+            found["underlayProtocol"] = "ipv6"
     if native and cilium.native_routing_cidr:
         version = ipaddress.ip_network(cilium.native_routing_cidr).version
         found[f"ipv{version}NativeRoutingCIDR"] = cilium.native_routing_cidr
@@ -135,12 +149,16 @@ def _service(member: Member) -> dict[str, object]:
 
 
 def _address_request(member: Member) -> Values:
-    """Return what requests the mesh's address from MetalLB: annotations, or a field of the Service for old releases."""
+    """Return what requests the mesh's address: annotations, or a field of the Service for old releases of MetalLB."""
     address = member.cilium.mesh_address
     if address is None:
         return {}
     if member.old_metallb:
         return {"spec": {"loadBalancerIP": address}}
+    if member.cilium.load_balancer is not None:
+        return {"annotations": {announcing.address_annotation(member.cilium): address}}
+    if member.by_kube_vip:
+        return {"annotations": {kube_vip.ANNOTATION: address}}
     return {"annotations": dict.fromkeys(ANNOTATIONS, address)}
 
 

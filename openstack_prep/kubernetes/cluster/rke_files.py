@@ -12,8 +12,9 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.base.yaml_text import dump
-from openstack_prep.kubernetes import cilium, cluster_yml, metallb, rke2
-from openstack_prep.kubernetes.cilium import Member
+from openstack_prep.kubernetes import cilium, cluster_yml, kube_vip, metallb, rke2
+from openstack_prep.kubernetes.cilium import Member, releases
+from openstack_prep.kubernetes.cluster import moving
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.model import NodeGroup, Role
 from openstack_prep.kubernetes.nodes import Machine, nodes_of, unmatched
@@ -21,6 +22,7 @@ from openstack_prep.resources.heat.heat_parameters import items
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 METALLB, SERVICE, COMMANDS, REGISTRIES = "metallb.yaml", "cilium-etcd.yaml", "mesh-commands.txt", "registries.yaml"
+CILIUM_BALANCER, KUBE_VIP = "cilium-load-balancer.yaml", "kube-vip.yaml"
 VALUES = {"rke": "cilium-values.yaml", "rke2": "rke2-cilium-config.yaml"}
 """Helm's values; for RKE2, which runs Helm itself, a manifest that contains them."""
 GROUPS = {"rke": ("node",), "rke2": ("server", "agent")}
@@ -111,17 +113,30 @@ def _cluster_files(cluster: RkeFields) -> dict[str, Content]:
         ]
         if manifests := cilium.manifests(me):
             found[SERVICE] = manifests
+        if balancer := cilium.load_balancer_documents(me.cilium, me.addresses):
+            found[CILIUM_BALANCER] = balancer
+            found[moving.FILE] = moving.commands(f"{cluster.directory}/{CILIUM_BALANCER}", me.cilium, None)
         if commands := cilium.hint(members):
             found[COMMANDS] = commands
+    if cluster.kube_vip:
+        found[KUBE_VIP] = kube_vip.document(cluster.kube_vip, cluster.related.addresses(cluster))
+        found[moving.FILE] = moving.commands(f"{cluster.directory}/{KUBE_VIP}", None, cluster.kube_vip)
     return found
 
 
 def member(cluster: RkeFields) -> Member:
-    """Return a cluster as a member of Cilium's mesh."""
+    """Return a cluster as a member of Cilium's mesh; without a declared release, with the distribution's."""
     assert cluster.cilium is not None
-    old = cluster.metallb is not None and cluster.metallb.manifests == "configmap"
-    values = f"{cluster.directory}/{VALUES[cluster.distribution]}"
-    return Member(name=cluster.name, cilium=cluster.cilium, cluster=cluster, old_metallb=old, values_file=values)
+    release = cluster.cilium.version or releases.DEFAULT[cluster.distribution]
+    return Member(
+        name=cluster.name,
+        cilium=replace(cluster.cilium, version=release),
+        cluster=cluster,
+        old_metallb=cluster.metallb is not None and cluster.metallb.manifests == "configmap",
+        by_kube_vip=cluster.kube_vip is not None,
+        addresses=cluster.related.addresses(cluster),
+        values_file=f"{cluster.directory}/{VALUES[cluster.distribution]}",
+    )
 
 
 def all_members(cluster: RkeFields) -> list[Member]:
@@ -161,8 +176,12 @@ def mistakes(cluster: RkeFields, outputs: Outputs | None) -> Iterator[Mistake]:
     if cluster.metallb:
         for each in metallb.mistakes(cluster.metallb, cluster.related.addresses(cluster)):
             yield replace(each, where=f"metallb.{each.where}")
+    addresses = cluster.related.addresses(cluster)
+    if cluster.kube_vip:
+        for each in kube_vip.mistakes(cluster.kube_vip, addresses):
+            yield replace(each, where=f"kube_vip.{each.where}")
+    yield from moving.mistakes(cluster.metallb, cluster.cilium, cluster.kube_vip, addresses)
     if cluster.cilium:
-        addresses = cluster.related.addresses(cluster)
         for each in cilium.mistakes(member(cluster), all_members(cluster), cluster.metallb, addresses):
             in_section = each.where not in ("name", "network_plugin")
             yield replace(each, where=f"cilium.{each.where}") if in_section else each

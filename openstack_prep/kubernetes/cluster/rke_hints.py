@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
+from openstack_prep.kubernetes.cluster import moving
 from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, all_members, member, mistakes, warnings
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.keys.schema import value_at
@@ -36,9 +37,17 @@ def run_outputs(cluster: RkeFields, outputs: Outputs | None, folder: str) -> dic
     values = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
     if known:
         values["next"] = _one_line(_next(cluster, known, folder))
-        values["then"] = f"{folder}/{COMMANDS}, when all clusters run" if _in_a_mesh(cluster) else ""
+        values["then"] = "; ".join(_later(cluster, folder))
         values["warning"] = "; ".join(warnings(cluster, known))
     return {name: text for name, text in values.items() if text}
+
+
+def _later(cluster: RkeFields, folder: str) -> Iterator[str]:
+    """Yield the files with commands for later, and when to run them."""
+    if cluster.kube_vip or (cluster.cilium and cluster.cilium.load_balancer):
+        yield f"{folder}/{moving.FILE}, when {'the cluster' if cluster.kube_vip else 'Cilium'} runs"
+    if _in_a_mesh(cluster):
+        yield f"{folder}/{COMMANDS}, when all clusters run"
 
 
 def _next(cluster: RkeFields, outputs: Outputs, folder: str) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.fields import File, Name
+from openstack_prep.base.fields import File
 from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
@@ -17,8 +17,9 @@ from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.text import show
 from openstack_prep.kubernetes import networks
 from openstack_prep.kubernetes.cilium import Cilium
+from openstack_prep.kubernetes.kube_vip import KubeVip
 from openstack_prep.kubernetes.metallb import MetalLB
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import Cluster, ClusterName
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.heat.heat_package import Package
@@ -44,7 +45,7 @@ class RkeFields(OnStack, Cluster):
 
     kind: ClassVar[str] = "rke_cluster"
 
-    name: Name
+    name: ClusterName
     """Name of the cluster."""
     directory: File
     """Folder for the files of the cluster; each cluster needs its own."""
@@ -52,6 +53,8 @@ class RkeFields(OnStack, Cluster):
     """MetalLB's configuration."""
     cilium: Cilium | None = None
     """Cilium's values for Helm."""
+    kube_vip: KubeVip | None = None
+    """Pools of kube-vip, as the load balancer of Services in place of MetalLB."""
     networks: ClusterNetworks | None = None
     """Range from which omitted networks are allocated; default: the spec's cluster_networks."""
 

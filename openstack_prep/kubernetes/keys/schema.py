@@ -70,7 +70,7 @@ def find_faults(data: object, schema: Raw, steps: Steps = ()) -> Iterator[Fault]
     """Yield unknown keys and values of a wrong type; null counts as absent.  ``steps`` lead to the data."""
     if data is None or data == {}:
         return  # most specs have no ``config``, and need not import jsonschema
-    for error in _validator()(schema).iter_errors(data):
+    for error in validator_class()(schema).iter_errors(data):
         path = (*steps, *error.absolute_path)
         if error.validator == "type":
             yield _wrong_type(error.instance, path, error.schema)
@@ -82,7 +82,7 @@ def find_faults(data: object, schema: Raw, steps: Steps = ()) -> Iterator[Fault]
 
 
 @cache
-def _validator() -> Any:
+def validator_class() -> Any:
     """Return a validator that accepts null everywhere and the types that Python reads YAML into."""
     from jsonschema import Draft202012Validator, validators
 

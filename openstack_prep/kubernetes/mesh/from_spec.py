@@ -56,9 +56,9 @@ class ClusterNodes:
     others: Sequence[Raw] = ()
     """All ports of its project."""
     by_bgp: bool = False
-    """Whether its MetalLB announces addresses by BGP."""
+    """Whether its load balancer announces addresses by BGP."""
     speakers: bool = False
-    """Whether its MetalLB announces addresses by layer 2."""
+    """Whether its load balancer announces addresses by layer 2."""
     diagnostic: Diagnostic | None = None
 
 
@@ -85,7 +85,11 @@ def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluste
     roles = {
         port["id"]: frozenset(role for at in _addresses(port) & does.keys() for role in does[at]) for port in found
     }
-    protocols = {pool.protocol for pool in cluster.metallb.pools} if cluster.metallb else set()
+    protocols: set[str] = {pool.protocol for pool in cluster.metallb.pools} if cluster.metallb else set()
+    if cluster.cilium and cluster.cilium.load_balancer:
+        protocols |= cluster.cilium.load_balancer.protocols
+    if cluster.kube_vip:
+        protocols.add("layer2")
     return ClusterNodes(
         ports=found,
         roles=roles,

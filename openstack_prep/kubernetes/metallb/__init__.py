@@ -1,9 +1,8 @@
 """MetalLB's configuration, as custom resources or as a ConfigMap: pure functions."""
 
-from openstack_prep.kubernetes.metallb.manifests import Addresses, document
+from openstack_prep.kubernetes.balancing.pools import Addresses, LabelExpression, LabelSelector
+from openstack_prep.kubernetes.metallb.manifests import document
 from openstack_prep.kubernetes.metallb.model import (
-    LabelExpression,
-    LabelSelector,
     MetalLB,
     MetalLBBGP,
     MetalLBLayer2,

@@ -11,22 +11,8 @@ from collections.abc import Mapping, Sequence
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.yaml_text import dump
-from openstack_prep.kubernetes.metallb.model import (
-    LabelSelector,
-    MetalLB,
-    MetalLBBGP,
-    MetalLBLayer2,
-    MetalLBPeer,
-    MetalLBPool,
-)
-
-Addresses = Mapping[str, Sequence[str]]
-"""Addresses of the spec's address pools by pool name, as ranges in any form."""
-
-
-def ranges(pool: MetalLBPool, addresses: Addresses) -> list[Range]:
-    """Return the addresses of a pool; an empty list when the spec has no such address pool."""
-    return [Range.read(each) for each in (addresses.get(pool.pool, ()) if pool.pool else pool.addresses)]
+from openstack_prep.kubernetes.balancing.pools import Addresses, LabelSelector, drop_empty, ranges, selector_values
+from openstack_prep.kubernetes.metallb.model import MetalLB, MetalLBBGP, MetalLBLayer2, MetalLBPeer, MetalLBPool
 
 
 def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, object]]:
@@ -46,12 +32,7 @@ def document(metallb: MetalLB, addresses: Addresses) -> list[dict[str, object]]:
 
 def _resource(metallb: MetalLB, kind: str, version: str, name: str, spec: Mapping[str, object]) -> dict[str, object]:
     metadata = {"name": name, "namespace": metallb.namespace}
-    return {"apiVersion": f"metallb.io/{version}", "kind": kind, "metadata": metadata, "spec": _drop_empty(spec)}
-
-
-def _drop_empty(values: Mapping[str, object]) -> dict[str, object]:
-    """Return the values that are not empty."""
-    return {name: value for name, value in values.items() if value not in (None, (), [], {})}
+    return {"apiVersion": f"metallb.io/{version}", "kind": kind, "metadata": metadata, "spec": drop_empty(spec)}
 
 
 def _pool(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> dict[str, object]:
@@ -65,7 +46,7 @@ def _pool(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> dict[str
         "addresses": _forms(ranges(pool, addresses)),
         "autoAssign": pool.auto_assign,
         "avoidBuggyIPs": pool.avoid_buggy_ips or None,
-        "serviceAllocation": _drop_empty(allocation),
+        "serviceAllocation": drop_empty(allocation),
     }
     return _resource(metallb, "IPAddressPool", "v1beta1", pool.kubernetes_name, spec)
 
@@ -79,7 +60,11 @@ def _advertisement(metallb: MetalLB, pool: MetalLBPool) -> dict[str, object]:
     own = {"ipAddressPools": [pool.kubernetes_name]}
     if pool.protocol == "layer2":
         l2 = pool.l2 or MetalLBLayer2()
-        spec = own | {"interfaces": list(l2.interfaces), "nodeSelectors": _selectors(l2.node_selectors)}
+        spec = own | {
+            "interfaces": list(l2.interfaces),
+            "nodeSelectors": _selectors(l2.node_selectors),
+            "serviceSelectors": _selectors(l2.service_selectors),
+        }
         return _resource(metallb, "L2Advertisement", "v1beta1", pool.kubernetes_name, spec)
     bgp = pool.bgp or MetalLBBGP()
     spec = own | {
@@ -89,6 +74,7 @@ def _advertisement(metallb: MetalLB, pool: MetalLBPool) -> dict[str, object]:
         "communities": list(bgp.communities),
         "peers": list(bgp.peers),
         "nodeSelectors": _selectors(bgp.node_selectors),
+        "serviceSelectors": _selectors(bgp.service_selectors),
     }
     return _resource(metallb, "BGPAdvertisement", "v1beta1", pool.kubernetes_name, spec)
 
@@ -117,15 +103,7 @@ def _peer(metallb: MetalLB, peer: MetalLBPeer) -> list[dict[str, object]]:
 
 
 def _selectors(selectors: Sequence[LabelSelector]) -> list[dict[str, object]]:
-    return [_selector(each) for each in selectors]
-
-
-def _selector(selector: LabelSelector) -> dict[str, object]:
-    expressions = [
-        {"key": each.key, "operator": each.operator} | ({"values": list(each.values)} if each.values else {})
-        for each in selector.match_expressions
-    ]
-    return _drop_empty({"matchLabels": dict(selector.match_labels or {}), "matchExpressions": expressions})
+    return [selector_values(each) for each in selectors]
 
 
 # --- the ConfigMap ------------------------------------------------------------------------
@@ -133,7 +111,7 @@ def _selector(selector: LabelSelector) -> dict[str, object]:
 
 def _configmap(metallb: MetalLB, addresses: Addresses) -> dict[str, object]:
     """Return the ConfigMap; its only entry is YAML text, all of which is a ``Secret`` if it contains a password."""
-    config = _drop_empty(
+    config = drop_empty(
         {
             "peers": [_old_peer(each) for each in metallb.peers],
             "address-pools": [_old_pool(each, addresses) for each in metallb.pools],
@@ -147,7 +125,7 @@ def _configmap(metallb: MetalLB, addresses: Addresses) -> dict[str, object]:
 
 def _old_pool(pool: MetalLBPool, addresses: Addresses) -> dict[str, object]:
     bgp = pool.bgp or MetalLBBGP()
-    advertisement = _drop_empty(
+    advertisement = drop_empty(
         {
             "aggregation-length": bgp.aggregation_length,
             "aggregation-length-v6": bgp.aggregation_length_v6,
@@ -163,7 +141,7 @@ def _old_pool(pool: MetalLBPool, addresses: Addresses) -> dict[str, object]:
         "avoid-buggy-ips": pool.avoid_buggy_ips or None,
         "bgp-advertisements": [advertisement] if advertisement and pool.protocol == "bgp" else None,
     }
-    return _drop_empty(found)
+    return drop_empty(found)
 
 
 def _old_peer(peer: MetalLBPeer) -> dict[str, object]:
@@ -179,9 +157,9 @@ def _old_peer(peer: MetalLBPeer) -> dict[str, object]:
         "password": peer.password,
         "node-selectors": [_old_selector(each) for each in peer.node_selectors],
     }
-    return _drop_empty(found)
+    return drop_empty(found)
 
 
 def _old_selector(selector: LabelSelector) -> dict[str, object]:
     spellings = {"matchLabels": "match-labels", "matchExpressions": "match-expressions"}
-    return {spellings[name]: value for name, value in _selector(selector).items()}
+    return {spellings[name]: value for name, value in selector_values(selector).items()}

@@ -5,44 +5,15 @@ The fields are those of MetalLB's custom resources (config/crd/bases); a pool in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le
 
-from openstack_prep.base.fields import Address, Name, Text
-from openstack_prep.base.ranges import AddressRange
+from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.model import STRICT
-
-Asn = Annotated[int, Ge(1), Le(2**32 - 1)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelExpression:
-    """One condition of a Kubernetes label selector."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
-
-    key: Name
-    """Name of the label."""
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    """Condition for the label."""
-    values: tuple[Text, ...] = ()
-    """Values for In and NotIn."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelSelector:
-    """A Kubernetes label selector; all conditions must hold."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
-
-    match_labels: Mapping[Name, Text] | None = None
-    """Labels and their values."""
-    match_expressions: tuple[LabelExpression, ...] = ()
-    """Further conditions."""
+from openstack_prep.kubernetes.balancing.pools import Asn, LabelSelector, ServicePool
+from openstack_prep.kubernetes.model import STRICT, Namespace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +26,8 @@ class MetalLBLayer2:
     """Interfaces of the nodes to announce on (0.13.6 and later); default: all."""
     node_selectors: tuple[LabelSelector, ...] = ()
     """Nodes that announce; default: all."""
+    service_selectors: tuple[LabelSelector, ...] = ()
+    """Services that are announced (0.16 and later); default: all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,20 +48,14 @@ class MetalLBBGP:
     """Peers to announce to (0.13 and later); default: all."""
     node_selectors: tuple[LabelSelector, ...] = ()
     """Nodes that announce (0.13 and later); default: all."""
+    service_selectors: tuple[LabelSelector, ...] = ()
+    """Services that are announced (0.16 and later); default: all."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetalLBPool:
+class MetalLBPool(ServicePool):
     """Addresses for Services of type LoadBalancer, from an address pool of the spec or listed here."""
 
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
-
-    name: Name | None = None
-    """Name in Kubernetes, a DNS label; default: the name of the address pool."""
-    pool: Name | None = None
-    """Address pool of the spec that provides the addresses."""
-    addresses: tuple[AddressRange, ...] = ()
-    """Addresses instead of an address pool: ranges, networks, single addresses."""
     protocol: Literal["layer2", "bgp"] = "layer2"
     """Protocol of the announcement."""
     auto_assign: bool = True
@@ -107,11 +74,6 @@ class MetalLBPool:
     """Options of the protocol layer2."""
     bgp: MetalLBBGP | None = None
     """Options of the protocol bgp."""
-
-    @property
-    def kubernetes_name(self) -> str:
-        """The name in Kubernetes."""
-        return self.name or self.pool or ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +118,7 @@ class MetalLB:
     """BGP routers."""
     manifests: Literal["crd", "configmap"] = "crd"
     """crd for MetalLB 0.13 and later, configmap for earlier ones."""
-    namespace: Name = "metallb-system"
+    namespace: Namespace = "metallb-system"
     """Namespace of MetalLB."""
     bgp_mode: Literal["native", "frr", "frr-k8s"] | None = None
     """How MetalLB speaks BGP; default: frr (or frr-k8s, which has the same rules), and native with a ConfigMap."""

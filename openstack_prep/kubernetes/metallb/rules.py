@@ -9,20 +9,27 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
+from openstack_prep.kubernetes.balancing.pools import (
+    Addresses,
+    Findings,
+    address_findings,
+    label_findings,
+    list_mistakes,
+    name_findings,
+    ranges,
+    repeated,
+    selector_findings,
+)
 from openstack_prep.kubernetes.keys.schema import value_at
-from openstack_prep.kubernetes.metallb.manifests import Addresses, ranges
-from openstack_prep.kubernetes.metallb.model import LabelSelector, MetalLB, MetalLBPeer, MetalLBPool
-from openstack_prep.kubernetes.nodes import LABEL
+from openstack_prep.kubernetes.metallb.model import MetalLB, MetalLBPeer, MetalLBPool
 
 FRR = "remove it, or set bgp_mode: frr"
-LABEL_REMEDY = "use at most 63 lower-case letters, digits and hyphens"
 NOT_IN_A_CONFIGMAP = (
     "namespaces",
     "namespace_selectors",
@@ -30,23 +37,23 @@ NOT_IN_A_CONFIGMAP = (
     "priority",
     "l2.interfaces",
     "l2.node_selectors",
+    "l2.service_selectors",
     "bgp.peers",
     "bgp.node_selectors",
+    "bgp.service_selectors",
 )
 
 
 def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
     """Yield all mistakes; ``addresses`` are those of the spec's address pools."""
-    yield from _label("namespace", metallb.namespace)
-    if not metallb.pools:
-        yield Mistake("pools", "is empty", "declare at least one pool")
-    yield from _repeated("pools", [each.kubernetes_name for each in metallb.pools])
-    yield from _repeated("peers", [each.name for each in metallb.peers])
+    for what, fix in label_findings(metallb.namespace):
+        yield Mistake("namespace", what, fix)
+    yield from list_mistakes(metallb.pools, addresses)
+    yield from repeated("peers", [each.name for each in metallb.peers])
     for rule in POOL_RULES:
         for index, pool in enumerate(metallb.pools):
             for what, detail, fix in rule(metallb, pool, addresses):
                 yield Mistake(f"pools[{index}]{what and f'.{what}'}", detail, fix)
-    yield from _shared(metallb, addresses)
     yield from _peers(metallb)
 
 
@@ -66,45 +73,15 @@ def warnings(metallb: MetalLB, config: Raw) -> Iterator[str]:
         yield "kube-proxy in mode ipvs answers ARP for MetalLB's addresses on all nodes; set ipvs-strict-arp: true"
 
 
-Findings = Iterable[tuple[str, str, str]]
-"""Fields, what is wrong with them, and the fixes."""
-
-
-def _repeated(field: str, names: Sequence[str]) -> Iterator[Mistake]:
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            what = f"{name} is also the name of {field}[{names.index(name)}]"
-            yield Mistake(f"{field}[{index}]", what, "give each its own name")
-
-
-def _label(where: str, name: str) -> Iterator[Mistake]:
-    if not re.fullmatch(LABEL, name):
-        yield Mistake(where, f"{name!r} is not a DNS label", LABEL_REMEDY)
-
-
 # --- pools --------------------------------------------------------------------------------
 
 
 def _named(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
-    if not pool.kubernetes_name:
-        yield "name", "is missing", "set name or pool"
-    elif not re.fullmatch(LABEL, pool.kubernetes_name):
-        what = f"{pool.kubernetes_name!r} is not a DNS label"
-        yield ("name", what, LABEL_REMEDY) if pool.name else ("pool", what, "set name to a DNS label")
+    return name_findings(pool)
 
 
 def _filled(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
-    if pool.pool and pool.addresses:
-        yield "", "sets both pool and addresses", "remove one of them"
-    elif not pool.pool and not pool.addresses:
-        yield "", "has no addresses", "set pool or addresses"
-    elif pool.pool and pool.pool not in addresses:
-        what = f"the spec has no address pool {pool.pool} (it has: {', '.join(addresses) or 'none'})"
-        yield "pool", what, "correct the name, or declare the pool in address_pools"
-    within = ranges(pool, addresses)
-    for one, other in combinations(within, 2):
-        if both := one.overlap(other):
-            yield "addresses", f"{one} and {other} overlap in {both}", "list each address once"
+    return address_findings(pool, addresses)
 
 
 def _announced(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
@@ -122,6 +99,8 @@ def _announced(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Fin
             yield "bgp.peers", f"peer {name} does not exist", "declare it in peers"
     for field, version, default in (("aggregation_length", 4, 32), ("aggregation_length_v6", 6, 128)):
         length = getattr(bgp, field) or default
+        if length != default and bgp.service_selectors:
+            yield f"bgp.{field}", "it cannot be combined with bgp.service_selectors", "remove one of them"
         for each in ranges(pool, addresses):
             prefixes = [network.prefixlen for network in each.networks if network.version == version]
             least = (max if metallb.manifests == "configmap" else min)(prefixes, default=0)
@@ -172,8 +151,8 @@ def _once(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings
 
 
 def _selecting(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
-    for field in ("namespace_selectors", "service_selectors", "l2.node_selectors", "bgp.node_selectors"):
-        for what, fix in _selectors(_value(pool, field) or ()):
+    for field in (each for each in NOT_IN_A_CONFIGMAP if each.endswith("_selectors")):
+        for what, fix in selector_findings(_value(pool, field) or ()):
             yield field, what, fix
 
 
@@ -203,38 +182,15 @@ def _value(pool: MetalLBPool, field: str) -> Any:
     return value
 
 
-def _selectors(selectors: Sequence[LabelSelector]) -> Iterator[tuple[str, str]]:
-    for selector in selectors:
-        if not selector.match_labels and not selector.match_expressions:
-            yield "an empty selector selects everything", "remove it"
-        for each in selector.match_expressions:
-            if each.operator in ("In", "NotIn") and not each.values:
-                yield f"{each.operator} of label {each.key} requires values", "add values"
-            elif each.operator in ("Exists", "DoesNotExist") and each.values:
-                yield f"{each.operator} of label {each.key} does not take values", "remove values"
-
-
-def _shared(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
-    """Yield ranges that are in two pools."""
-    held: list[tuple[int, Range]] = [
-        (index, each) for index, pool in enumerate(metallb.pools) for each in ranges(pool, addresses)
-    ]
-    for (first, one), (second, other) in combinations(held, 2):
-        if first != second and (both := one.overlap(other)):
-            field = "pool" if metallb.pools[second].pool else "addresses"
-            names = [metallb.pools[index].kubernetes_name for index in (first, second)]
-            what = f"{both} of {names[1]} is also in {names[0]}"
-            yield Mistake(f"pools[{second}].{field}", what, "put each address into one pool only")
-
-
 # --- peers --------------------------------------------------------------------------------
 
 
 def _peers(metallb: MetalLB) -> Iterator[Mistake]:
     for index, peer in enumerate(metallb.peers):
         where = f"peers[{index}]"
-        yield from _label(f"{where}.name", peer.name)
-        for what, fix in _selectors(peer.node_selectors):
+        for what, fix in label_findings(peer.name):
+            yield Mistake(f"{where}.name", what, fix)
+        for what, fix in selector_findings(peer.node_selectors):
             yield Mistake(f"{where}.node_selectors", what, fix)
         if peer.router_id and ipaddress.ip_address(peer.router_id).version == 6:
             yield Mistake(

@@ -191,6 +191,8 @@ SUCCESSES = [
     ("export", "", 0, "export", ""),
     ("validate", "spec.yaml", 0, "validation", ""),
     ("validate", "none.yaml", 2, "validation", ""),
+    ("kubernetes checklist", "mesh.yaml", 0, "checklist", ""),
+    ("kubernetes convert", "cluster.yml", 0, "conversion", ""),
     ("rke check", "cluster.yml", 0, "validated_files", ""),
     ("rke check", "cluster.yml spec.yaml none.yml", 2, "validated_files", ""),
     ("rke render", "--stack k", 0, "files", ""),
@@ -243,7 +245,7 @@ def test_every_command_and_every_document_is_examined() -> None:
 
 WORDS = {command: words for command, words, *_ in reversed(SUCCESSES)}
 """Valid words for each command."""
-LOCAL = {"validate", "explain", "rke check", "tools", "names", "ipi"}
+LOCAL = {"validate", "explain", "kubernetes checklist", "kubernetes convert", "rke check", "tools", "names", "ipi"}
 """Commands that read no cloud."""
 OF_CLOUD = sorted(WORDS.keys() - LOCAL - {"check"})  # check reports what is wrong with the cloud
 

@@ -91,6 +91,12 @@ OVERRIDDEN = """\
         (f"services: {DUAL}\nnetwork: {{plugin: aci}}", []),
         (f"services: {DUAL}", ["services.kube-controller.cluster_cidr: canal does not support 10.42.0.0/16,fd42::/56"]),
         (f"services: {DUAL}\nnetwork: {{plugin: flannel}}", ["services.kube-controller.cluster_cidr: flannel does"]),
+        (  # RKE does not look for networks of two IP versions in extra_args
+            "services: {kube-api: {extra_args: &same {service-cluster-ip-range: '10.43.0.0/16,fd43::/112'}}, "
+            "kube-controller: {extra_args: {<<: *same, cluster-cidr: '10.42.0.0/16,fd42::/56'}}}",
+            [],
+        ),
+        ("services: {kube-controller: {cluster_cidr: 10.42.0.0/25, extra_args: {node-cidr-mask-size: '28'}}}", []),
         (
             "services: {kube-controller: {cluster_cidr: fd42::/56}}",
             ["services.kube-controller.cluster_cidr: cluster_cidr fd42::/56 and service_cidr 10.43.0.0/16 have"],

@@ -48,9 +48,6 @@ def told(document: dict[str, Any], *, has_nodes: bool = False) -> list[str]:
             "authentication.strategy: RKE does not support 'webhook'",
         ),
         ("authentication.strategy", "x509|oidc", "authentication.strategy: RKE does not support 'x509|oidc'"),
-        ("authorization.mode", "abac", "authorization.mode: RKE does not support 'abac'"),
-        ("dns.provider", "kubedns", "dns.provider: RKE does not support 'kubedns'; did you mean kube-dns?"),
-        ("monitoring.provider", "prometheus", "monitoring.provider: RKE does not support 'prometheus'"),
         ("enable_cri_dockerd", False, "enable_cri_dockerd: Kubernetes 1.24 and later require it for Docker"),
         (
             "kubernetes_version",
@@ -204,3 +201,53 @@ def found_at(data: Any, path: tuple[Any, ...]) -> Any:
     for step in path:
         data = data[step]
     return data
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [("authorization.mode", "abac"), ("dns.provider", "kubedns"), ("monitoring.provider", "metric")]
+)
+def test_values_that_rke_does_not_check(path: str, value: str) -> None:
+    """RKE 1.7, cluster/addons.go: other values are installed, or not, without an error."""
+    section, name = path.split(".")
+    assert list(values({section: {name: value}}, has_nodes=False)) == []
+    (warning,) = warnings({section: {name: value}})
+    assert warning.startswith(f"{path}: RKE does not know {value!r}")
+
+
+@pytest.mark.parametrize(("mode", "count"), [("hostNetwork", 0), ("none", 0), ("hostPort", 1), (None, 1)])
+def test_ports_of_the_ingress_are_compared_only_as_host_ports(mode: str | None, count: int) -> None:
+    document = {"ingress": {"http_port": 80, "https_port": 80, "network_mode": mode}}
+    assert len(list(values(document, has_nodes=False))) == count
+
+
+@pytest.mark.parametrize(("name", "port"), [("http_port", 443), ("https_port", 80)])
+def test_a_port_is_compared_with_the_default_of_the_other(name: str, port: int) -> None:
+    places = [fault.steps for fault in values({"ingress": {name: port}}, has_nodes=False)]
+    assert places == [("ingress", name)]
+    assert list(values({"ingress": {name: port}, "kubernetes_version": OLD}, has_nodes=False)) == []
+
+
+def test_ports_in_the_network_of_the_host_are_not_checked() -> None:
+    assert list(values({"ingress": {"http_port": 70000, "network_mode": "hostNetwork"}}, has_nodes=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "place"),
+    [
+        ("admission_configuration", {"kind": "AdmissionConfiguration", "plugins": []}, ".apiVersion"),
+        ("audit_log", {"enabled": True, "configuration": {"policy": {"rules": []}}}, ".configuration.policy.kind"),
+        ("event_rate_limit", {"enabled": True, "configuration": {"limits": "a"}}, ".configuration.limits"),
+    ],
+)
+def test_objects_that_rke_cannot_decode(path: str, value: object, place: str) -> None:
+    """RKE 1.7, cluster/cluster.go: parseAdmissionConfig, parseAuditLogConfig and parseEventRateLimit."""
+    found = values(made(f"services.kube-api.{path}", value), has_nodes=False)
+    assert [dotted(each.steps) for each in found] == [f"services.kube-api.{path}{place}"]
+
+
+def test_a_node_is_not_named_by_its_ipv6_address() -> None:
+    """RKE 1.7, cluster/validation.go: hostname_override, by default the address, is a DNS name."""
+    node = {"address": "fd00::1", "user": "u", "role": ["controlplane", "etcd", "worker"]}
+    places = [fault.steps for fault in values({"nodes": [node]})]
+    assert places == [("nodes", 0, "hostname_override")]
+    assert list(values({"nodes": [node | {"hostname_override": "a"}]})) == []

@@ -30,6 +30,10 @@ def test_every_place_in_which_a_service_names_an_address() -> None:
             service("spec", loadBalancerIP="10.1.0.201"),
             service("new", annotations={"metallb.io/loadBalancerIPs": "10.1.0.202, fd00::2"}),
             service("old", annotations={"metallb.universe.tf/loadBalancerIPs": "10.1.0.203"}),
+            service("cilium", annotations={"lbipam.cilium.io/ips": "10.1.0.205,fd00::5"}),
+            service("cilium-1.13", annotations={"io.cilium/lb-ipam-ips": "10.1.0.206"}),
+            service("kube-vip", annotations={"kube-vip.io/loadbalancerIPs": "10.1.0.207"}),
+            service("class", loadBalancerClass="io.cilium/l2-announcer", ingress=[{"ip": "10.1.0.208"}]),
             service("external", type="ClusterIP", externalIPs=["10.1.0.204"], ingress=[{"ip": "10.1.0.250"}]),
             service("again", loadBalancerIP="10.1.0.200"),
             service("pending"),
@@ -43,6 +47,11 @@ def test_every_place_in_which_a_service_names_an_address() -> None:
         "10.1.0.202": "shop/new",
         "fd00::2": "shop/new",
         "10.1.0.203": "shop/old",
+        "10.1.0.205": "shop/cilium",
+        "fd00::5": "shop/cilium",
+        "10.1.0.206": "shop/cilium-1.13",
+        "10.1.0.207": "shop/kube-vip",
+        "10.1.0.208": "shop/class",
         "10.1.0.204": "shop/external",
     }
     assert found.notes == ()

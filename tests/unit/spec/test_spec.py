@@ -11,10 +11,12 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from openstack_prep.base import ranges
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.yaml_places import Document
 from openstack_prep.core.model import Key
 from openstack_prep.kinds import KINDS
+from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.spec import Clouds, Sections, Spec, load_spec, schema, sections
@@ -429,16 +431,32 @@ def test_some_are_shipped() -> None:
     assert {path.stem for path in SHIPPED} >= {"minimal", "openshift-lab"}
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_spec_is_right(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))  # of somebody with an SSH key
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of somebody with an SSH key."""
+    monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "id_ed25519.pub").write_text(f"{KEY}\n")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_spec_is_right(path: Path) -> None:
     spec = load_spec(path)
     assert spec.warnings == ()
     if path.stem != "rke-project":  # a project that is there, and is not ours
         assert any(isinstance(each, Project) for each in spec.resources)
         assert any(isinstance(each, RoleAssignment) for each in spec.resources)
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_spec_works_with_ovn(path: Path) -> None:
+    """Pairs that are networks are refused on a network with OVN when ports reserve the addresses."""
+    pools = [each for each in load_spec(path).resources if isinstance(each, AddressPool) and each.reserve == "ports"]
+    blocks = ranges.blocks(each for pool in pools for each in pool.ranges)
+    assert [block for block in blocks if "/" in block] == []
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

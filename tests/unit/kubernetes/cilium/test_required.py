@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.kubernetes.cilium import Cilium, Member, Passage, hint, required
+from openstack_prep.kubernetes.cilium import Cilium, Member, Passage, hint, install, required
 from openstack_prep.kubernetes.model import Cluster
 
 CILIUM = Cilium(cluster_id=1)
@@ -58,7 +58,7 @@ def test_who_takes_no_part_is_left_out() -> None:
     assert hint([member(1), member(2, mesh="none")]) == ""
 
 
-HELM = "upgrade --install cilium cilium --repo https://helm.cilium.io --version 1.17 --namespace kube-system"
+HELM = "upgrade --install cilium cilium --repo https://helm.cilium.io --version 1.17.18 --namespace kube-system"
 
 
 def test_the_hint_installs_cilium_with_one_ca_in_all() -> None:
@@ -86,3 +86,29 @@ def test_the_hint_of_older_meshes() -> None:
     assert "generate-secret-yaml.sh" in etcd
     assert "clustermesh status" not in etcd
     assert "cilium-ca" not in etcd
+
+
+def test_each_command_names_a_namespace_that_is_not_the_default() -> None:
+    first = member(1, namespace="cilium")
+    lines = hint([first, member(2, namespace="mesh"), member(3)]).splitlines()
+    assert "--namespace cilium --create-namespace --values" in next(each for each in lines if each.startswith("helm"))
+    assert [each for each in lines if "status" in each] == [
+        "cilium clustermesh status --namespace cilium --context c1 --wait",
+        "cilium clustermesh status --namespace mesh --context c2 --wait",
+        "cilium clustermesh status --context c3 --wait",
+    ]
+    created = "kubectl --context c2 create namespace mesh --dry-run=client -o yaml | kubectl --context c2 apply -f -"
+    assert created in lines
+    copy = "kubectl --context c1 -n cilium get secret cilium-ca -o yaml | sed 's/^  namespace: cilium$/  namespace: "
+    assert f"{copy}mesh/' | kubectl --context c2 create -f -" in lines
+    assert f"{copy}kube-system/' | kubectl --context c3 create -f -" in lines
+    older = hint([member(number, version="1.13", namespace="cilium") for number in (1, 2)])
+    assert "cilium clustermesh connect --namespace cilium --context c1 --destination-context c2" in older
+
+
+@pytest.mark.parametrize(
+    ("version", "full"),
+    [("1.13", "1.13.18"), ("1.20", "1.20.0"), ("1.18.3", "1.18.3"), ("1.21", "1.21"), (None, "1.17.18")],
+)
+def test_the_command_names_the_full_version(version: str | None, full: str) -> None:
+    assert f"--version {full} " in install(member(1, version=version))

@@ -217,3 +217,40 @@ def test_an_address_of_the_other_version_is_told_once() -> None:
     pools = MetalLB(pools=(MetalLBPool(name="p", addresses=("10.1.0.200/29",), auto_assign=False),))
     (said,) = told(changed(ONE, mesh_address="fd00::1"), metallb=pools)
     assert said.startswith("mesh_address: fd00::1 is not an IPv4")
+
+
+V6 = Cluster(cluster_cidr="fd00:42::/56", service_cidr="fd00:43::/112")
+NATIVE = {"routing": "native", "native_routing_cidr": "fd00::/16"}
+
+
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [
+        ({"version": "1.17"}, "routing"),
+        ({"version": "1.18"}, None),
+        ({"version": "1.17", **NATIVE}, None),
+        ({"version": "1.17", "encryption": "ipsec", **NATIVE}, "encryption"),
+        ({"version": "1.18", "encryption": "ipsec", **NATIVE}, None),
+        ({"version": "1.18", "encryption": "wireguard"}, "encryption"),
+        ({"version": "1.17", "encryption": "wireguard", **NATIVE}, None),
+        ({"version": "1.19", "encryption": "wireguard"}, None),
+        ({"version": "1.18", "routing": "native", "native_routing_cidr": "10.0.0.0/8"}, "native_routing_cidr"),
+        ({"version": "1.18", "values": {"ipv6": {"enabled": False}}}, "values"),
+        ({"version": "1.18", "values": {"ipv4": {"enabled": True}}}, "values"),
+        ({"version": "1.18", "values": {"ipv4": {"enabled": True}}, "ipam": "cluster-pool"}, "values"),
+    ],
+)
+def test_settings_with_which_the_agent_does_not_start_on_ipv6(values: dict[str, Any], where: str | None) -> None:
+    alone = Member(name="one", cilium=Cilium(cluster_id=1, mesh="none", **values), cluster=V6)
+    assert {each.where for each in mistakes(alone, [alone])} == ({where} if where else set())
+
+
+def test_releases() -> None:
+    alone = replace(ONE, cilium=Cilium(cluster_id=1, mesh="none", version="1.19.601"))
+    assert told(alone) == ["version: 1.19.601 is a version of RKE2's own chart; write 1.19.6"]
+    of_rke2 = replace(alone, cluster=replace(NETWORKS, distribution="rke2"))
+    assert told(of_rke2) == list(warnings(of_rke2)) == []
+    assert told(changed(of_rke2, namespace="cilium")) == ["namespace: RKE2 installs Cilium into kube-system; remove it"]
+    (warning,) = warnings(changed(alone, version="1.21"))
+    assert "1.21 are not checked; known are 1.13 to 1.20" in warning
+    assert list(warnings(changed(alone, version="2.0"))) != []

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Key, Resource
 from openstack_prep.core.plan import Plan
-from openstack_prep.kubernetes.cilium import Cilium
+from openstack_prep.kubernetes.cilium import Cilium, CiliumBGP, CiliumLoadBalancer, CiliumPeer, CiliumPool
+from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+from openstack_prep.kubernetes.kube_vip import KubeVip, KubeVipPool
 from openstack_prep.kubernetes.metallb import MetalLB, MetalLBPeer, MetalLBPool
 from openstack_prep.kubernetes.model import NodeGroup
 from openstack_prep.kubernetes.networks import ClusterNetworks
@@ -184,6 +186,39 @@ def test_what_to_type_next(heat: Heat, run: CloudRun, make: Make) -> None:
     said = told(one, two)
     assert said["then"] == f"{one.directory}/mesh-commands.txt, when all clusters run"
     assert "helm" not in said["next"]
+
+
+def test_the_files_of_another_load_balancer(heat: Heat, run: CloudRun, make: Make) -> None:
+    """Written without a word of the password where it is shown; MetalLB beside it is refused."""
+    pools = (CiliumPool(name="lb", addresses=("10.1.0.200/29",)),)
+    peer = CiliumPeer(name="tor", peer_asn=64513, peer_address="10.1.0.1", password=Secret("hush"))
+    balancer = CiliumLoadBalancer(pools=pools, bgp=CiliumBGP(my_asn=64512, peers=(peer,)))
+    cluster = make(cilium=Cilium(cluster_id=1, mesh="none", load_balancer=balancer))
+    made = resolved(cluster, [cluster], run.admin)
+    observed = made.create(run.fresh())
+    folder = Path(cluster.directory)
+    assert observed.outputs["then"] == f"{folder}/load-balancer-commands.txt, when Cilium runs"
+    assert "hush" in (folder / "cilium-load-balancer.yaml").read_text()
+    assert (folder / "cilium-load-balancer.yaml").stat().st_mode & 0o777 == 0o600
+    assert f"kubectl apply -f {folder}/cilium-load-balancer.yaml" in (folder / "load-balancer-commands.txt").read_text()
+    assert "hush" not in "".join(made.render(run.fresh()).values())
+    values = yaml.safe_load((folder / "cilium-values.yaml").read_text())
+    assert values["bgpControlPlane"] == {"enabled": True}
+    vip = make("b", stack="a", kube_vip=KubeVip(pools=(KubeVipPool(name="lb", addresses=("10.1.0.200",)),)))
+    both = make(
+        "c", stack="a", metallb=MetalLB(pools=(MetalLBPool(name="m", addresses=("10.1.0.9",)),)), kube_vip=vip.kube_vip
+    )
+    assert "kube-vip.yaml" in resolved(vip, [vip], run.admin).render(run.fresh())
+    said = [str(each) for each in resolved(both, [both], run.admin).check(run, None)]
+    assert len(said) == 1
+    assert "kube_vip: metallb also assigns addresses to every Service" in said[0]
+
+
+def test_the_release_without_a_declared_one(heat: Heat, run: CloudRun, make: Make) -> None:
+    one = make(cilium=Cilium(cluster_id=1, mesh="none"))
+    assert rke_files.member(one).cilium.release == "1.17"
+    assert rke_files.member(replace(one, distribution="rke2")).cilium.release == "1.19"
+    assert rke_files.member(make(cilium=Cilium(cluster_id=1, version="1.18.2"))).cilium.release == "1.18.2"
 
 
 def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, run: CloudRun, make: Make) -> None:

@@ -69,7 +69,7 @@ FULL = replace(
             namespace_selectors=(FRONT,),
             service_selectors=(NOT_OLD,),
             priority=10,
-            l2=MetalLBLayer2(interfaces=("eth1",), node_selectors=(FRONT,)),
+            l2=MetalLBLayer2(interfaces=("eth1",), node_selectors=(FRONT,), service_selectors=(NOT_OLD,)),
         ),
         replace(
             BOTH_ERAS.pools[1],
@@ -80,7 +80,7 @@ FULL = replace(
                 node_selectors=(NOT_OLD,),
             ),
         ),
-        MetalLBPool(name="v6", pool="six"),
+        MetalLBPool(name="v6", pool="six", protocol="bgp", bgp=MetalLBBGP(service_selectors=(FRONT,))),
     ),
 )
 
@@ -111,7 +111,11 @@ CRDS = {
         ),
     ),
     "L2Advertisement": exactly(
-        ipAddressPools=TEXTS, ipAddressPoolSelectors=SELECTORS, nodeSelectors=SELECTORS, interfaces=TEXTS
+        ipAddressPools=TEXTS,
+        ipAddressPoolSelectors=SELECTORS,
+        nodeSelectors=SELECTORS,
+        serviceSelectors=SELECTORS,
+        interfaces=TEXTS,
     ),
     "BGPAdvertisement": exactly(
         aggregationLength={"type": "integer", "minimum": 1},
@@ -121,6 +125,7 @@ CRDS = {
         ipAddressPools=TEXTS,
         ipAddressPoolSelectors=SELECTORS,
         nodeSelectors=SELECTORS,
+        serviceSelectors=SELECTORS,
         peers=TEXTS,
     ),
     "BGPPeer": exactly(

@@ -124,6 +124,36 @@ def test_a_pool(pool: MetalLBPool, said: list[str]) -> None:
     assert told(pool) == said
 
 
+BACK = LabelSelector(match_labels={"tier": "back"})
+
+
+@pytest.mark.parametrize(
+    ("pool", "fields"),
+    [
+        (bgp(service_selectors=(FRONT, BACK)), []),
+        (bgp(service_selectors=(FRONT,), aggregation_length=32), []),
+        (bgp(service_selectors=(FRONT,), aggregation_length=29), ["bgp.aggregation_length"]),
+        (bgp(service_selectors=(FRONT,), aggregation_length_v6=127), ["bgp.aggregation_length_v6"]),
+        (bgp(service_selectors=(FRONT, FRONT)), ["bgp.service_selectors"]),
+        (replace(GOOD, l2=MetalLBLayer2(service_selectors=(FRONT,))), []),
+        (replace(GOOD, l2=MetalLBLayer2(service_selectors=(SAYS_ALL,))), ["l2.service_selectors"]),
+        (
+            replace(GOOD, service_selectors=(LabelSelector(match_labels={"a b": "c", "d": "e f"}),)),
+            ["service_selectors", "service_selectors"],
+        ),
+        *(
+            (replace(GOOD, service_selectors=(LabelSelector(match_expressions=expressions),)), ["service_selectors"])
+            for expressions in (
+                (LabelExpression(key="a", operator="In", values=("x", "x")),),
+                (LabelExpression(key="a", operator="Exists"), LabelExpression(key="a", operator="Exists")),
+            )
+        ),
+    ],
+)
+def test_selectors(pool: MetalLBPool, fields: list[str]) -> None:
+    assert [each.split(":")[0] for each in told(pool)] == [f"pools[0].{each}" for each in fields]
+
+
 def test_pools_beside_one_another() -> None:
     assert told(GOOD, MetalLBPool(pool="other"), MetalLBPool(name="lb", addresses=("10.1.0.215-10.1.0.230",))) == [
         "pools[2]: lb is also the name of pools[0]; give each its own name",

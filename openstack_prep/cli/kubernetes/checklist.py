@@ -1,0 +1,51 @@
+"""``kubernetes checklist``: the order in which a person brings up the clusters of a spec."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import textwrap
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError, SpecError
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import no_garbage, print_result, read_spec
+
+if TYPE_CHECKING:
+    from openstack_prep.kubernetes.cluster.rke_checklist import Step
+
+WIDTH = 100
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("kubernetes checklist", _run, cloud=False, data=True)
+    parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file with rke_clusters")
+
+
+def _run(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.kubernetes.cluster import rke_checklist
+        from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+        from openstack_prep.spec.resolving import resolve_spec
+        from openstack_prep.spec.targets import NoCloud
+
+    spec = read_spec(options.spec)
+    resolved = resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)
+    if resolved.unread:
+        raise SpecError(spec.placed(resolved.unread))
+    clusters = [each for each in resolved.resources if isinstance(each, RkeCluster)]
+    if not clusters:
+        raise ConfigError(f"{options.spec}: declares no rke_clusters; name the spec of a cluster")
+    near = [replace(each, directory=os.path.relpath(each.directory)) for each in clusters]
+    steps = rke_checklist.steps(near, str(options.spec))
+    text = "\n\n".join(_shown(number, each) for number, each in enumerate(steps, 1))
+    print_result(options, text, {"spec": spec.name, "steps": [asdict(each) for each in steps]})
+    return 0
+
+
+def _shown(number: int, step: Step) -> str:
+    normal = textwrap.fill(f"normal: {step.normal}", WIDTH, initial_indent=" " * 7, subsequent_indent=" " * 7)
+    return "\n".join([f"[ ] {number}. {step.title}", *(f"       {each}" for each in step.commands), normal])

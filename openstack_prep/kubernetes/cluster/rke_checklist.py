@@ -1,0 +1,127 @@
+"""The order in which a person brings up the clusters of a spec, and what is normal at each step.
+
+Sources: the documentation of RKE2 and RKE; MetalLB's ("Installation": its webhook must answer before pools exist);
+Cilium's ("Cluster Mesh").
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from openstack_prep.kubernetes import cilium
+from openstack_prep.kubernetes.cilium import Member
+from openstack_prep.kubernetes.cluster import rke_files
+from openstack_prep.kubernetes.cluster.rke_related import RkeFields
+
+STATUS = "cilium clustermesh status"
+METALLB_CHART = "https://metallb.github.io/metallb"
+BALANCERS = {
+    rke_files.METALLB: "its speakers and its controller first, because its webhook checks the pools",
+    "cilium-load-balancer.yaml": "Cilium runs already",
+    "kube-vip.yaml": "install kube-vip, with services enabled, and its cloud provider by their own manifests first",
+}
+"""The files of load balancers, and what they need."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: what it does, its commands, and what is normal then."""
+
+    title: str
+    commands: tuple[str, ...]
+    normal: str
+
+
+def steps(clusters: Sequence[RkeFields], spec: str) -> tuple[Step, ...]:
+    """Return the steps for the clusters of a spec, which are resolved; ``spec`` is the path of its file."""
+    path, folders = shlex.quote(spec), {each.name: shlex.quote(each.directory) for each in clusters}
+    found = [Step("Create the stacks", (f"openstack-prep apply {path}",), "apply ends when all nodes have signalled")]
+    found += list(_start(clusters, folders))
+    found += list(_network(clusters))
+    found += list(_balance(clusters, folders, path))
+    found += list(_mesh(clusters, path))
+    return (*found, _validate(clusters, path))
+
+
+def _start(clusters: Sequence[RkeFields], folders: dict[str, str]) -> Iterator[Step]:
+    rke = [each for each in clusters if each.distribution == "rke"]
+    if rke:
+        up = tuple(f"rke up --config {folders[each.name]}/cluster.yml" for each in rke)
+        yield Step("Install RKE", up, "nodes stay NotReady until the network plugin runs")
+    files = {"rke": "kube_config_cluster.yml", "rke2": "kubeconfig"}
+    paths = ":".join(f"{folders[each.name]}/{files[each.distribution]}" for each in clusters)
+    commands = [f"export KUBECONFIG={paths}"]
+    if len(rke) < len(clusters):
+        commands.insert(0, "# the command after next: in the report of apply, for each cluster of RKE2")
+    commands += [f"{_kubectl(each.name, clusters)} get nodes" for each in clusters]
+    yield Step(
+        "Fetch the kubeconfigs", tuple(commands), "all nodes are listed as NotReady until the network plugin runs"
+    )
+
+
+def _kubectl(name: str, clusters: Sequence[RkeFields]) -> str:
+    """Return kubectl for a cluster; contexts are named like clusters, and a single one is the current one."""
+    return f"kubectl --context {name}" if len(clusters) > 1 else "kubectl"
+
+
+def _members(clusters: Sequence[RkeFields]) -> list[Member]:
+    return [rke_files.member(each) for each in clusters if each.cilium]
+
+
+def _network(clusters: Sequence[RkeFields]) -> Iterator[Step]:
+    members = _members(clusters)
+    if not members:
+        return
+    shared = [each for each in cilium.hint(members).splitlines() if not each.startswith("#")]
+    commands = [each for each in shared if not each.startswith(STATUS)]
+    installed = {each.name for each in members if shared and each.cilium.mesh == "clustermesh-apiserver"}
+    for each in members:
+        context = each.name if len(clusters) > 1 else ""
+        commands += [] if each.name in installed else [cilium.install(each, context)]
+    for each in members:
+        kubectl = _kubectl(each.name, clusters)
+        commands.append(f"{kubectl} -n {each.cilium.namespace} rollout status daemonset/cilium")
+    own = "RKE2 has started Cilium with defaults, whose pods now restart; "
+    normal = "nodes become Ready within minutes; until then pods of CoreDNS are Pending"
+    normal = own * any(each.cluster.distribution == "rke2" for each in members) + normal
+    yield Step("Install Cilium", tuple(commands), normal)
+
+
+def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], spec: str) -> Iterator[Step]:
+    commands, needs = [], []
+    for each in clusters:
+        kubectl, files = _kubectl(each.name, clusters), rke_files.names(each)
+        if each.metallb:
+            context = f"--kube-context {each.name} " if len(clusters) > 1 else ""
+            helm = f"helm {context}upgrade --install metallb metallb --repo {METALLB_CHART}"
+            commands.append(f"{helm} --namespace {each.metallb.namespace} --create-namespace --wait")
+        for name in [name for name in files if name in BALANCERS]:
+            commands.append(f"{kubectl} apply -f {folders[each.name]}/{name}")
+            needs.append(f"{name}: {BALANCERS[name]}")
+    if commands:
+        sync = f"openstack-prep address-pairs sync {spec}"
+        normal = f"Services of type LoadBalancer are <pending> before; {'; '.join(dict.fromkeys(needs))}"
+        yield Step("Install the load balancer", (*commands, sync), normal)
+
+
+def _mesh(clusters: Sequence[RkeFields], spec: str) -> Iterator[Step]:
+    meshed = [each for each in _members(clusters) if each.cilium.mesh != "none"]
+    if len(meshed) < 2:
+        return
+    status = [each for each in cilium.hint(meshed).splitlines() if each.startswith(STATUS)]
+    normal = "rke mesh finds no problems; status waits until the Services of the mesh have their addresses"
+    yield Step("Join the clusters", (f"openstack-prep rke mesh {spec}", *status), normal)
+
+
+def _validate(clusters: Sequence[RkeFields], spec: str) -> Step:
+    commands = [f"{_kubectl(each.name, clusters)} get nodes" for each in clusters]
+    for each in _members(clusters):
+        context = f" --context {each.name}" if len(clusters) > 1 else ""
+        commands.append(f"cilium status{context} -n {each.cilium.namespace} --wait")
+        kubectl = f"kubectl{context} -n {each.cilium.namespace}"
+        commands.append(f"{kubectl} exec daemonset/cilium -- cilium-dbg node list")
+    commands.append(f"openstack-prep plan {spec}")
+    listed = "cilium-dbg lists the nodes of all clusters, as CLUSTER/NODE; " if len(_members(clusters)) > 1 else ""
+    return Step("Validate", tuple(commands), f"all nodes are Ready; {listed}plan has nothing to do")

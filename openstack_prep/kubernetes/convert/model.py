@@ -1,0 +1,116 @@
+"""What a conversion produces: config.yaml and further files, and for each key of cluster.yml what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import HIDDEN, Secret
+
+FOLDER = "/etc/rancher/rke2"
+"""Where RKE2 reads config.yaml and registries.yaml, and where the files lie that config.yaml names."""
+
+
+ENABLED = "enable-admission-plugins"
+NO_POLICIES = 25
+"""Since Kubernetes 1.25, kube-apiserver refuses to start with the admission plugin PodSecurityPolicy."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key of cluster.yml: the key or file of RKE2 that it becomes, if any, and a remark."""
+
+    key: str
+    becomes: str | None
+    note: str = ""
+
+
+Content: TypeAlias = str | Secret | Sequence[Raw]
+"""A text, a text with secrets, or the documents of a YAML file with secrets as ``Secret``."""
+
+
+@dataclass
+class Draft:
+    """A conversion at work; ``minor`` is N of the Kubernetes 1.N of the new cluster."""
+
+    data: Raw
+    minor: int
+    config: Values = field(default_factory=dict)
+    charts: dict[str, Values] = field(default_factory=dict)
+    """Helm values by the name of RKE2's chart."""
+    files: dict[str, Content] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    admission: list[str] = field(default_factory=lambda: ["NodeRestriction"])
+    """Admission plugins of kube-apiserver; the first one is RKE2's own."""
+    external: bool = False
+    """Whether a cloud controller manager will run."""
+
+    def note(self, key: str, becomes: str | None, note: str = "") -> None:
+        """Record what became of a key."""
+        entry = Entry(key, becomes, note)
+        if entry not in self.entries:
+            self.entries.append(entry)
+
+    def set(self, key: str, name: str, value: object, note: str = "") -> None:
+        """Write a key of config.yaml."""
+        self.config[name] = value
+        self.note(key, name, note)
+
+    def add(self, key: str, name: str, value: str | Secret, note: str = "") -> None:
+        """Append to a list in config.yaml."""
+        items: list[str | Secret] = self.config.setdefault(name, [])
+        if value not in items:
+            items.append(value)
+        self.note(key, name, note)
+
+    def admit(self, key: str, *plugins: str) -> None:
+        """Enable admission plugins: one flag for all, because the last one counts."""
+        old = {"PodSecurityPolicy"} if self.minor >= NO_POLICIES else set()
+        if old & {*plugins}:
+            self.note(key, None, "PodSecurityPolicy: Kubernetes 1.25 and later do not have it")
+        self.admission += [each for each in plugins if each and each not in (*self.admission, *old)]
+        self.note(key, "kube-apiserver-arg", ENABLED)
+
+    def file(self, key: str, name: str, content: Content, note: str = "") -> None:
+        """Write a file."""
+        self.files[name] = content
+        self.note(key, name, note)
+
+    def chart(self, key: str, chart: str, path: str, value: object, note: str = "") -> None:
+        """Write a Helm value at a dotted path."""
+        *parents, last = path.split(".")
+        values = self.charts.setdefault(chart, {})
+        for name in parents:
+            values = values.setdefault(name, {})
+        values[last] = value
+        self.note(key, f"{chart}-config.yaml: {path}", note)
+
+
+Handler: TypeAlias = Callable[[Draft, str, Any], None]
+"""Converts the value of one key."""
+
+
+def to(name: str, note: str = "") -> Handler:
+    """Return the handler of a key that has another name in config.yaml."""
+    return lambda draft, key, value: draft.set(key, name, value, note)
+
+
+def into(chart: str, path: str, note: str = "") -> Handler:
+    """Return the handler of a key that is a Helm value."""
+    return lambda draft, key, value: draft.chart(key, chart, path, value, note)
+
+
+def lost(why: str) -> Handler:
+    """Return the handler of a key that has no counterpart."""
+    return lambda draft, key, value: draft.note(key, None, why)
+
+
+def masked(value: object) -> object:
+    """Return documents with asterisks for secrets."""
+    if isinstance(value, dict):
+        return {name: masked(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(each) for each in value]
+    return HIDDEN if isinstance(value, Secret) else value
