@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.fields import file_path
+from openstack_prep.base.given_file import read_text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 
@@ -151,7 +152,7 @@ def _from_environment(name: str, base: Path) -> Secret:
 def _from_file(name: str, base: Path) -> Secret:
     path = Path(file_path(name, base))
     try:
-        lines = path.read_text().splitlines()
+        lines = read_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidValue(f"{path} cannot be read: {error}", "write the secret to it", Code.SECRET_MISSING) from None
     if not lines or not lines[0]:

@@ -15,6 +15,7 @@ import yaml
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.given_file import read_text
 from openstack_prep.base.secret import HIDDEN, without_values
 
 MOST_PARTS = 100_000  # of a document with its aliases written out; a spec has hundreds
@@ -41,7 +42,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|True|TR
 
 
 def _parts(node: Any, known: dict[int, int]) -> int:
-    """Count the parts of a document; raises MarkedYAMLError if aliases expand without limit."""
+    """Count the parts of a document, aliases written out; raises MarkedYAMLError if it has too many."""
     if id(node) not in known:
         known[id(node)] = MOST_PARTS + 1  # its count while it is being counted
         inner: list[object] = []
@@ -51,7 +52,9 @@ def _parts(node: Any, known: dict[int, int]) -> int:
             inner = node.value
         known[id(node)] = 1 + sum(_parts(part, known) for part in inner)
     if known[id(node)] > MOST_PARTS:
-        raise yaml.MarkedYAMLError(problem="its aliases expand without limit", problem_mark=node.start_mark)
+        raise yaml.MarkedYAMLError(
+            problem=f"it has more than {MOST_PARTS:,} parts, aliases written out", problem_mark=node.start_mark
+        )
     return known[id(node)]
 
 
@@ -66,13 +69,13 @@ class Document:
         """Read a file; raises SpecError if it cannot be read or is not one YAML document."""
         self.path = path
         try:
-            loader = _Loader(path.read_text(encoding="utf-8"))
+            loader = _Loader(read_text(path))
             self._root = loader.get_single_node()
             _parts(self._root, {})
             self.repeated_at = dict(self._repeated(self._root))  # before construction expands merge keys
             self.data: object = loader.construct_document(self._root) if self._root else None
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or error
+            why = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 text from byte {error.start} on"
             raise _unreadable(str(path), f"cannot be read: {why}", "choose a readable YAML file") from None
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
