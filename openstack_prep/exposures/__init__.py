@@ -1,0 +1,1 @@
+"""Addresses from outside to services inside of clusters: what is reserved, opened and rendered for each."""
