@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
 
-ROOMS = ("base", "openshift", "kubernetes")
+ROOMS = ("base", "openshift", "kubernetes", "exposures")
 """Packages that have a codes.yaml; what base has is reported by both products."""
 WIDTH = 110
 PARTS = ("means", "why", "fix", "source")

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le, Len
 
-from openstack_prep.base.fields import Address, Mac, Name, Port, Reads, Text
+from openstack_prep.base.fields import Address, Cidr, Mac, Name, Port, Reads, Text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.resource import Coherent
 from openstack_prep.kubernetes.model import LABEL, STRICT
@@ -137,6 +137,8 @@ class Exposed(Coherent):
     """Address pool or pool file of this spec that the address belongs to."""
     floating_ip: Name | None = None
     """Floating IP of this spec that leads to the address from outside."""
+    allowed_cidrs: tuple[Cidr, ...] = ()
+    """Networks from which the ports are opened; default: everywhere."""
     names: tuple[DnsName, ...] = ()
     """DNS names that lead to the address, or to the floating IP."""
 

@@ -67,11 +67,11 @@ class Verification:
         return {"infra_id": self.infra_id, "ok": self.ok, "chains": chains}
 
     def __str__(self) -> str:
-        lines = [line for chain in self.chains for line in _tree(chain)]
+        lines = [line for chain in self.chains for line in tree(chain)]
         return "\n".join([*lines, f"{self.infra_id}: {summary(self.links)}"])
 
 
-def _tree(chain: Chain) -> Iterator[str]:
+def tree(chain: Chain) -> Iterator[str]:
     """Yield the lines of a chain."""
     yield f"{chain.name}  {chain.target}"
     for number, link in enumerate(chain.links, 1):

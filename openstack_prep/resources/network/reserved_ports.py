@@ -31,6 +31,11 @@ class PoolPorts:
     ports: tuple[PortRecord, ...] = ()
 
 
+def port_name(pool: str, address: str) -> str:
+    """Return the name of the port that reserves an address of a pool."""
+    return f"{pool}-{address}"
+
+
 def make(
     run: CloudRun, project: Resource | None, name: str, *, network_id: str, subnet_id: str, addresses: Sequence[str]
 ) -> list[PortRecord]:
@@ -40,7 +45,7 @@ def make(
         {
             **owner,
             "network_id": network_id,
-            "name": f"{name}-{address}",
+            "name": port_name(name, address),
             "description": run.ownership.describe(name),
             "fixed_ips": [{"subnet_id": subnet_id, "ip_address": address}],
             "admin_state_up": False,

@@ -1,0 +1,60 @@
+"""A cluster that requests from outside reach: where its nodes are, and where the files for it go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from openstack_prep.base.fields import File, Name
+from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.core.resource import Coherent
+from openstack_prep.exposures.model import Label
+from openstack_prep.kubernetes.model import STRICT
+from openstack_prep.resources.identity.in_project import InProject
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nodes(Coherent):
+    """Servers of OpenStack that are the nodes of a cluster: exactly one field is set."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    stack: Name | None = None
+    """Stack whose servers are the nodes."""
+    infra_id: Name | None = None
+    """InfraID of an OpenShift cluster."""
+    tag: Name | None = None
+    """Tag of the nodes' ports."""
+    security_group: Name | None = None
+    """Security group of the nodes' ports."""
+    ports: tuple[Name, ...] = ()
+    """Names of the nodes' ports."""
+
+    @property
+    def choice(self) -> Mapping[str, object]:
+        """The one way in which ports are selected, as a field of address pairs."""
+        return {each.name: value for each in fields(self) if (value := getattr(self, each.name))}
+
+    def contradictions(self) -> Iterable[InvalidValue]:
+        if len(self.choice) != 1:
+            ways = ", ".join(each.name for each in fields(self))
+            yield InvalidValue("nodes are selected in exactly one way", f"set one of {ways}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterFields(InProject):
+    """The fields of an exposed cluster."""
+
+    kind: ClassVar[str] = "exposed_cluster"
+
+    name: Label
+    """Name, to which exposures refer."""
+    directory: File
+    """Folder for the files of the cluster; each cluster needs its own."""
+    nodes: Nodes | None = None
+    """Its nodes, if they are servers of this cloud: they get address pairs for the exposures."""
+    open_in: Name | None = None
+    """Security group in which the ports of the exposures are opened."""
+    kubernetes_version: Name | None = None
+    """Version of Kubernetes, such as v1.36.2: which objects and fields it has."""

@@ -1,0 +1,192 @@
+"""What a request passes on its way to an exposure, judged by what was read: pure.
+
+Source: Networking API v2.0, "Floating IPs", "Allowed address pairs", "Security groups".
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.base.raw import Raw
+from openstack_prep.exposures.model import Exposed, ExposedPort, Placed
+from openstack_prep.exposures.opened import IN_GROUPS, ON_NODES
+from openstack_prep.neutron.pairs import allows
+from openstack_prep.neutron.rules import Traffic, admission
+from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.verify.chain import ok, unknown
+
+NAME, FLOATING_IP, ADDRESS, PAIRS, GROUPS = "name", "floating IP", "address", "address pairs", "security groups"
+NODES, FILES = "nodes", "files"
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What was read of one cluster; None stands for what is not in this cloud, or may not be read."""
+
+    spec: str
+    """Path of the spec, for commands."""
+    nodes: Sequence[Raw] | None = None
+    """Ports of its nodes; None: they are no servers of this cloud."""
+    groups: Mapping[str, Raw] = field(default_factory=dict)
+    """Security groups of these ports, by id, with their rules."""
+    floating_ips: Sequence[Raw] = ()
+    """All of the project."""
+    ports: Sequence[Raw] = ()
+    """All of the project."""
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    """What the resolver says of each name."""
+    file_drift: tuple[str, ...] | None = ()
+    """How the cluster's files differ from the spec; None if there are none."""
+
+    @property
+    def apply(self) -> str:
+        """The command that makes what the spec declares."""
+        return f"openstack-prep apply {shlex.quote(self.spec)}"
+
+
+def hops(placed: Placed, view: View) -> Iterator[Diagnostic]:
+    """Yield what a request to an exposure passes, from outside to inside."""
+    yield from _names(placed, view)
+    if placed.exposure.floating_ip:
+        yield _floating_ip(placed, view)
+    yield _reserved(placed, view)
+    if view.nodes is not None:
+        yield from _on_nodes(placed, view, view.nodes)
+    yield _files(view)
+
+
+# --- outside --------------------------------------------------------------------------------
+
+
+def _names(placed: Placed, view: View) -> Iterator[Diagnostic]:
+    for name in placed.exposure.names:
+        host = name.replace("*.", f"{placed.exposure.name}.", 1)  # a wildcard answers for any name below it
+        answer = view.answers.get(host)
+        if answer is None:
+            continue
+        if answer.late:
+            yield unknown("dns.timeout", NAME, f"{answer.source} did not resolve {host} in time", "try again")
+        elif not answer.addresses:
+            fix = f"let {name} lead to {placed.outside or 'the address'}"
+            yield Diagnostic(code="dns.missing", where=NAME, what=f"{host} has no address", fix=fix)
+        elif placed.outside and placed.outside not in answer.addresses:
+            what = f"{host} is {', '.join(answer.addresses)} ({answer.source}), not {placed.outside}"
+            yield Diagnostic(code="dns.wrong-address", where=NAME, what=what, fix=f"correct the DNS of {name}")
+        else:
+            yield ok(NAME, f"{host} is {', '.join(answer.addresses)} ({answer.source})")
+
+
+def _floating_ip(placed: Placed, view: View) -> Diagnostic:
+    exposure, address = placed.exposure, placed.public_address
+    found = next((each for each in view.floating_ips if each["floating_ip_address"] == address), None)
+    if address is None or found is None:
+        what = f"{exposure.floating_ip} does not exist yet"
+        return Diagnostic(code="floating-ip.missing", where=FLOATING_IP, what=what, fix=view.apply)
+    if not found["port_id"]:
+        what = f"{address} is attached to no port"
+        return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=view.apply)
+    if placed.address and found["fixed_ip_address"] != placed.address:
+        what = f"{address} leads to {found['fixed_ip_address']}, not to {placed.address}"
+        return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=f"detach it, then {view.apply}")
+    return ok(FLOATING_IP, f"{address} leads to {found['fixed_ip_address']}")
+
+
+def _reserved(placed: Placed, view: View) -> Diagnostic:
+    if placed.address:
+        return ok(ADDRESS, f"{placed.address} is reserved for {placed.exposure.name}")
+    if placed.exposure.how in ("node-port", "floating-ip"):
+        return ok(ADDRESS, "none is reserved: requests go to the nodes, or to the floating IP")
+    what = f"none is reserved for {placed.exposure.name} yet"
+    return Diagnostic(code="exposure.not-reserved", where=ADDRESS, what=what, fix=view.apply)
+
+
+# --- nodes ----------------------------------------------------------------------------------
+
+
+def _on_nodes(placed: Placed, view: View, nodes: Sequence[Raw]) -> Iterator[Diagnostic]:
+    if not nodes:
+        yield Diagnostic(code="machine.missing", where=NODES, what="the cluster has no nodes yet", fix=view.apply)
+        return
+    secured = [port for port in nodes if port.get("port_security_enabled", True)]
+    if placed.address and placed.exposure.how in ON_NODES:
+        yield _pairs(placed.address, secured, view)
+    if placed.exposure.how in IN_GROUPS:
+        for each in placed.exposure.ports:
+            yield from _groups(placed.exposure, each, placed.address, secured, view)
+
+
+def _pairs(address: str, secured: Sequence[Raw], view: View) -> Diagnostic:
+    missing = [port for port in secured if not allows(port, ipaddress.ip_network(address))]
+    if not missing:
+        return ok(PAIRS, f"{address} is allowed on {_count(secured)}")
+    return Diagnostic(
+        code="pairs.missing",
+        where=PAIRS,
+        what=f"{address} is not allowed on {_named(missing)}",
+        why="Neutron drops what these nodes send from that address",
+        fix=view.apply,
+    )
+
+
+def _groups(
+    exposure: Exposed, port: ExposedPort, address: str | None, secured: Sequence[Raw], view: View
+) -> Iterator[Diagnostic]:
+    number = port.node_port if exposure.how == "node-port" else port.port
+    if number is None:
+        fix = "set node_port"
+        yield unknown("exposure.node-port-unknown", GROUPS, f"the node port of {port} is chosen by Kubernetes", fix)
+        return
+    version = ipaddress.ip_address(address).version if address else 4
+    traffic = Traffic(direction="ingress", version=version, protocol=port.protocol, number=number)
+    networks = [ipaddress.ip_network(each) for each in exposure.allowed_cidrs]
+    wanted = [each for each in networks if each.version == version]
+    shown = f"{number}/{port.protocol}"
+    blocked: list[Raw] = []
+    unread: list[Raw] = []
+    for node in secured:
+        rules = (
+            rule
+            for each in node["security_groups"]
+            if each in view.groups
+            for rule in view.groups[each]["security_group_rules"]
+        )
+        found = admission(rules, traffic)
+        if found.everywhere or (wanted and all(map(found.includes, wanted))):
+            continue
+        (blocked if set(node["security_groups"]) <= view.groups.keys() else unread).append(node)
+    source = ", ".join(map(str, wanted)) or "everywhere"
+    if blocked:
+        what = f"{shown} from {source} does not reach {_named(blocked)}"
+        fix = f"set open_in of cluster {exposure.cluster}, then {view.apply}"
+        yield Diagnostic(code="security-group.blocks", where=GROUPS, what=what, fix=fix)
+    elif unread:
+        what = f"{shown} to {_named(unread)}: these credentials may not read a group that decides"
+        yield unknown("security-group.unreadable", GROUPS, what)
+    else:
+        yield ok(GROUPS, f"{shown} from {source} reaches {_count(secured)}")
+
+
+# --- the cluster ----------------------------------------------------------------------------
+
+
+def _files(view: View) -> Diagnostic:
+    if view.file_drift is None:
+        what = "the files for the cluster are not written yet"
+        return Diagnostic(code="exposure.files-differ", where=FILES, what=what, fix=view.apply)
+    if view.file_drift:
+        what = "; ".join(view.file_drift)
+        return Diagnostic(code="exposure.files-differ", where=FILES, what=what, fix=view.apply)
+    return ok(FILES, "as the spec declares; whether the cluster has them is not visible to OpenStack")
+
+
+def _named(ports: Sequence[Raw]) -> str:
+    names = sorted(port["name"] or port["id"] for port in ports)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _count(ports: Sequence[Raw]) -> str:
+    return f"{len(ports)} port{'' if len(ports) == 1 else 's'}"

@@ -1,0 +1,131 @@
+"""What exposures need in OpenStack, as resources of other kinds: rules, address pairs, and attached floating IPs."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from openstack_prep.base.ranges import Range
+from openstack_prep.core.model import Resource
+from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures.model import Exposed, Way
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP
+from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+from openstack_prep.resources.network.reserved_ports import port_name
+from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
+from openstack_prep.resources.network.security_group_rule import ANYWHERE, SecurityGroupRule
+
+ON_NODES: tuple[Way, ...] = ("metallb", "cilium", "kube-vip", "external-ip")
+"""Ways in which the nodes of a cluster answer for the address, with their own MAC addresses."""
+IN_GROUPS: tuple[Way, ...] = (*ON_NODES, "floating-ip", "node-port", "bridge")
+"""Ways in which requests pass the security groups of nodes."""
+
+
+def with_opened(resources: Sequence[Resource]) -> tuple[Resource, ...]:
+    """Return the resources of a spec, and what its exposures need in OpenStack and the spec does not declare itself.
+
+    Idempotent.
+    """
+    clusters = [each for each in resources if isinstance(each, ClusterFields)]
+    found = list(resources)
+    for cluster in clusters:
+        mine: list[Any] = [each for each in resources if isinstance(each, Exposed) and each.cluster == cluster.name]
+        mine = cluster.of_project(mine)
+        if cluster.open_in and (rules := list(_rules(mine, resources))):
+            _open(found, cluster, cluster.open_in, rules)
+        if cluster.nodes:
+            found += _pairs(cluster, [each for each in mine if each.how in ON_NODES], found)
+        found += _attachments(mine, found)
+    return tuple(found)
+
+
+# --- rules of security groups ---------------------------------------------------------------
+
+
+def _rules(exposures: Iterable[Any], resources: Sequence[Resource]) -> Iterator[SecurityGroupRule]:
+    for each in exposures:
+        if each.how not in IN_GROUPS:
+            continue
+        remotes = each.allowed_cidrs or [ANYWHERE[0 if version == 4 else 1] for version in _versions(each, resources)]
+        for port in each.ports:
+            number = port.node_port if each.how == "node-port" else port.port
+            for remote in remotes if number else ():
+                yield SecurityGroupRule(
+                    protocol=port.protocol, ports=str(number), remote_ip_prefix=remote, description=f"to {each.name}"
+                )
+
+
+def _versions(exposure: Any, resources: Sequence[Resource]) -> list[int]:
+    """Return the IP versions of an exposure's address; IPv4 if it has none."""
+    pools = exposure.of_project(each for each in resources if isinstance(each, AddressPool))
+    given = [exposure.address] if exposure.address else []
+    known = given or [str(one.first) for each in pools if each.name == exposure.pool for one in each.ranges]
+    return sorted({ipaddress.ip_address(each).version for each in known}) or [4]
+
+
+def _open(found: list[Resource], cluster: ClusterFields, name: str, rules: Sequence[SecurityGroupRule]) -> None:
+    """Add rules to a security group of the spec, or to one that it does not declare."""
+    groups = cluster.of_project(each for each in found if isinstance(each, SecurityGroup))
+    group = next((each for each in groups if each.name == name), None)
+    if group is not None:
+        found[found.index(group)] = replace(group, rules=_merged(group.rules or (), rules))
+        return
+    bare = [each for each in found if isinstance(each, SecurityGroupRules) and each.name == name]
+    for each in cluster.of_project(bare):
+        found[found.index(each)] = replace(each, rules=_merged(each.rules, rules))
+        return
+    found.append(cluster.sibling(SecurityGroupRules, name, rules=_merged((), rules)))
+
+
+def _merged(before: Sequence[SecurityGroupRule], rules: Sequence[SecurityGroupRule]) -> tuple[SecurityGroupRule, ...]:
+    """Return rules with further ones; rules that Neutron considers equal appear once, as they were first declared."""
+    by_record = {(each.record(), each.remote_group): each for each in (*reversed(rules), *reversed(before))}
+    return tuple(reversed(by_record.values()))
+
+
+# --- address pairs --------------------------------------------------------------------------
+
+
+def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Resource]) -> Iterator[Resource]:
+    """Yield address pairs for the addresses that no address pairs of the spec allow on the nodes yet."""
+    assert cluster.nodes is not None
+    choice = cluster.nodes.choice
+    pools = {each.name: each for each in cluster.of_project(e for e in found if isinstance(e, AddressPool))}
+    there = cluster.of_project(each for each in found if isinstance(each, AddressPairs))
+    same = [each for each in there if all(getattr(each, field) == value for field, value in choice.items())]
+    lacking = [each for each in exposures if not any(_allows(pairs, each, pools) for pairs in same)]
+    given = sorted({each.address for each in lacking if each.address})
+    of_pools = sorted({each.pool for each in lacking if not each.address and each.pool in pools})
+    if given or of_pools:
+        name = f"exposures-{cluster.name}"
+        yield cluster.sibling(AddressPairs, name, addresses=tuple(given) or None, pools=tuple(of_pools), **choice)
+
+
+def _allows(pairs: AddressPairs, exposure: Any, pools: dict[str, AddressPool]) -> bool:
+    """Whether address pairs allow an exposure's address, or all addresses that it may get."""
+    if exposure.pool in pairs.pools:
+        return True
+    if not exposure.address:
+        return False
+    address = ipaddress.ip_address(exposure.address)
+    named = [one for name in pairs.pools if name in pools for one in pools[name].ranges]
+    return any(address in each for each in (*map(Range.read, pairs.addresses or ()), *named))
+
+
+# --- floating IPs ---------------------------------------------------------------------------
+
+
+def _attachments(exposures: Iterable[Any], found: Sequence[Resource]) -> Iterator[Resource]:
+    """Yield the attachment of each floating IP to the port that reserves the exposure's address."""
+    for each in exposures:
+        there = each.of_project(one for one in found if isinstance(one, AttachedFloatingIP))
+        pools = each.of_project(one for one in found if isinstance(one, AddressPool) and one.reserve == "ports")
+        free = each.floating_ip and all(one.label != each.floating_ip for one in there)
+        if free and each.address and any(one.name == each.pool for one in pools):
+            fields = {"project": each.project, "project_domain": each.project_domain}
+            port = port_name(each.pool, each.address)
+            yield FloatingIPAttachment(port=port, floating_ip=each.floating_ip, **fields)

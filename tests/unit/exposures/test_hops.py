@@ -1,0 +1,142 @@
+"""What a request passes on its way to an exposure, when everything is right, and when one thing is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.exposures.hops import View, hops
+from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.report import Path, Report
+from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.verify.chain import Chain
+
+MAC = "fa:16:3e:00:00:01"
+ADDRESS, PUBLIC = "10.1.0.209", "192.0.2.10"
+SHOP = Exposed(
+    name="shop",
+    cluster="one",
+    target=Target(service="shop/frontend"),
+    ports=(ExposedPort(port=443),),
+    how="metallb",
+    address=ADDRESS,
+    floating_ip="shop",
+    names=("shop.example.com",),
+)
+PLACED = Placed(exposure=SHOP, address=ADDRESS, public_address=PUBLIC)
+
+
+def node(name: str, *pairs: str, **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"id-{name}",
+        "name": name,
+        "mac_address": MAC,
+        "fixed_ips": [{"subnet_id": "s", "ip_address": "10.1.0.11"}],
+        "allowed_address_pairs": [{"ip_address": each, "mac_address": MAC} for each in pairs],
+        "security_groups": ["g"],
+        "port_security_enabled": True,
+    } | more
+
+
+def rule(number: int, remote: str | None = None, protocol: str = "tcp") -> dict[str, Any]:
+    return {
+        "direction": "ingress",
+        "ethertype": "IPv4",
+        "protocol": protocol,
+        "port_range_min": number,
+        "port_range_max": number,
+        "remote_ip_prefix": remote,
+        "remote_group_id": None,
+        "remote_address_group_id": None,
+    }
+
+
+def floating(**more: Any) -> dict[str, Any]:
+    return {"floating_ip_address": PUBLIC, "port_id": "p", "fixed_ip_address": ADDRESS} | more
+
+
+RIGHT = View(
+    spec="spec.yaml",
+    nodes=[node("n1", ADDRESS), node("n2", "10.1.0.208/29")],
+    groups={"g": {"security_group_rules": [rule(443)]}},
+    floating_ips=[floating()],
+    answers={"shop.example.com": Answer((PUBLIC,), "the resolver")},
+)
+
+
+def found(placed: Placed, view: View) -> list[Diagnostic]:
+    return [each for each in hops(placed, view) if each.status is not Status.OK]
+
+
+def test_all_is_right() -> None:
+    wheres = [each.where for each in hops(PLACED, RIGHT)]
+    assert found(PLACED, RIGHT) == []
+    assert wheres == ["name", "floating IP", "address", "address pairs", "security groups", "files"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "where"),
+    [
+        ({"nodes": [node("n1"), node("n2", ADDRESS)]}, "pairs.missing", "address pairs"),
+        ({"nodes": []}, "machine.missing", "nodes"),
+        ({"groups": {"g": {"security_group_rules": [rule(80)]}}}, "security-group.blocks", "security groups"),
+        ({"groups": {"g": {"security_group_rules": [rule(443, "10.9.0.0/24")]}}}, "security-group.blocks", None),
+        ({"groups": {}}, "security-group.unreadable", "security groups"),
+        ({"floating_ips": []}, "floating-ip.missing", "floating IP"),
+        ({"floating_ips": [floating(port_id=None)]}, "floating-ip.detached", "floating IP"),
+        ({"floating_ips": [floating(fixed_ip_address="10.1.0.9")]}, "floating-ip.in-use", "floating IP"),
+        ({"answers": {"shop.example.com": Answer((), "the resolver")}}, "dns.missing", "name"),
+        ({"answers": {"shop.example.com": Answer(("198.51.100.1",), "hosts")}}, "dns.wrong-address", "name"),
+        ({"answers": {"shop.example.com": Answer(late=True)}}, "dns.timeout", "name"),
+        ({"file_drift": None}, "exposure.files-differ", "files"),
+        ({"file_drift": ("services.yaml is missing",)}, "exposure.files-differ", "files"),
+    ],
+)
+def test_one_thing_is_wrong(change: dict[str, Any], code: str, where: str | None) -> None:
+    (only,) = found(PLACED, replace(RIGHT, **change))
+    assert only.code == code
+    assert where in (None, only.where)
+
+
+def test_rules_for_the_allowed_networks_are_enough() -> None:
+    placed = replace(PLACED, exposure=replace(SHOP, allowed_cidrs=("10.9.0.0/24",)))
+    view = replace(RIGHT, groups={"g": {"security_group_rules": [rule(443, "10.9.0.0/16")]}})
+    assert found(placed, view) == []
+
+
+def test_no_port_security_needs_neither_pairs_nor_rules() -> None:
+    assert found(PLACED, replace(RIGHT, nodes=[node("n1", port_security_enabled=False)], groups={})) == []
+
+
+def test_a_cluster_elsewhere_is_not_judged_by_this_cloud() -> None:
+    assert {each.where for each in hops(PLACED, replace(RIGHT, nodes=None))}.isdisjoint({"address pairs", "nodes"})
+
+
+def test_node_ports_are_what_groups_must_open() -> None:
+    given = replace(SHOP, how="node-port", ports=(ExposedPort(port=443, node_port=30443),), address=None)
+    placed = Placed(exposure=given, public_address=PUBLIC)
+    view = replace(RIGHT, groups={"g": {"security_group_rules": [rule(30443)]}})
+    assert found(placed, view) == []
+    unset = replace(placed, exposure=replace(given, ports=(ExposedPort(port=443),)))
+    assert [each.code for each in found(unset, view)] == ["exposure.node-port-unknown"]
+
+
+def test_an_exposure_without_an_address_is_not_reserved() -> None:
+    assert [each.code for each in found(replace(PLACED, address=None), RIGHT)] == ["exposure.not-reserved"]
+
+
+def test_the_report_says_it_in_a_table_and_as_data() -> None:
+    broken = replace(RIGHT, floating_ips=[], file_drift=None)
+    paths = [
+        Path(placed=PLACED, chain=Chain(name="shop", target="10.1.0.209", links=tuple(hops(PLACED, view))))
+        for view in (RIGHT, broken)
+    ]
+    report = Report(spec="mesh", paths=tuple(paths))
+    lines = str(report).splitlines()
+    assert lines[0].split() == ["address", "names", "target", "how", "state"]
+    assert [line.rpartition("metallb")[2].strip() for line in lines[1:3]] == ["ok", "2 errors"]
+    assert not report.ok
+    assert report.data()["exposures"][0]["address"] == ADDRESS
