@@ -1,0 +1,167 @@
+"""A cluster of rke2-cluster.yaml on the devcloud, whose servers run no operating system.
+
+The tests signal in the servers' place, with what their user data tells them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import yaml
+
+from openstack_prep.base.secret import Secret
+from openstack_prep.resources.compute.keypair import Keypair
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.stack import Stack
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.qcow2 import qcow2
+from tests.functional.cloud_init import check_cloud_config
+from tests.functional.lab import Lab
+
+TEMPLATES = Path(__file__).parents[2] / "heat_templates"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
+BASE = (
+    Network(name="nodes"),
+    Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"),
+    Keypair(name="key", public_key=KEY),
+)
+SECONDS = 300
+
+
+@pytest.fixture(scope="module")
+def images(devcloud: Devcloud) -> Iterator[tuple[str, str]]:
+    formats = {"disk_format": "qcow2", "container_format": "bare", "visibility": "public"}
+    names = [f"rolls-{secrets.token_hex(3)}" for _ in range(2)]
+    made = [devcloud.admin.image.create_image(name, data=qcow2(1), **formats) for name in names]
+    yield names[0], names[1]
+    for each in made:
+        devcloud.admin.image.delete_image(each)
+
+
+@pytest.fixture(scope="module")
+def project(devcloud: Devcloud) -> Iterator[Lab]:
+    made = Lab(devcloud)
+    made.apply(*BASE)
+    yield made
+    made.destroy()
+
+
+@pytest.fixture
+def cluster(project: Lab, images: tuple[str, str]) -> Cluster:
+    """Three servers that are ready; deleted with their project."""
+    made = Cluster(project, images[0])
+    with made.applied(made.stack()) as apply:
+        made.until(lambda: len(made.active()) == 3)
+        for each in made.active().values():
+            assert apply.is_alive()
+            made.signal(each)
+    return made
+
+
+class Cluster:
+    """A cluster of three servers of rke2-cluster.yaml in a project of its own."""
+
+    def __init__(self, lab: Lab, image: str) -> None:
+        self.lab, self.image, self.name = lab, image, f"c{secrets.token_hex(3)}"
+        self.project_id = lab.project_id
+        self.report: Any = None
+
+    def stack(
+        self,
+        template: str = str(TEMPLATES / "rke2-cluster.yaml"),
+        secret_parameters: Mapping[str, Secret] | None = None,
+        **parameters: Any,
+    ) -> Stack:
+        given = {
+            **dict.fromkeys(("server_image", "agent_image"), self.image),
+            **dict.fromkeys(("server_flavor", "agent_flavor"), "m1.small"),
+            **dict.fromkeys(("network", "subnet"), "nodes"),
+            **{"agent_count": 0, "key_name": "key", "wait_timeout": 300},
+        }
+        return Stack(
+            name=self.name,
+            template=template,
+            parameters=given | parameters,
+            secret_parameters=secret_parameters,
+            timeout=10,
+        )
+
+    def nodes(self) -> dict[str, str]:
+        """Return the ids of servers and agents by name."""
+        listed = self.lab.admin.compute.servers(all_projects=True, project_id=self.project_id)
+        return {each.name: each.id for each in listed if each.name.startswith(f"{self.name}-")}
+
+    def user_data(self, server_id: str) -> dict[str, Any]:
+        """Return what cloud-init would be told."""
+        raw = base64.b64decode(self.lab.admin.compute.get_server(server_id).user_data).decode()
+        assert raw.startswith("#cloud-config\n")
+        config = dict(yaml.safe_load(raw))
+        check_cloud_config(config)
+        return config
+
+    def files(self, server_id: str) -> dict[str, str]:
+        """Return the content of the files that cloud-init would write, by path."""
+        return {each["path"]: each["content"] for each in self.user_data(server_id)["write_files"]}
+
+    def servers(self) -> dict[str, Any]:
+        listed = self.lab.admin.compute.servers(all_projects=True, project_id=self.project_id)
+        return {each.id: each for each in listed if each.name.startswith(f"{self.name}-server-")}
+
+    def active(self) -> dict[str, Any]:
+        """Return the servers in service, by index: Heat takes the port from one first, and deletes it at the end."""
+        return {each.name[-1]: each for each in self.servers().values() if each.status == "ACTIVE" and each.addresses}
+
+    def ids(self) -> dict[str, str]:
+        return {number: each.id for number, each in sorted(self.active().items())}
+
+    def is_replaced(self, number: str, before: dict[str, str]) -> bool:
+        return self.ids().get(number) not in (None, before[number])
+
+    def until(self, reached: Callable[[], Any]) -> None:
+        deadline = time.monotonic() + SECONDS
+        while not reached():
+            assert self.report is None, self.report
+            assert time.monotonic() < deadline, self.servers()
+            time.sleep(0.3)
+
+    @contextmanager
+    def applied(self, stack: Stack, **options: Any) -> Iterator[threading.Thread]:
+        """Apply beside the block; it must be complete soon after its end."""
+
+        self.report = None
+
+        def run() -> None:
+            self.report = self.lab.run(*BASE, stack, **options)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield thread
+        finally:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+
+    def signal(self, server: Any, status: str = "SUCCESS", name: str = "") -> None:
+        """Say what the server would say of itself."""
+        handle = json.loads(self.files(server.id)["/var/lib/rke2-node/handle"])
+        who = {"id": handle["user_id"], "password": handle["password"]}
+        identity = {"methods": ["password"], "password": {"user": who}}
+        body = {"auth": {"identity": identity, "scope": {"project": {"id": handle["project_id"]}}}}
+        keystone = handle["auth_url"].rstrip("/").removesuffix("/v3")
+        token = requests.post(f"{keystone}/v3/auth/tokens", json=body, timeout=30)
+        token.raise_for_status()
+        flavor = self.lab.admin.compute.get_server(server.id).metadata["node_flavor"]
+        said = {"id": name or f"{server.id}/{flavor}", "status": status, "reason": f"{server.name} says so"}
+        headers = {"X-Auth-Token": token.headers["X-Subject-Token"]}
+        requests.post(handle["alarm_url"], json=said, headers=headers, timeout=30).raise_for_status()
