@@ -23,8 +23,9 @@ server where the schema is.
 - Use the names of resources, never their ids.
 - Omitted fields are not managed.
 - A size is a number in the unit named here, or text with a unit: `ram: 16384` and `ram: 16GiB` are the same.
-- A secret is `{env: NAME}`, `{file: PATH}`, `{prompt: true}` or `{generate: PATH}` (created at random in that file,
-  mode 0600, when the file does not exist). Plain text works, with a warning.
+- A secret is `{env: NAME}`, `{file: PATH}` (its first line), `{content: PATH}` (the whole file), `{prompt: true}` or
+  `{generate: PATH}` (created at random in that file, mode 0600, when the file does not exist). Plain text works, with a
+  warning.
 - Paths are relative to the folder of the spec.
 - Project-scoped resources belong to the project of the section [`project`](#project), unless they name another one
   with `project:`.

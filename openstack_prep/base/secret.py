@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 HIDDEN = "********"
-SOURCES = "{env: NAME}, {file: PATH}, {prompt: true} or {generate: PATH}"
+SOURCES = "{env: NAME}, {file: PATH}, {content: PATH}, {prompt: true} or {generate: PATH}"
 
 _QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:) ('[^']*'|"[^"]*")""")
 
@@ -37,25 +37,31 @@ def without_values(text: str) -> str:
 class Secret:
     """A secret, given or fetched on first use.
 
-    ``path`` is the file of a generated secret, which is written when it is fetched. Equality compares the values, in
-    constant time.
+    ``path`` is the file of a secret that may not exist yet. A generated one is written when it is fetched; one that is
+    ``awaited`` is written by somebody else. Equality compares the values, in constant time.
     """
 
-    __slots__ = ("_fetch", "_lock", "_value", "path")
+    __slots__ = ("_fetch", "_lock", "_value", "awaited", "path")
 
     def __init__(
-        self, value: str | None = None, *, fetch: Callable[[], str] | None = None, path: str | None = None
+        self,
+        value: str | None = None,
+        *,
+        fetch: Callable[[], str] | None = None,
+        path: str | None = None,
+        awaited: bool = False,
     ) -> None:
         if (value is None) == (fetch is None):
             raise TypeError("a Secret needs either its value or a function that fetches it")
         self._value = value
         self._fetch = fetch
         self.path = path
+        self.awaited = awaited
         self._lock = threading.Lock()
 
     @property
     def ready(self) -> bool:
-        """Whether the value exists already; a secret that is not generated yet is in use nowhere."""
+        """Whether the value exists already; a secret that does not exist yet is in use nowhere."""
         return self._value is not None or self.path is None or os.path.exists(self.path)
 
     def reveal(self) -> str:
@@ -108,6 +114,7 @@ class Secret:
             "anyOf": [
                 source("env", "string", "environment variable that holds the secret"),
                 source("file", "string", "file whose first line is the secret"),
+                source("content", "string", "file that is the secret as a whole; the same apply may write it"),
                 source(
                     "prompt", ["boolean", "string"], "prompt for it on the terminal; a text replaces the default prompt"
                 ),
@@ -135,6 +142,7 @@ def from_spec(value: object, *, base: Path, warn: Callable[[str], None] = lambda
     readers: dict[str, Callable[[Any, Path], Secret]] = {
         "env": _from_environment,
         "file": _from_file,
+        "content": _whole_file,
         "prompt": _from_prompt,
         "generate": _generated,
     }
@@ -158,6 +166,21 @@ def _from_file(name: str, base: Path) -> Secret:
     if not lines or not lines[0]:
         raise InvalidValue(f"{path} is empty", "write the secret to its first line", Code.SECRET_MISSING)
     return Secret(lines[0])
+
+
+def _whole_file(name: str, base: Path) -> Secret:
+    path = file_path(name, base)
+
+    def fetch() -> str:
+        try:
+            text = read_text(Path(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path} cannot be read: {error}") from None
+        if not text.strip():
+            raise ConfigError(f"{path} is empty; write the secret to it")
+        return text
+
+    return Secret(fetch=fetch, path=path, awaited=True)
 
 
 def _from_prompt(wanted: object, base: Path) -> Secret:

@@ -20,6 +20,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Context, Key, Resource
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.files.clouds_entry import InCloudsYaml
 from openstack_prep.resources.heat import heat_package, heat_parameters
 from openstack_prep.resources.heat.heat_package import Package, Template, digest
 from openstack_prep.resources.heat.heat_parameters import Found
@@ -179,6 +180,11 @@ class Inputs(ByProjectUser, Adoptable):
         for name in sorted(self.hidden & package.parameters.keys() - package.hidden):
             what = f"secret_parameters: {name} is not hidden in the template, so Heat would show its value"
             yield Found(name, what, "add hidden: true to the template")
+        written = {str(each.file) for each in self.after if isinstance(each, InCloudsYaml)}
+        for name, secret in (self.secret_parameters or {}).items():
+            if secret.awaited and not secret.ready and secret.path not in written:
+                what = f"secret_parameters: {name}: {secret.path} does not exist, and this spec writes no entry to it"
+                yield Found(name, what, "correct the path, or write the file")
 
     def awaits(self, run: CloudRun) -> bool:
         """Whether a resource of the spec that it may refer to, as only Heat knows, does not exist yet."""

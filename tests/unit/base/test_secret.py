@@ -218,3 +218,22 @@ def test_a_generated_file_that_somebody_emptied_is_an_error_of_ours(tmp_path: Pa
     (tmp_path / "word").write_text("")
     with pytest.raises(PrepError, match="is empty"):
         secret.reveal()
+
+
+# --- a whole file -------------------------------------------------------------------------
+
+
+def test_a_whole_file_is_read_when_somebody_has_written_it(tmp_path: Path) -> None:
+    secret = from_spec({"content": "clouds.yaml"}, base=tmp_path)
+    assert (secret.ready, secret.awaited, secret.path) == (False, True, str(tmp_path / "clouds.yaml"))
+    with pytest.raises(PrepError, match="cannot be read"):
+        secret.reveal()
+    (tmp_path / "clouds.yaml").write_text("clouds:\n  one: {}\n")
+    assert secret.ready
+    assert secret.reveal() == "clouds:\n  one: {}\n"
+
+
+def test_an_empty_file_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "clouds.yaml").write_text("\n")
+    with pytest.raises(PrepError, match="is empty"):
+        from_spec({"content": "clouds.yaml"}, base=tmp_path).reveal()

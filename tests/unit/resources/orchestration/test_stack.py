@@ -8,10 +8,11 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import NotAllowed, PlanRefused
-from openstack_prep.base.secret import Secret
+from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import MANAGED, Key
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.orchestration.stack import Stack
 from tests.unit.conftest import IDENTITY, resolved
@@ -65,6 +66,18 @@ def test_hidden_parameters_have_a_place_of_their_own(run: CloudRun, template: st
     body, secrets = Stack(name="s", template=template, secret_parameters={"password": Secret("x")}).body(("mine",))
     assert (body["environment"]["parameters"], [each.reveal() for each in secrets]) == ({"password": "x"}, ["x"])
     assert body["tags"] == "mine"
+
+
+def test_a_file_that_nobody_writes_is_missing(run: CloudRun, tmp_path: Path, template: str) -> None:
+    secret = from_spec({"content": "clouds.yaml"}, base=tmp_path)
+    stack = Stack(name="s", template=template, parameters={"network": "n"}, secret_parameters={"password": secret})
+    credential = ApplicationCredential(name="c", clouds_yaml=str(tmp_path / "clouds.yaml"), cloud="c")
+    alone, beside = (resolved(stack, [*more, stack], run.admin) for more in ([], [credential]))
+    (found,) = alone.mistakes()
+    assert (found.parameter, "clouds.yaml does not exist" in found.what) == ("password", True)
+    assert list(beside.mistakes()) == []
+    (tmp_path / "clouds.yaml").write_text("clouds: {}")
+    assert list(alone.mistakes()) == []
 
 
 def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, run: CloudRun, template: str) -> None:
