@@ -26,15 +26,16 @@ if [ "$found" = 2 ]; then # nothing that blkid knows is on it, or it cannot be r
     mkfs.ext4 -q -L rke2-etcd "$device"
 fi
 
-mkdir -p -m 0700 "$db"
+mkdir -p "$db"
 grep -q " $db " /etc/fstab || echo "$device $db ext4 defaults,nofail 0 2" >>/etc/fstab
 mount "$db"
+chmod 0700 "$db"
 
 # without the volume, RKE2 would start an empty etcd
 mkdir -p /etc/systemd/system/rke2-server.service.d
 printf '[Unit]\nRequiresMountsFor=%s\n' "$db" >/etc/systemd/system/rke2-server.service.d/10-volume.conf
 systemctl daemon-reload
 
-mkdir -p -m 0700 "$db/node"
-mkdir -p /etc/rancher
+mkdir -p "$db/node" /etc/rancher
+chmod 0700 "$db/node"
 ln -sfn "$db/node" /etc/rancher/node

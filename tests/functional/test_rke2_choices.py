@@ -5,14 +5,27 @@ The devcloud's servers run no operating system; the tests read their user data, 
 
 from __future__ import annotations
 
+import configparser
+import json
 import subprocess
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.functional.rke2_cluster import BASE, Cluster, cluster, images, project
+import yaml
 
-__all__ = ["cluster", "images", "project"]  # fixtures
+from openstack_prep.base.secret import Secret, from_spec
+from openstack_prep.kubernetes.keys.schema import load_schema
+from openstack_prep.kubernetes.rke2_rules import document_faults
+from openstack_prep.resources.compute.keypair import Keypair
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.subnet import Subnet
+from tests.functional.lab import Lab
+from tests.functional.rke2_cluster import BASE, KEY, TEMPLATES, Cluster, images, project
+
+__all__ = ["images", "project"]  # fixtures
 
 BEFORE = Path(__file__).parent / "data" / "rke2-before" / "rke2-cluster.yaml"
 """The template before it had these choices."""
@@ -93,9 +106,10 @@ def test_volumes_grow_and_are_deleted_only_with_consent(project: Any, images: tu
     (refused,) = made.lab.plan(*BASE, made.stack(**plain)).refusals
     assert "would delete" in refused.what
     assert "servers.0.etcd_volume (OS::Cinder::Volume)" in refused.what
-    made.lab.destroy(made.stack())
-    assert made.nodes() == {}
-    assert [(each.id, each.status) for each in volumes(made).values()] == [(kept[0], "available")]
+    made.lab.as_user().connection.orchestration.delete_stack(made.name)
+    made.until(lambda: not made.nodes())
+    assert [each.id for each in volumes(made).values()] == kept
+    made.until(lambda: [each.status for each in volumes(made).values()] == ["available"])
     made.lab.admin.block_storage.delete_volume(kept[0])
 
 
@@ -103,3 +117,184 @@ def check_script(text: str) -> None:
     """Insist that a shell would read it."""
     for shell in ("sh", "bash"):
         subprocess.run([shell, "-n"], input=text, text=True, check=True)
+
+
+CREDENTIALS = """clouds:
+  openstack:
+    auth: {auth_url: "https://keystone:5000/v3", application_credential_id: abc, application_credential_secret: "s3"}
+    auth_type: v3applicationcredential
+"""
+SECRETS = {
+    "token": "T0kenOfTheCluster123",
+    "cloud_credentials": CREDENTIALS,
+    "etcd_s3_access_key": "the-access-key",
+    "etcd_s3_secret_key": 'the "secret" key',
+    "registries": '{"configs": {"registry.example.com": {"auth": {"username": "u", "password": "p:#"}}}}',
+}
+MANIFESTS = "/var/lib/rancher/rke2/server/manifests"
+
+
+def test_files_of_the_nodes(project: Any, images: tuple[str, str]) -> None:
+    """Snapshots, the cloud's programs, ingress, profile, registries: the nodes' files, as RKE2 takes them."""
+    made = Cluster(project, images[0])
+    declared = made.stack(
+        **{"server_count": 1, "agent_count": 1, "wait_timeout": 0},
+        **{"etcd_s3_bucket": "snapshots", "etcd_s3_endpoint": "s3.example.com", "etcd_s3_folder": "one"},
+        **{"cloud_config": "[LoadBalancer]\nfloating-network-id=abc", "cloud_ca": "-----BEGIN CERTIFICATE-----\nMII"},
+        **{"ingress_controller": "traefik", "profile": "cis"},
+        secret_parameters={name: Secret(each) for name, each in SECRETS.items()},
+    )
+    plan = str(made.lab.plan(*BASE, declared))
+    report = made.lab.run(*BASE, declared)
+    report.raise_for_failures()
+    shown = plan + str(report) + json.dumps(stack_values(made))
+    assert not [
+        each for each in ('s3"', "the-access-key", 'the "secret" key', "p:#", SECRETS["token"]) if each in shown
+    ]
+
+    server, agent = (files_of(made, role) for role in ("server", "agent"))
+    config = checked_config(server, "server")
+    assert config["token"] == checked_config(agent, "agent")["token"] == SECRETS["token"]
+    assert config["profile"] == checked_config(agent, "agent")["profile"] == "cis"
+    assert (config["ingress-controller"], config["cloud-provider-name"]) == ("traefik", "external")
+    assert {name: each for name, each in config.items() if name.startswith("etcd-s3")} == {
+        **{"etcd-s3": True, "etcd-s3-bucket": "snapshots", "etcd-s3-endpoint": "s3.example.com"},
+        **{"etcd-s3-region": "us-east-1", "etcd-s3-folder": "one"},
+        **{"etcd-s3-access-key": "the-access-key", "etcd-s3-secret-key": 'the "secret" key'},
+    }
+    for files in (server, agent):
+        assert yaml.safe_load(files["/etc/rancher/rke2/registries.yaml"]) == json.loads(SECRETS["registries"])
+        check_script(files["/var/lib/rke2-node/setup"])
+        assert "profile='cis'" in files["/var/lib/rke2-node/setup"]
+    check_cloud(server, made.name)
+    (vip,) = (each for each in manifests(server, "kube-vip.yaml") if each["kind"] == "DaemonSet")
+    (container,) = vip["spec"]["template"]["spec"]["containers"]
+    assert {"name": "vip_subnet", "value": "32"} in container["env"]
+    assert not [path for path in agent if path.startswith(MANIFESTS)]
+
+
+def test_a_credential_of_the_same_spec(project: Any, images: tuple[str, str], tmp_path: Path) -> None:
+    """One apply creates the credential and hands its clouds.yaml to the servers."""
+    made = Cluster(project, images[0])
+    path = tmp_path / "cloud.yaml"
+    credential = ApplicationCredential(name=made.name, clouds_yaml=str(path), cloud="openstack", roles=("member",))
+    given = {"cloud_credentials": from_spec({"content": "cloud.yaml"}, base=tmp_path)}
+    stack = made.stack(server_count=1, wait_timeout=0, secret_parameters=given)
+    made.lab.apply(*BASE, credential, stack)
+    (secret,) = manifests(files_of(made, "server"), "cloud-config.yaml")
+    assert secret["stringData"]["clouds.yaml"] == path.read_text()
+    assert list(yaml.safe_load(path.read_text())["clouds"]) == ["openstack"]
+
+
+def check_cloud(server: dict[str, str], cluster: str) -> None:
+    """Look at the Secret of the cloud's programs, and at their charts."""
+    (secret,) = manifests(server, "cloud-config.yaml")
+    assert secret["stringData"]["clouds.yaml"] == CREDENTIALS
+    assert secret["stringData"]["ca.crt"].startswith("-----BEGIN")
+    settings = configparser.ConfigParser()
+    settings.read_string(secret["stringData"]["cloud.conf"])
+    assert {name: dict(settings[name]) for name in settings.sections()} == {
+        "Global": {"use-clouds": "true", "clouds-file": "/etc/config/clouds.yaml", "ca-file": "/etc/config/ca.crt"},
+        "LoadBalancer": {"floating-network-id": "abc"},
+    }
+    manager, driver = (yaml.safe_load(each["spec"]["valuesContent"]) for each in manifests(server, "openstack.yaml"))
+    assert (manager["cluster"]["name"], driver["clusterID"]) == (cluster, cluster)
+    assert manager["secret"]["name"] == driver["secret"]["name"] == secret["metadata"]["name"]
+
+
+def manifests(files: dict[str, str], name: str) -> list[Any]:
+    return list(yaml.safe_load_all(files[f"{MANIFESTS}/{name}"]))
+
+
+def files_of(made: Cluster, role: str) -> dict[str, str]:
+    return made.files(made.nodes()[f"{made.name}-{role}-0"])
+
+
+def checked_config(files: dict[str, str], role: str) -> dict[str, Any]:
+    """Return config.yaml, in which `rke check --rke2` finds nothing."""
+    config: dict[str, Any] = yaml.safe_load(files["/etc/rancher/rke2/config.yaml"])
+    assert list(document_faults(config, load_schema(role))) == []
+    return config
+
+
+def stack_values(made: Cluster) -> Any:
+    """Return what Heat shows of a stack: parameters and outputs."""
+    heat: Any = made.lab.as_user().connection.orchestration
+    found = heat.find_stack(made.name)
+    return heat.get(f"/stacks/{made.name}/{found.id}").json()["stack"]
+
+
+def test_ipv6(devcloud: Any, images: tuple[str, str]) -> None:
+    """Rules, manifests and URLs for IPv6; two networks of pods are refused."""
+    lab = Lab(devcloud)
+    lab.apply(*IPV6)
+    made = Cluster(lab, images[0])
+    networks = {"cluster_cidr": "fd42::/56", "service_cidr": "fd43::/112"}
+    cidrs = {"ssh_allowed_cidrs": ["2001:db8::/64", "192.0.2.0/24"]}
+    plain = {"server_count": 1, "wait_timeout": 0}
+    both = made.stack(**plain, cluster_cidr="10.42.0.0/16,fd42::/56")
+    (refused,) = lab.plan(*IPV6, both).refusals
+    assert "dual-stack" in str(refused)
+    lab.apply(*IPV6, made.stack(**plain, **networks, **cidrs))
+    shown = {each["output_key"]: each["output_value"] for each in stack_values(made)["outputs"]}
+    address = shown["api_address"]
+    assert shown["api_endpoint"] == f"https://[{address}]:6443"
+    assert f"server: https://[{address}]:9345" in shown["join_config"]
+    config = checked_config(server := files_of(made, "server"), "server")
+    assert (config["cluster-cidr"], config["tls-san"][0]) == ("fd42::/56", address)
+    (vip,) = (each for each in manifests(server, "kube-vip.yaml") if each["kind"] == "DaemonSet")
+    (container,) = vip["spec"]["template"]["spec"]["containers"]
+    assert {"name": "vip_subnet", "value": "128"} in container["env"]
+    rules = lab.as_user().connection.network.security_group_rules(direction="ingress")
+    found = {(each.ether_type, each.protocol, each.port_range_min, each.remote_ip_prefix) for each in rules}
+    expected = {("IPv6", "tcp", 6443, None), ("IPv6", "tcp", 2379, None), ("IPv6", "udp", 8472, None)}
+    expected |= {("IPv6", "ipv6-icmp", None, None), ("IPv6", "tcp", 22, "2001:db8::/64")}
+    assert expected | {("IPv4", "tcp", 22, "192.0.2.0/24")} <= found
+    assert not [each for each in found if each[0] == "IPv4" and each[1] and each[2] != 22]
+    lab.destroy()
+
+
+IPV6 = (
+    Network(name="nodes"),
+    Subnet(name="nodes", network="nodes", cidr="2001:db8:1::/64"),
+    Keypair(name="key", public_key=KEY),
+)
+OCTAVIA = Path(__file__).parent / "data" / "octavia" / "environment.yaml"
+
+
+def test_load_balancer(project: Any, images: tuple[str, str]) -> None:
+    """In place of kube-vip; with stand-ins for Octavia's resources, which the devcloud does not have."""
+    made = Cluster(project, images[0])
+    declared = {"server_count": 1, "agent_count": 1, "wait_timeout": 0, "api_address": "10.0.0.7"}
+    balanced = {"api_load_balancer": "amphora", "api_load_balancer_cidrs": ["10.0.0.0/24"]}
+    stack = replace(made.stack(**declared, **balanced), environments=(str(OCTAVIA),))
+    made.lab.apply(*BASE, stack)
+    heat: Any = made.lab.as_user().connection.orchestration
+    found = heat.find_stack(made.name)
+    shown = heat.get(f"/stacks/{made.name}/{found.id}/resources?nested_depth=3").json()["resources"]
+    kinds = [each["resource_type"] for each in shown]
+    assert kinds.count("OS::Octavia::PoolMember") == kinds.count("OS::Octavia::Pool") == 2
+    outputs = {each["output_key"]: each["output_value"] for each in stack_values(made)["outputs"]}
+    assert outputs["api_endpoint"] == "https://10.0.0.7:6443"
+    server = files_of(made, "server")
+    assert f"{MANIFESTS}/kube-vip.yaml" not in server
+    assert checked_config(server, "server")["tls-san"] == ["10.0.0.7"]
+    assert "api='10.0.0.7'" in files_of(made, "agent")["/var/lib/rke2-node/setup"]
+    network = made.lab.as_user().connection.network
+    (port,) = outputs["server_ports"]
+    assert network.get_port(port).allowed_address_pairs == []
+    rules = {(each.port_range_min, each.remote_ip_prefix) for each in network.security_group_rules()}
+    assert {(6443, "10.0.0.0/24"), (9345, "10.0.0.0/24")} <= rules
+
+
+def test_load_balancer_by_heats_own_schemas(devcloud: Any) -> None:
+    """The properties of Octavia's resources, by the classes of the Heat that the devcloud has installed."""
+    found = {}
+    for name in ("rke2-balancer.yaml", "rke2-node.yaml"):
+        resources = yaml.safe_load((TEMPLATES / name).read_text())["resources"]
+        found |= {f"{name} {each}": value for each, value in resources.items() if "Octavia" in value["type"]}
+    assert len(found) == 9
+    judge = Path(__file__).parent / "data" / "octavia" / "judge.py"
+    command = [str(devcloud.layout.venv / "bin" / "python"), str(judge)]
+    done = subprocess.run(command, input=json.dumps(found), text=True, capture_output=True)
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
