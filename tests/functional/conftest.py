@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from tests.devcloud.pytest_devcloud import Devcloud, devcloud, module_tenant, py
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
 from tests.functional import client
-from tests.functional.lab import Lab
+from tests.functional.lab import NODES, Lab
 
 __all__ = ["devcloud", "module_tenant", "pytest_runtest_teardown", "tenant"]
 
@@ -102,6 +103,27 @@ def lab(devcloud: Devcloud) -> Iterator[Lab]:
     yield made
     made.destroy()
     assert made.admin.identity.find_project(made.name) is None
+
+
+@pytest.fixture(scope="module")
+def project(devcloud: Devcloud) -> Iterator[Lab]:
+    """One project with the network ``nodes``, for all tests of a module; destroyed with all that they declared."""
+    made = Lab(devcloud)
+    made.apply(*NODES)
+    yield made
+    made.destroy()
+    assert made.admin.identity.find_project(made.name) is None
+
+
+@pytest.fixture(scope="module")
+def images(devcloud: Devcloud) -> Iterator[tuple[str, str]]:
+    """Two images that all projects see."""
+    formats = {"disk_format": "qcow2", "container_format": "bare", "visibility": "public"}
+    names = [f"image-{secrets.token_hex(3)}" for _ in range(2)]
+    made = [devcloud.admin.image.create_image(name, data=qcow2(1), **formats) for name in names]
+    yield names[0], names[1]
+    for each in made:
+        devcloud.admin.image.delete_image(each)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import Any
 
 from openstack.connection import Connection
@@ -14,10 +15,16 @@ from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
 from openstack_prep.spec.loading import place_in
 from openstack_prep.verbs import api
 from tests.devcloud.pytest_devcloud import Devcloud
+
+NODES = (Network(name="nodes"), Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"))
+"""A network for the servers of a test."""
 
 
 class Lab:
@@ -79,4 +86,13 @@ class Lab:
         spec = Spec(self.name, spec.resources[len(self.base) :]) if only else spec
         report = api.destroy(self.cloud, spec)
         report.raise_for_failures()
+        return {str(result.step.key) for result in report.changed}
+
+    def destroy_stacks(self, *only: Stack) -> set[str]:
+        """Take back all stacks, or only some of them, as the project's own user, whom other tests need still."""
+        stacks = only or tuple(each for each in self.declared.values() if isinstance(each, Stack))
+        report = api.destroy(self.as_user(), Spec(self.name, tuple(replace(each, project=None) for each in stacks)))
+        report.raise_for_failures()
+        for each in stacks:
+            self.declared.pop(each.key, None)
         return {str(result.step.key) for result in report.changed}

@@ -21,40 +21,14 @@ import yaml
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.resources.compute.keypair import Keypair
-from openstack_prep.resources.network.network import Network
-from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
-from tests.devcloud.pytest_devcloud import Devcloud
-from tests.devcloud.qcow2 import qcow2
 from tests.functional.cloud_init import check_cloud_config
-from tests.functional.lab import Lab
+from tests.functional.lab import NODES, Lab
 
 TEMPLATES = Path(__file__).parents[2] / "heat_templates"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
-BASE = (
-    Network(name="nodes"),
-    Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"),
-    Keypair(name="key", public_key=KEY),
-)
+BASE = (*NODES, Keypair(name="key", public_key=KEY))
 SECONDS = 300
-
-
-@pytest.fixture(scope="module")
-def images(devcloud: Devcloud) -> Iterator[tuple[str, str]]:
-    formats = {"disk_format": "qcow2", "container_format": "bare", "visibility": "public"}
-    names = [f"rolls-{secrets.token_hex(3)}" for _ in range(2)]
-    made = [devcloud.admin.image.create_image(name, data=qcow2(1), **formats) for name in names]
-    yield names[0], names[1]
-    for each in made:
-        devcloud.admin.image.delete_image(each)
-
-
-@pytest.fixture(scope="module")
-def project(devcloud: Devcloud) -> Iterator[Lab]:
-    made = Lab(devcloud)
-    made.apply(*BASE)
-    yield made
-    made.destroy()
 
 
 @pytest.fixture

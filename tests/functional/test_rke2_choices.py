@@ -23,9 +23,7 @@ from openstack_prep.resources.credentials.application_credential import Applicat
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from tests.functional.lab import Lab
-from tests.functional.rke2_cluster import BASE, KEY, TEMPLATES, Cluster, images, project
-
-__all__ = ["images", "project"]  # fixtures
+from tests.functional.rke2_cluster import BASE, KEY, TEMPLATES, Cluster
 
 BEFORE = Path(__file__).parent / "data" / "rke2-before" / "rke2-cluster.yaml"
 """The template before it had these choices."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from tests.functional.rke2_cluster import BASE, Cluster, cluster, images, project
+from tests.functional.rke2_cluster import BASE, Cluster, cluster
 
-__all__ = ["cluster", "images", "project"]  # fixtures
+__all__ = ["cluster"]  # a fixture
 
 
 def test_a_roll_waits_for_each_server(cluster: Cluster, images: tuple[str, str]) -> None:

@@ -20,14 +20,10 @@ from openstack_prep.core.model import Action
 from openstack_prep.core.plan import ApplyFailed
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
-from openstack_prep.resources.network.network import Network
-from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
-from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
-from tests.devcloud.qcow2 import qcow2
 from tests.functional.conftest import Prep
 from tests.functional.lab import Lab
 
@@ -156,34 +152,16 @@ STANDING = {"networks": 1, "subnets": 1, "security_groups": 1, "security_group_r
 LIMITS_OF_ONE = ("server_group_members", "per_volume_gigabytes")
 
 
-@pytest.fixture(scope="module")
-def project(devcloud: Devcloud) -> Iterator[Lab]:
-    """One project with a network for all tests here."""
-    made = Lab(devcloud)
-    made.apply(*NODES)
-    yield made
-    made.destroy()
-    assert made.admin.identity.find_project(made.name) is None
-
-
 @pytest.fixture
 def lab(project: Lab) -> Iterator[Lab]:
     """That project; a test leaves no stack in it."""
     yield project
-    take_back(project, *(each for each in project.declared.values() if isinstance(each, Stack)))
+    project.destroy_stacks()
 
 
-NODES = (Network(name="nodes"), Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"))
-
-
-@pytest.fixture(scope="module")
-def image(devcloud: Devcloud) -> Iterator[str]:
-    """An image that all projects see."""
-    name = f"stack-{secrets.token_hex(3)}"
-    formats = {"disk_format": "qcow2", "container_format": "bare"}
-    made = devcloud.admin.image.create_image(name, data=qcow2(1), visibility="public", **formats)
-    yield name
-    devcloud.admin.image.delete_image(made)
+@pytest.fixture
+def image(images: tuple[str, str]) -> str:
+    return images[0]
 
 
 @pytest.fixture
@@ -193,16 +171,6 @@ def folder(tmp_path: Path) -> Path:
     for name, text in templates.items():
         (tmp_path / f"{name}.yaml").write_text(text)
     return tmp_path
-
-
-def take_back(lab: Lab, *made: Stack) -> set[str]:
-    """Destroy stacks alone, as the project's own user, whom the rest of the tests needs still."""
-    spec = Spec(lab.name, tuple(replace(each, project=None) for each in made))
-    report = api.destroy(lab.as_user(), spec)
-    report.raise_for_failures()
-    for each in made:
-        lab.declared.pop(each.key, None)
-    return {str(result.step.key) for result in report.changed}
 
 
 def group(folder: Path, image: str, name: str = "group", **fields: Any) -> Stack:
@@ -247,7 +215,7 @@ def test_from_create_by_scaling_and_mending_to_destroy(lab: Lab, folder: Path, i
     lab.run(group(folder, image, parameters={"flavor": "m1.medium"}), allow_replace=True).raise_for_failures()
     (left,) = servers(lab)
     assert left.flavor["original_name"] == "m1.medium"
-    assert take_back(lab, one) == {"stack/group"}
+    assert lab.destroy_stacks(one) == {"stack/group"}
     assert servers(lab) == []
 
 
@@ -348,7 +316,7 @@ def test_what_stacks_take_is_held_against_the_quotas_first(lab: Lab, folder: Pat
     assert grown.keys() == {"instances", "cores", "ram", "volumes", "gigabytes", "server_group_members"}
     assert grown["gigabytes"].startswith("stack/much: needs 3 GiB of volumes, 0 are left of 11; ")
     assert refusals(lab, roomy, much(folder, image, "much", flavor="m1.medium")).keys() == {"cores", "ram"}
-    take_back(lab, stack)
+    lab.destroy_stacks(stack)
     lab.destroy(roomy)
 
 
@@ -416,7 +384,7 @@ def test_lost_answers_and_a_heat_that_fails_for_a_while(lab: Lab, folder: Path, 
         assert lab.apply(changed) == {"stack/hangs": "update"}
     assert [(each.id, each.status) for each in stacks(lab)] == [(made.id, "UPDATE_COMPLETE")]
     with devcloud.faults(Fault("heat", method="DELETE", drop_answer=True)):
-        assert take_back(lab, changed) == {"stack/hangs"}
+        assert lab.destroy_stacks(changed) == {"stack/hangs"}
     assert stacks(lab) == []
 
 
@@ -438,7 +406,7 @@ def test_a_delete_under_way_is_waited_for_and_one_that_failed_is_done_again(lab:
     (data,) = cinder.volumes(all_projects=True, project_id=lab.project_id)
     cinder.reset_volume_status(data, "maintenance", None, None)
     with pytest.raises(ApplyFailed) as failed:
-        take_back(lab, volume)
+        lab.destroy_stacks(volume)
     assert "is DELETE_FAILED: data: " in str(failed.value)
     assert "Volume status must be available" in str(failed.value)
     cinder.reset_volume_status(data, "available", None, None)
@@ -447,7 +415,7 @@ def test_a_delete_under_way_is_waited_for_and_one_that_failed_is_done_again(lab:
     assert cinder.get_volume(data.id).status == "available"
     assert lab.apply(volume, allow_replace=True) == {"stack/volume": "update"}
     assert [each.status for each in stacks(lab)] == ["CREATE_COMPLETE"]
-    assert take_back(lab, volume, stack) == {"stack/volume"}
+    assert lab.destroy_stacks(volume, stack) == {"stack/volume"}
 
 
 def test_what_never_comes_is_told(lab: Lab, folder: Path) -> None:

@@ -18,10 +18,6 @@ from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
-from openstack_prep.spec import Spec
-from openstack_prep.verbs import api
-from tests.devcloud.pytest_devcloud import Devcloud
-from tests.devcloud.qcow2 import qcow2
 from tests.functional.conftest import Prep
 from tests.functional.lab import Lab
 
@@ -128,38 +124,14 @@ resources:
 VOLUME = """
   data: {type: OS::Cinder::Volume, properties: {size: 1}}
 """
-NODES = (Network(name="nodes"), Subnet(name="nodes", network="nodes", cidr="10.0.0.0/24"))
 REFUSED = "would replace nodes.0.server (OS::Nova::Server"
-
-
-@pytest.fixture(scope="module")
-def project(devcloud: Devcloud) -> Iterator[Lab]:
-    """One project with a network for all tests here."""
-    made = Lab(devcloud)
-    made.apply(*NODES)
-    yield made
-    made.destroy()
 
 
 @pytest.fixture
 def lab(project: Lab) -> Iterator[Lab]:
     """That project; a test leaves no stack in it."""
     yield project
-    stacks = [each for each in project.declared.values() if isinstance(each, Stack)]
-    api.destroy(project.as_user(), Spec(project.name, tuple(replace(each, project=None) for each in stacks)))
-    for each in stacks:
-        del project.declared[each.key]
-
-
-@pytest.fixture(scope="module")
-def images(devcloud: Devcloud) -> Iterator[tuple[str, str]]:
-    """Two images that all projects see."""
-    formats = {"disk_format": "qcow2", "container_format": "bare", "visibility": "public"}
-    names = [f"losses-{secrets.token_hex(3)}" for _ in range(2)]
-    made = [devcloud.admin.image.create_image(name, data=qcow2(1), **formats) for name in names]
-    yield names[0], names[1]
-    for each in made:
-        devcloud.admin.image.delete_image(each)
+    project.destroy_stacks()
 
 
 @pytest.fixture
