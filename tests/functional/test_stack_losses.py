@@ -15,6 +15,7 @@ import pytest
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.core.model import Status
 from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.heat import heat_events, heat_servers
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
@@ -150,6 +151,11 @@ def servers(lab: Lab) -> dict[str, Any]:
     return {each.id: each for each in lab.admin.compute.servers(all_projects=True, project_id=lab.project_id)}
 
 
+def running(lab: Lab) -> dict[str, str]:
+    """Return the flavors of the servers in service."""
+    return {each.id: each.flavor.name for each in servers(lab).values() if each.status == "ACTIVE"}
+
+
 def refusal(lab: Lab, *wanted: Any) -> str:
     """Apply without consent, insist that only the stack is refused, and return why."""
     report = lab.run(*wanted)
@@ -207,6 +213,32 @@ def test_another_image_that_rebuilds_servers_in_place_needs_consent(
     lab.run(rebuilt, allow_replace=True).raise_for_failures()
     assert servers(lab).keys() == before.keys()
     assert not lab.plan(rebuilt)
+
+
+def test_a_resize_that_no_host_can_hold_ends_with_the_reason_of_nova(
+    lab: Lab, tmp_path: Path, images: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heat would wait until the stack's timeout; the server runs on, and the next update resizes it."""
+    monkeypatch.setattr(heat_events, "PATIENCE", 3.0)
+    monkeypatch.setattr(heat_servers, "EVERY", 3.0)
+    lab.apply(group(tmp_path, "", image=images[0]))
+    ((before, server),) = servers(lab).items()
+    huge = Flavor(name=f"losses-{secrets.token_hex(3)}", vcpus=1, ram=1024, disk=4_000_000)
+    resized = group(tmp_path, "", image=images[0], flavor=huge.name)
+    notes: list[str] = []
+    report = lab.run(huge, resized, tell=lambda event: notes.append(event.note))
+    (said,) = [str(each.error) for each in report.results if each.status is Status.FAILED]
+    reason = f"Nova: resize of server {server.name} ({before}) failed: No valid host was found."
+    assert f"Stack UPDATE cancelled; nodes.0.server: {reason}" in said
+    assert [each for each in notes if reason in each]
+    assert running(lab) == {before: "m1.small"}
+
+    for action, status in (("pause", "PAUSED"), ("unpause", "ACTIVE")):  # ends Heat's own wait
+        lab.admin.compute.post(f"/servers/{before}/action", json={action: None}).raise_for_status()
+        time.sleep(4)
+        assert servers(lab)[before].status == status
+    assert lab.apply(group(tmp_path, "", image=images[0], flavor="m1.medium")) == {"stack/group": "update"}
+    assert running(lab) == {before: "m1.medium"}
 
 
 def test_a_plain_parameter_may_name_what_is_not_there_yet(lab: Lab, tmp_path: Path) -> None:

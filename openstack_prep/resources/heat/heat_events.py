@@ -6,15 +6,22 @@ Source: Orchestration API v1, "Events" (nested_depth since Newton).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import tenacity
 
-from openstack_prep.base.errors import NotFound, ResourceFailed, WaitTimeout, is_transient
+from openstack_prep.base.errors import CloudError, NotFound, ResourceFailed, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat.heat_list import DEPTH
-from openstack_prep.resources.heat.heat_places import containers, is_of_a_stack, place, stack_words
+from openstack_prep.resources.heat.heat_places import (
+    containers,
+    is_of_a_stack,
+    place,
+    resource_name,
+    stack_words,
+)
+from openstack_prep.resources.heat.heat_servers import FailedAction, ServerActions
 from openstack_prep.resources.heat.heat_signals import Awaited, Signals
 
 PAUSE, LONGEST = 0.3, 5.0  # seconds between two polls
@@ -31,8 +38,9 @@ CANCELLED = "(user triggered cancel)"
 class Waiting:
     """Wait for a stack; ``tell`` is called with each resource that changes.
 
-    After ``patience`` seconds it is also called with the time at which waiting ends and, with ``signals``, with the
-    number of signals that are outstanding; with the latter again whenever it changes.
+    After ``patience`` seconds it is also called with the time at which waiting ends; with ``signals``, with the number
+    of signals that are outstanding, again whenever it changes; and with ``servers``, with what Nova failed to do.
+    ``cancels``: an update that waits for nothing but resizes that failed is cancelled; Heat stops nothing for this.
     """
 
     def __init__(
@@ -42,14 +50,20 @@ class Waiting:
         tell: Callable[[str], None],
         patience: float | None = None,
         signals: Signals | None = None,
+        servers: ServerActions | None = None,
+        *,
+        cancels: bool = False,
     ) -> None:
-        self.heat, self.path, self.tell, self.signals = heat, path, tell, signals
+        self.heat, self.path, self.tell, self.signals, self.servers = heat, path, tell, signals, servers
+        self.cancels = cancels
         self.until = 0.0  # since the epoch
         self.silent_until = time.monotonic() + (PATIENCE if patience is None else patience)
         self.reported_wait = False
         self.awaited: Awaited | None = None  # as reported
         self.events: list[Raw] = []  # oldest first
+        self.begun = ""  # when the work began: time of an event
         self.reported: set[str] = set()
+        self.failed: dict[str, FailedAction] = {}  # reported ones, by place
         self.faults: dict[str, tuple[str, str]] = {}  # action and reason, by place
         self.rolling_back = False
         self.read = -EVENTS  # when
@@ -82,6 +96,7 @@ class Waiting:
             return None
         if in_progress(stack) and time.monotonic() >= self.silent_until:
             self._tell_what_for(stack)
+            self._tell_failed_actions()
         return dict(stack)
 
     def _tell_what_for(self, stack: Raw) -> None:
@@ -101,20 +116,66 @@ class Waiting:
         give_up = f"; to abort: {abort} {stack['id']}" if abort else ""
         self.tell(f"is {stack['stack_status']}{what_for} (timeout {until}){give_up}")
 
+    def _tell_failed_actions(self) -> None:
+        """Report what Nova failed to do; cancel the update if Heat waits for nothing else."""
+        if self.servers is None:
+            return
+        failed = self.servers.read(self.events)
+        for each in failed:
+            if each.id != getattr(self.failed.get(each.place), "id", None):
+                self.tell(f"{each.place} {each.text}")
+            self.failed[each.place] = each
+        hopeless = {each.place for each in failed if each.final}
+        if self.cancels and not self.rolling_back and hopeless and hopeless.issuperset(self._in_progress()):
+            self.cancels = False
+            self.tell(f"is cancelled: Heat would wait until {self._ends} for what Nova has given up")
+            try:
+                self.heat.post(f"{self.path}/actions", {"cancel_without_rollback": None})
+            except CloudError as error:
+                self.tell(f"cannot be cancelled: {error}")
+
+    def _in_progress(self) -> Iterator[str]:
+        """Yield the places of resources that are in progress; stacks that contain such resources are left out.
+
+        What an earlier update left in progress has an empty place: it counts as something else.
+        """
+        above, stacks = containers(self.events), {word for each in self.events for word in stack_words(each)}
+        last = {resource_name(each): each for each in self.events if not is_of_a_stack(each)}
+        for each in last.values():
+            busy = str(each["resource_status"]).endswith("_IN_PROGRESS")
+            if busy and each["physical_resource_id"] not in stacks:
+                yield place(each, above) if each["event_time"] >= self.begun else ""
+
     def raise_for_failure(self, stack: Raw | None) -> None:
         """Raise ResourceFailed if the work failed, with the reason of each resource that caused it."""
         if stack is None or stack["stack_status"] in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE"):
             return
-        inner = [
-            place for place in sorted(self.faults) if not any(each.startswith(f"{place}.") for each in self.faults)
-        ]
-        reasons = [f"{place}: {self.faults[place][1]}" for place in inner]
-        own = [each for each in reasons if not each.endswith(CANCELLED)]
-        reason = "; ".join(own or reasons) or stack["stack_status_reason"]
+        reason = "; ".join(self._reasons(stack))
         name, status = stack["stack_name"], stack["stack_status"]
         raise ResourceFailed(
             f"stack {name} ({stack['id']}) is {status}: {reason}; fix the cause and run this command again"
         )
+
+    def _reasons(self, stack: Raw) -> list[str]:
+        """Return what Heat and Nova report about the resources that caused a failure."""
+        of_nova = {at: each for at, each in self.failed.items() if at in self.faults}
+        of_nova |= {each.place: each for each in self.servers.read_all(self.events)} if self.servers else {}
+        inner = {at for at in self.faults if not any(each.startswith(f"{at}.") for each in self.faults)}
+        reasons = [] if inner else [str(stack["stack_status_reason"])]
+        for at in sorted(inner | of_nova.keys()):
+            _, of_heat = self.faults.get(at, ("", ""))
+            texts = [of_heat] if of_heat else []
+            if at in of_nova and of_nova[at].reason not in of_heat:
+                texts.append(of_nova[at].text)
+            if not of_heat and of_nova[at].unchanged:
+                texts.append(f"Heat updates this server again only when it stops waiting for that, at {self._ends}")
+            reasons.append(f"{at}: {'; '.join(texts)}")
+        return [each for each in reasons if not each.endswith(CANCELLED)] or reasons
+
+    @property
+    def _ends(self) -> str:
+        """When Heat gives up."""
+        return time.strftime("%H:%M", time.localtime(self.until - GRACE))
 
     def _read_events(self) -> None:
         listed = self.heat.get(f"{self.path}/events", nested_depth=DEPTH)["events"]
@@ -122,8 +183,8 @@ class Waiting:
         listed.reverse()  # the newest events came first, and times are whole seconds
         self.events = listed
         root = self.path.rpartition("/")[2]
-        begun = [each["event_time"] for each in listed if _begins(each, root)]
-        events = [each for each in listed if each["event_time"] >= max(begun, default="")]
+        self.begun = max((each["event_time"] for each in listed if _begins(each, root)), default="")
+        events = [each for each in listed if each["event_time"] >= self.begun]
         above = containers(listed)
         stacks = {word for each in listed for word in stack_words(each)}
         for each in sorted(events, key=lambda event: str(event["event_time"])):

@@ -9,6 +9,19 @@ from collections.abc import Mapping, Sequence
 
 from openstack_prep.base.raw import Raw
 
+ResourceName = tuple[str, str]
+"""Path of the stack, and name of the resource in it."""
+
+
+def stack_path(record: Raw) -> str:
+    """Return name and id of the stack of a resource or an event, as in a URL."""
+    return next(str(link["href"]) for link in record["links"] if link["rel"] == "stack").partition("/stacks/")[2]
+
+
+def resource_name(record: Raw) -> ResourceName:
+    """Return what identifies the resource of a record of it, or of an event."""
+    return stack_path(record), str(record["resource_name"])
+
 
 def stack_words(event: Raw) -> tuple[str, str]:
     """Return id and name of the event's stack; a resource that is a stack has either of them as its id."""

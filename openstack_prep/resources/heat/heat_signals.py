@@ -22,9 +22,8 @@ from urllib.parse import quote
 
 from openstack_prep.base.errors import CloudError, is_transient
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.service import Service
-from openstack_prep.resources.heat.heat_list import DEPTH
-from openstack_prep.resources.heat.heat_places import containers, place
+from openstack_prep.resources.heat.heat_places import containers, place, resource_name, stack_path
+from openstack_prep.resources.heat.heat_types import ResourceTypes
 
 WAIT_CONDITIONS = ("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition")
 NEVER = -1
@@ -59,10 +58,9 @@ class Awaited:
 class Signals:
     """The signals that a stack waits for; each reading sends one request at most."""
 
-    def __init__(self, heat: Service, path: str) -> None:
-        self.heat, self.path = heat, path
-        self._conditions: frozenset[tuple[str, str]] = frozenset()  # path of the stack and name of the resource
-        self._stacks: frozenset[str] | None = frozenset()  # those whose conditions were read; None: reads no more
+    def __init__(self, types: ResourceTypes) -> None:
+        self.heat, self.types = types.heat, types
+        self._refused = False
         self._read: dict[str, tuple[int, Awaited]] = {}  # how many signals there were when, by event
         self.complete = False
         """Whether everything was read that decides what is awaited."""
@@ -79,7 +77,7 @@ class Signals:
             self.complete = self._next(events) is None
         except CloudError as error:
             if not is_transient(error):
-                self._conditions, self._stacks, self.complete = frozenset(), None, True
+                self._refused = self.complete = True
         waiting = [self._read[each["id"]][1] for each in self._begun(events) if each["id"] in self._read]
         self.awaited = None
         if waiting and self.complete:
@@ -90,9 +88,10 @@ class Signals:
 
     def _next(self, events: Sequence[Raw]) -> Callable[[], None] | None:
         """Return what reads the next missing piece; None if nothing is missing."""
-        stacks = frozenset(map(_stack_path, events))  # nested stacks are created while Heat works
-        if self._stacks is not None and stacks - self._stacks:
-            return partial(self._read_conditions, stacks)
+        if self._refused:
+            return None
+        if not self.types.cover(events):
+            return partial(self.types.read, events)
         signals = sum(str(each["resource_status"]).startswith("SIGNAL_") for each in events)
         for event in self._begun(events):
             if event["id"] not in self._read:
@@ -101,16 +100,10 @@ class Signals:
                 return partial(self._read_received, event, signals)
         return None
 
-    def _read_conditions(self, stacks: frozenset[str]) -> None:
-        listed = self.heat.get(f"{self.path}/resources", nested_depth=DEPTH)["resources"]
-        conditions = (each for each in listed if each["resource_type"] in WAIT_CONDITIONS)
-        self._conditions = frozenset((_stack_path(each), each["resource_name"]) for each in conditions)
-        self._stacks = stacks
-
     def _begun(self, events: Sequence[Raw]) -> Iterator[Raw]:
         """Yield, per condition that waits, the event with which its waiting began."""
-        last = {(_stack_path(each), each["resource_name"]): each for each in events}
-        for key in sorted(self._conditions):
+        last = {resource_name(each): each for each in events}
+        for key in [] if self._refused else self.types.of(WAIT_CONDITIONS):
             if key in last and last[key]["resource_status"] in BEGINS:
                 yield last[key]
 
@@ -132,10 +125,5 @@ class Signals:
 
     def _show(self, event: Raw, what: str) -> Values:
         """Return a resource or its event; signed URLs and data of signals are not logged."""
-        path = f"/stacks/{_stack_path(event)}/resources/{quote(event['resource_name'], safe='')}{what}"
+        path = f"/stacks/{stack_path(event)}/resources/{quote(event['resource_name'], safe='')}{what}"
         return dict(self.heat.request("GET", path, log=False).json())
-
-
-def _stack_path(record: Raw) -> str:
-    """Return name and id of the stack of a resource or an event, as in a URL."""
-    return next(str(link["href"]) for link in record["links"] if link["rel"] == "stack").partition("/stacks/")[2]

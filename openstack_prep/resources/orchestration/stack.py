@@ -21,7 +21,9 @@ from openstack_prep.resources.heat.heat_events import Waiting, in_progress
 from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
 from openstack_prep.resources.heat.heat_package import Package, digest
 from openstack_prep.resources.heat.heat_preview import Refused, preview_update
+from openstack_prep.resources.heat.heat_servers import ServerActions
 from openstack_prep.resources.heat.heat_signals import Signals
+from openstack_prep.resources.heat.heat_types import ResourceTypes
 from openstack_prep.resources.orchestration import stack_checks
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
 from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
@@ -170,7 +172,7 @@ class Stack(Inputs):
         record = observed.record_as(StackRecord)
         if not record.in_progress:
             return False
-        self._waiting(run, record.stack, 0, self._signals(record.stack)).end(self.timeout)
+        self._waiting(run, record.stack, 0).end(self.timeout)
         return True
 
     def create(self, run: CloudRun) -> Observed:
@@ -215,17 +217,19 @@ class Stack(Inputs):
         waiting.raise_for_failure(waiting.end(self.timeout))
 
     def _waiting(
-        self, run: CloudRun, stack: HeatStack, patience: float | None = None, signals: Signals | None = None
+        self, run: CloudRun, stack: HeatStack, patience: float | None = None, *, cancels: bool = False
     ) -> Waiting:
-        return Waiting(stack.cloud.orchestration, stack.path, lambda text: run.note(self.key, text), patience, signals)
-
-    def _signals(self, stack: HeatStack) -> Signals | None:
-        """Return what reads the signals that the stack waits for; None if its template has no wait condition."""
-        waits = isinstance(self.package, Package) and self.package.may_wait
-        return Signals(stack.cloud.orchestration, stack.path) if waits else None
+        """Return what waits for the stack, and reports what it waits for: signals only if the template has any."""
+        heat = stack.cloud.orchestration
+        types = ResourceTypes(heat, stack.path)
+        signals = Signals(types) if isinstance(self.package, Package) and self.package.may_wait else None
+        servers = ServerActions(types, (run.admin, stack.cloud))
+        return Waiting(
+            heat, stack.path, lambda text: run.note(self.key, text), patience, signals, servers, cancels=cancels
+        )
 
     def _finished(self, run: CloudRun, stack: HeatStack) -> Observed:
-        waiting = self._waiting(run, stack, signals=self._signals(stack))
+        waiting = self._waiting(run, stack, cancels=not self.rollback)
         waiting.raise_for_failure(waiting.end(self.timeout))
         raw = stack.show()  # the other fields are as requested, since Heat reports success
         record = StackRecord(stack=stack, status=raw["stack_status"], tags=frozenset(raw.get("tags") or ()))

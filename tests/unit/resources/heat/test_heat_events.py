@@ -13,6 +13,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.heat import heat_events
 from openstack_prep.resources.heat.heat_events import Waiting
 from openstack_prep.resources.heat.heat_signals import Signals
+from openstack_prep.resources.heat.heat_types import ResourceTypes
 from tests.unit.conftest import failure
 
 HEAT = "http://heat/v1/admin-project"
@@ -175,7 +176,7 @@ def wait_for_signals(run: CloudRun) -> list[str]:
     """Wait for the stack; return what was told of the waiting, without the place and the status."""
     told: list[str] = []
     heat = run.admin.orchestration
-    Waiting(heat, "/stacks/s/root", told.append, 0, Signals(heat, "/stacks/s/root")).end()
+    Waiting(heat, "/stacks/s/root", told.append, 0, Signals(ResourceTypes(heat, "/stacks/s/root"))).end()
     return [each.partition("_IN_PROGRESS")[2].partition("; to abort")[0] for each in told if each.startswith("is ")]
 
 
