@@ -77,7 +77,7 @@ class ServerActions:
         self.types, self.clouds = types, list(dict.fromkeys(clouds))
         self._read_at: dict[str, float] = {}  # by id of the server
         self._found: dict[str, FailedAction] = {}  # by id of the server
-        self._reasons: dict[str, str] = {}  # by id of the request; empty if the action has not failed
+        self._reasons: dict[str, str] = {}  # by id of the request
 
     def read(self, events: Sequence[Raw]) -> list[FailedAction]:
         """Read the actions of one server that Heat updates, and return the failed ones of all such servers.
@@ -139,20 +139,18 @@ class ServerActions:
         action = next((each for each in listed if each["message"]), None)  # the newest comes first
         if action is None:
             return None
-        shown = nova.get(path)["server"]
+        shown = nova.request("GET", path, log=False).json()["server"]  # administrators see its user data
         if shown["OS-EXT-STS:task_state"] or shown["status"] == "VERIFY_RESIZE":
             return None  # on the next host
         id_ = action["request_id"]
-        if id_ not in self._reasons:
-            self._reasons[id_] = _reason(nova, f"{path}/os-instance-actions/{quote(id_, safe='')}", shown)
-        if not self._reasons[id_]:
+        reason = self._reasons.get(id_) or _reason(nova, f"{path}/os-instance-actions/{quote(id_, safe='')}", shown)
+        if not reason:
             return None
+        self._reasons[id_] = reason
         waits = action["action"] == "resize" and action is listed[0] and shown["status"] == "ACTIVE"
         seen = before.unchanged if before is not None and before.id == id_ else 0
         name = _line(f"{shown['name']} ({server.id})")
-        return FailedAction(
-            id_, server.place, name, _line(action["action"]), self._reasons[id_], seen + 1 if waits else 0
-        )
+        return FailedAction(id_, server.place, name, _line(action["action"]), reason, seen + 1 if waits else 0)
 
 
 def _reason(nova: Service, path: str, server: Raw) -> str:
