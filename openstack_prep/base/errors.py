@@ -30,8 +30,9 @@ class Mistake:
     """One error in the user's input.
 
     ``where`` names the place (``file:line: field``), ``what`` the value and the problem, ``fix`` the fix. ``keys``
-    are the affected resources, and ``parameter`` is the parameter of a stack, whose lines a spec knows. ``code`` is for
-    ``openstack-prep explain``; without one, that of the error applies.
+    are the affected resources. A spec knows the lines of their fields: ``field`` is a dotted path in a resource, and
+    ``parameter`` is a parameter of a stack. ``code`` is for ``openstack-prep explain``; without one, that of the error
+    applies.
     """
 
     where: str
@@ -40,10 +41,11 @@ class Mistake:
     keys: tuple[Key, ...] = ()
     parameter: str = field(default="", kw_only=True)
     code: str = field(default="", kw_only=True)
+    field: str = field(default="", kw_only=True)
 
     @classmethod
     def about(cls, key: Key | Sequence[Key], what: str, fix: str = "", **more: str) -> Self:
-        """Return a mistake in a resource, or in several together; ``more`` are parameter and code."""
+        """Return a mistake in a resource, or in several together; ``more`` are field, parameter and code."""
         keys = (key,) if isinstance(key, Key) else tuple(key)
         return cls(", ".join(map(str, keys)), what, fix, keys, **more)
 

@@ -136,6 +136,14 @@ class Resource(Generic[S]):
         """
         return (self,)
 
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        """Yield what is wrong with a declared resource by rules that need no cloud.
+
+        It is called before a plan to apply reads the cloud, and by validate; the mistakes of all resources end the run
+        together. May read the context and files. Raises like ``resolve``.
+        """
+        return ()
+
     def references(self) -> Iterable[Resource]:
         """Return bare resources that must exist before this one: in the spec, or already in the cloud.
 

@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from annotated_types import Ge, Le
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import Cidr
 from openstack_prep.base.ranges import Net, Range
@@ -77,13 +78,6 @@ class Taken:
     addresses: str
 
 
-@dataclass(frozen=True)
-class NetworkMistake(Mistake):
-    """A mistake in a network; ``field`` names the field of the cluster."""
-
-    field: str = ""
-
-
 Finding: TypeAlias = tuple[str, str, str]
 """A field, what is wrong with it, and the fix."""
 
@@ -124,10 +118,10 @@ def allocate(
 
 def _assigned(
     networks: ClusterNetworks, clusters: Mapping[str, Cluster], taken: Sequence[Taken]
-) -> tuple[list[_Used], list[NetworkMistake]]:
+) -> tuple[list[_Used], list[Mistake]]:
     """Return the ranges in use after allocation, and a mistake per network that could not be allocated."""
     used = [_Used(Range.read(each.addresses), each.addresses, each.place) for each in taken]
-    mistakes: list[NetworkMistake] = []
+    mistakes: list[Mistake] = []
     for name, cluster in clusters.items():
         for field in ("cluster_cidr", "service_cidr"):  # declared networks first, so that none is allocated to others
             if given := getattr(cluster, field):
@@ -157,7 +151,7 @@ def _free(ranges: Iterable[Net], prefix: int, used: Sequence[Range]) -> Iterator
             start = max(start, (last // size + 1) * size)
 
 
-def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used: Sequence[_Used]) -> NetworkMistake:
+def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used: Sequence[_Used]) -> Mistake:
     ranges = networks.ranges
     count = sum(2 ** (prefix - each.prefixlen) for each in ranges if prefix >= each.prefixlen)
     inside = [each for each in used if any(each.range.overlap(Range.of(whole)) for whole in ranges)]
@@ -166,7 +160,7 @@ def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used
     users = f"{of_clusters} networks of clusters, {len(inside) - of_clusters} of other resources"
     what = f"{field}: {shown} has no free /{prefix} ({count} in total; in use: {users})"
     fix = "enlarge cluster_networks.range, or use longer prefixes"
-    return NetworkMistake(_where(name), what, fix, field=field)
+    return Mistake(_where(name), what, fix, code=Code.CLUSTER_NETWORKS, field=field)
 
 
 # --- checks -------------------------------------------------------------------------------
@@ -177,11 +171,11 @@ def mistakes(
     clusters: Mapping[str, Cluster],
     taken: Iterable[Taken] = (),
     nodes: Mapping[str, int | None] | None = None,
-) -> list[NetworkMistake]:
-    """Return all mistakes in the networks of clusters; ``nodes`` is the number of nodes of each, or None for nodes
-    whose parts of the network have another size than the default.
+) -> list[Mistake]:
+    """Return all mistakes in the networks of clusters.
 
-    ``where`` of a mistake is the key of a cluster, ``rke_cluster/NAME``.
+    ``nodes`` is the number of nodes of each, or None for nodes whose parts of the network have another size than the
+    default. ``where`` of a mistake is the key of a cluster, ``rke_cluster/NAME``, and ``field`` its field.
     """
     used, found = _assigned(networks, clusters, list(taken))
     for one, other in combinations(used, 2):
@@ -192,13 +186,14 @@ def mistakes(
             what = f"{later.field} {later.shown} overlaps {earlier}"
             what += f" in {both}" if str(both) not in (str(one.range), str(other.range)) else ""
             fix = "choose networks that do not overlap"
-            found.append(NetworkMistake(_where(later.cluster), what, fix, field=later.field))
+            where = _where(later.cluster)
+            found.append(Mistake(where, what, fix, code=Code.CLUSTER_NETWORKS, field=later.field))
     own = {(each.cluster, each.field): each.shown for each in used if each.cluster}
     for name, cluster in clusters.items():
         pods, services = own.get((name, "cluster_cidr")), own.get((name, "service_cidr"))
         with_networks = replace(cluster, cluster_cidr=pods, service_cidr=services)
         for field, what, fix in _check_cluster(with_networks, (nodes or {}).get(name, 1)):
-            found.append(NetworkMistake(_where(name), f"{field} {what}", fix, field=field))
+            found.append(Mistake(_where(name), f"{field} {what}", fix, code=Code.CLUSTER_NETWORKS, field=field))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from openstack_prep.spec.sections import Clouds, Sections, read
 if TYPE_CHECKING:
     from openstack_prep.kubernetes.networks import ClusterNetworks
     from openstack_prep.resources.orchestration.stack import Stack
+    from openstack_prep.spec.mistakes import Placed
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,10 @@ class Spec:
     """Whether the declarations have read its resources; resources made in Python are read when a verb gets them."""
     complete: bool = False
     """Whether it declares everything that its name manages: other resources with that name were declared earlier."""
+    document: Placed | None = field(default=None, repr=False, compare=False)
+    """What the spec was read from."""
+    paths: Mapping[Key, Sequence[str | int]] = field(default_factory=dict, repr=False)
+    """The path of each resource in the document."""
 
     @property
     def is_whole(self) -> bool:
@@ -70,7 +76,7 @@ class Spec:
         return self.only is None or resource.key in self.only
 
     def placed(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
-        """Return mistakes with the line of their resource, the first of several, or of its parameter."""
+        """Return mistakes with the line of their resource, the first of several, or of its field or parameter."""
         names = labels(each.key for each in self.resources)
         return [self._placed(each, names) for each in mistakes]
 
@@ -78,9 +84,17 @@ class Spec:
         if not mistake.keys:
             return mistake
         first = mistake.keys[0]
-        line = self.parameter_places.get((first, mistake.parameter)) or self.places.get(first)
+        line = self.parameter_places.get((first, mistake.parameter)) or self._line(first, mistake.field)
         where = ", ".join(names.get(key, str(key)) for key in mistake.keys)
         return replace(mistake, where=f"{line}: {where}" if line else where)
+
+    def _line(self, key: Key, field: str) -> str | None:
+        """Return the place of a field of a resource, or of the innermost part around it that the document has."""
+        path = self.paths.get(key) if field else None
+        if self.document is None or path is None:
+            return self.places.get(key)
+        steps = (int(each[1:-1]) if each[0] == "[" else each for each in re.findall(r"\[\d+\]|[^.\[]+", field))
+        return self.document.place((*path, *steps))
 
 
 def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec:
@@ -137,6 +151,7 @@ def _assemble(
 ) -> Spec:
     mistakes = list(repeated)
     places: dict[Key, str] = {}
+    paths: dict[Key, tuple[str | int, ...]] = {}
     parameters: dict[tuple[Key, str], str] = {}
     resources: list[Resource] = []
     for where, declared in sections.placed():
@@ -146,6 +161,7 @@ def _assemble(
             what = f"{resource.key} is declared twice, also at {places[resource.key]}"
             mistakes.append(Mistake(place, what, "choose distinct names", code=Code.SPEC_DUPLICATE_NAME))
         places.setdefault(resource.key, place)
+        paths.setdefault(resource.key, where)
         if resource.kind == "stack":
             stack = cast("Stack", resource)
             for section, given in (("secret_parameters", stack.secret_parameters), ("parameters", stack.parameters)):
@@ -153,7 +169,17 @@ def _assemble(
         resources.append(resource)
     if mistakes:
         raise SpecError(mistakes)
-    return Spec(sections.name, tuple(resources), sections.clouds, places, parameters, tuple(warnings), checked=True)
+    return Spec(
+        sections.name,
+        tuple(resources),
+        sections.clouds,
+        places,
+        parameters,
+        tuple(warnings),
+        checked=True,
+        document=document,
+        paths=paths,
+    )
 
 
 def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resource:

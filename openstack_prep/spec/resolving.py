@@ -8,6 +8,30 @@ from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.spec.loading import Spec
+from openstack_prep.spec.targets import NoCloud
+
+
+def refuse_mistakes(spec: Spec) -> None:
+    """Raise SpecError with all mistakes and contradictions if the selected resources have mistakes.
+
+    It asks no cloud.
+    """
+    cloud = NoCloud.as_cloud()
+    context = Context(resources=spec.resources, cloud=cloud)
+    found: list[Mistake] = []
+    for each in spec.chosen:
+        try:
+            found += each.list_mistakes(context)
+        except SpecError as error:
+            found += error.mistakes
+    if not found:
+        return
+    mistakes = spec.placed(dict.fromkeys(found))
+    try:
+        resolve_spec(spec, cloud, for_apply=False)
+    except SpecError as error:
+        mistakes += error.mistakes
+    raise SpecError(list(dict.fromkeys(mistakes)))
 
 
 def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:

@@ -22,7 +22,7 @@ from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
-from openstack_prep.spec.resolving import resolve_spec
+from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
 from openstack_prep.verbs import exclusive
 from openstack_prep.verbs.live_plan import LivePlan
 
@@ -244,6 +244,8 @@ def open_run(
     if isinstance(wanted, LivePlan):
         raise SpecError([Mistake("spec", "is already a plan", "pass it to apply() or destroy()")])
     spec = spec_from(wanted, name)
+    if for_apply:
+        refuse_mistakes(spec)
     tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
     with ThreadPoolExecutor(1) as pool:
         pool.submit(_load_kinds)  # while the cloud answers

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import error_data, no_garbage, print_result, read_spec
 
 if TYPE_CHECKING:
+    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
     from openstack_prep.spec import Spec
 
 
@@ -23,25 +26,41 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     try:
         spec = read_spec(options.spec)
-        check(spec)
+        warnings = list(_warnings(spec, check(spec)))
     except SpecError as error:
         print_result(options, "", _data(None, error))
         raise
-    print_result(options, f"{options.spec}: valid, {len(spec.resources)} resources", _data(spec))
+    for warning in warnings:
+        print(f"openstack-prep: warning: {warning}", file=sys.stderr)
+    data = _data(spec)
+    data["warnings"] = [*spec.warnings, *warnings]
+    print_result(options, f"{options.spec}: valid, {len(spec.resources)} resources", data)
     return 0
 
 
-def check(spec: Spec) -> None:
-    """Compare the resources of a spec with one another; raises SpecError with what contradicts."""
+def check(spec: Spec) -> Spec:
+    """Return a spec with its resources resolved; raises SpecError with everything that is wrong with them."""
     with no_garbage():
         from openstack_prep.core import planner
-        from openstack_prep.spec.resolving import resolve_spec
+        from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
         from openstack_prep.spec.targets import NoCloud
 
+    refuse_mistakes(spec)
     resolved = resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)
     if resolved.unread:
         raise SpecError(spec.placed(resolved.unread))
     planner.in_order(resolved.resources, planner.dependencies(resolved.resources))
+    return resolved
+
+
+def _warnings(spec: Spec, resolved: Spec) -> Iterator[str]:
+    """Yield warnings about valid settings of clusters, each with its place."""
+    clusters = [cast("RkeCluster", each) for each in resolved.resources if each.kind == "rke_cluster"]
+    if clusters:
+        from openstack_prep.kubernetes.cluster import rke_files
+
+        for each in clusters:
+            yield from (f"{spec.places[each.key]}: {each.key}: {text}" for text in rke_files.warnings(each, None))
 
 
 def _data(spec: Spec | None, error: SpecError | None = None) -> dict[str, object]:

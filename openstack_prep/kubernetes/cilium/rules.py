@@ -62,16 +62,15 @@ def _values(member: Member, members: Sequence[Member]) -> Iterator[Mistake]:
     """Yield what the chart does not accept; without a chart, what no chart of the release reads."""
     cilium = member.cilium
     given, distribution = cilium.values or {}, member.cluster.distribution
-    if cilium.chart is None:
-        for fault in value_rules.by_table(given, cilium.release):
-            yield fault.mistake(f"values.{dotted(fault.steps)}")
-        return
     try:
-        chart = read_chart(cilium.chart)
+        chart = read_chart(cilium.chart) if cilium.chart else None
     except InvalidValue as error:
         yield Mistake("chart", error.what, error.fix)
-        return
-    if chart.name not in {"rke": ["cilium"], "rke2": ["rke2-cilium", "cilium"]}[distribution]:
+        chart = None
+    if chart is None:
+        for fault in value_rules.by_table(given, cilium.release):
+            yield fault.mistake(f"values.{dotted(fault.steps)}")
+    elif chart.name not in {"rke": ["cilium"], "rke2": ["rke2-cilium", "cilium"]}[distribution]:
         yield Mistake("chart", f"{cilium.chart} is the chart {chart.name}", "name a chart of Cilium")
     elif not chart.version.startswith(f"{'.'.join(map(str, cilium.minor))}."):
         what = f"{cilium.chart} is version {chart.version}, and version is {cilium.release}"

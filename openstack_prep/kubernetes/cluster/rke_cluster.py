@@ -99,12 +99,18 @@ class RkeCluster(RkeFields):
 
     # --- checks ---------------------------------------------------------------------------
 
-    def _mistakes(self, run: CloudRun, outputs: Outputs | None) -> Iterator[Mistake]:
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        (resolved,) = self.resolve(context)
+        assert isinstance(resolved, ResolvedRkeCluster)
+        return resolved._mistakes(None, ())
+
+    def _mistakes(self, outputs: Outputs | None, taken: Sequence[Taken]) -> Iterator[Mistake]:
         found = list(rke_files.mistakes(self, outputs))
         nodes = 0 if found else rke_files.count_nodes(self, outputs) or 0
-        yield from self.related.mistakes(self.name, self._taken(run, outputs), nodes)
+        yield from self.related.mistakes(self.name, taken, nodes)
         yield from self.related.contradictions(self.name, outputs.parameters if outputs else {})
-        yield from (self.mistake(f"{each.where}: {each.what}", each.fix) for each in found)
+        for each in found:
+            yield self.mistake(f"{each.where}: {each.what}", each.fix, each.code, each.where)
 
     def _taken(self, run: CloudRun, outputs: Outputs | None) -> list[Taken]:
         """Return the existing subnets of the network of the nodes."""
@@ -120,7 +126,8 @@ class RkeCluster(RkeFields):
         outputs = self._outputs(run)
         settled = outputs if outputs is not None and outputs.settled else None
         # a stack of the spec may be about to change: its template and parameters describe the result
-        found = list(self._mistakes(run, None if self.related.stack(self) else settled))
+        described = None if self.related.stack(self) else settled
+        found = list(self._mistakes(described, self._taken(run, described)))
         yield from found
         known = settled is not None and not found and not list(rke_files.mistakes(self, settled))
         names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)
@@ -150,7 +157,7 @@ class RkeCluster(RkeFields):
             )
         if not outputs.settled:
             raise SpecError([self.mistake(f"stack/{self.stack} is not complete", "wait for the stack, or fix it")])
-        if found := list(self._mistakes(run, outputs)):
+        if found := list(self._mistakes(outputs, self._taken(run, outputs))):
             raise SpecError(found)
         return rke_files.texts(self, outputs, openly=openly)
 

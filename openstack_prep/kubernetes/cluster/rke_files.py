@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import HIDDEN, Secret
@@ -163,40 +164,52 @@ def _rows(cluster: RkeFields, outputs: Outputs) -> Iterator[tuple[Any, ...]]:
 def mistakes(cluster: RkeFields, outputs: Outputs | None) -> Iterator[Mistake]:
     """Yield all mistakes in the files; ``outputs`` is None until the stack is complete."""
     found = list(output_mistakes(cluster, outputs) if outputs else _template_mistakes(cluster))
-    yield from found
+    yield from _coded(Code.CLUSTER_STACK, found)
     usable = outputs if not found else None
     declared, nodes = as_declared(cluster, usable), None
     count = count_nodes(cluster, usable)
     if count is not None:
         found = list(unmatched(declared, count))
-        yield from found
+        yield from _coded(Code.CLUSTER_CONFIG, found)
         nodes = nodes_of(declared, machines(cluster, usable)) if usable and not found else None
     of = cluster_yml if cluster.distribution == "rke" else rke2
-    yield from of.mistakes(declared, nodes)
-    if cluster.metallb:
-        for each in metallb.mistakes(cluster.metallb, cluster.related.addresses(cluster)):
-            yield replace(each, where=f"metallb.{each.where}")
+    yield from _coded(Code.CLUSTER_CONFIG, of.mistakes(declared, nodes))
+    yield from _balancer_mistakes(cluster)
+
+
+def _balancer_mistakes(cluster: RkeFields) -> Iterator[Mistake]:
+    """Yield mistakes in the sections of load balancers and of Cilium."""
     addresses = cluster.related.addresses(cluster)
+    if cluster.metallb:
+        for each in metallb.mistakes(cluster.metallb, addresses):
+            yield replace(each, where=f"metallb.{each.where}", code=Code.CLUSTER_METALLB)
     if cluster.kube_vip:
         for each in kube_vip.mistakes(cluster.kube_vip, addresses):
-            yield replace(each, where=f"kube_vip.{each.where}")
-    yield from moving.mistakes(cluster.metallb, cluster.cilium, cluster.kube_vip, addresses)
+            yield replace(each, where=f"kube_vip.{each.where}", code=Code.CLUSTER_KUBE_VIP)
+    both = moving.mistakes(cluster.metallb, cluster.cilium, cluster.kube_vip, addresses)
+    yield from _coded(Code.CLUSTER_BALANCERS, both)
     if cluster.cilium:
-        for each in cilium.mistakes(member(cluster), all_members(cluster), cluster.metallb, addresses):
+        found = cilium.mistakes(member(cluster), all_members(cluster), cluster.metallb, addresses)
+        for each in _coded(Code.CLUSTER_CILIUM, found):
             in_section = each.where not in ("name", "network_plugin")
             yield replace(each, where=f"cilium.{each.where}") if in_section else each
 
 
+def _coded(code: Code, found: Iterable[Mistake]) -> Iterator[Mistake]:
+    """Yield mistakes, those without a code of their own with this one."""
+    return (replace(each, code=each.code or code) for each in found)
+
+
 def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
-    """Yield warnings about valid settings."""
+    """Yield warnings about valid settings; those about nodes need the outputs of the stack."""
     if cluster.ssh_key_path and not Path(cluster.ssh_key_path).exists():
         yield f"ssh_key_path: {cluster.ssh_key_path} does not exist on this machine; run rke where it exists"
     if outputs is not None:
         declared = as_declared(cluster, outputs)
         of = cluster_yml if cluster.distribution == "rke" else rke2
         yield from of.warnings(declared, nodes_of(declared, machines(cluster, outputs)))
-        yield from cilium.warnings(member(cluster)) if cluster.cilium else ()
-        yield from metallb.warnings(cluster.metallb, cluster.config or {}) if cluster.metallb else ()
+    yield from cilium.warnings(member(cluster)) if cluster.cilium else ()
+    yield from metallb.warnings(cluster.metallb, cluster.config or {}) if cluster.metallb else ()
 
 
 def count_nodes(cluster: RkeFields, outputs: Outputs | None) -> int | None:

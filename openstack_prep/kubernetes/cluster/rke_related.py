@@ -8,6 +8,7 @@ from dataclasses import field as dataclass_field
 from functools import cached_property
 from typing import Any, ClassVar
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import File
 from openstack_prep.base.key import Key
@@ -159,18 +160,16 @@ class RelatedResources:
         cluster = self.declared[name]
         for other in list(self.declared.values())[: list(self.declared).index(name)]:
             if other.directory == cluster.directory:
-                yield cluster.mistake(
-                    f"directory {cluster.directory} is also used by {other.key}", "give each cluster its own"
-                )
+                yield _shared(cluster, "directory", other)
             if (other.stack, other.place) == (cluster.stack, cluster.place):
-                yield cluster.mistake(f"stack {cluster.stack} is also used by {other.key}", "give each cluster its own")
+                yield _shared(cluster, "stack", other)
         unknown = [each for each in more if each not in self.taken]
         allocated = self.clusters[name]
         alone = networks.mistakes(self.allocated_from, {name: allocated}, unknown, {name: max(nodes, 1)})
         alone = alone if allocated.has_networks else []  # missing networks cannot be checked
         mine = (each for each in self.overlaps if each.where == str(cluster.key))
         for each in dict.fromkeys([*mine, *alone]):
-            yield cluster.mistake(each.what, each.fix)
+            yield cluster.mistake(each.what, each.fix, each.code, each.field)
 
     def has_own_directory(self, name: str) -> bool:
         """Whether no other cluster of the spec has the same directory."""
@@ -185,7 +184,8 @@ class RelatedResources:
             one, other = getattr(cluster, field), _read(parameters.get(parameter))
             if one and other is not None and one != other:
                 what = f"{field} {show(one)} differs from parameter {parameter} {show(other)} of stack/{cluster.stack}"
-                yield cluster.mistake(what, f"remove {field}" if of_spec else f"write {field}: {show(other)}")
+                fix = f"remove {field}" if of_spec else f"write {field}: {show(other)}"
+                yield cluster.mistake(what, fix, Code.CLUSTER_STACK, field)
 
 
 def _refuse_shared_names(clusters: Sequence[RkeFields]) -> None:
@@ -194,7 +194,14 @@ def _refuse_shared_names(clusters: Sequence[RkeFields]) -> None:
     shared = [each for place, each in enumerate(clusters) if each.name in names[:place]]
     if shared:
         fix = "give each cluster its own name, across all projects of the spec"
-        raise SpecError([each.mistake("another cluster of this spec has the same name", fix) for each in shared])
+        what = "another cluster of this spec has the same name"
+        raise SpecError([each.mistake(what, fix, Code.CLUSTER_SHARED, "name") for each in shared])
+
+
+def _shared(cluster: RkeFields, field: str, other: RkeFields) -> Mistake:
+    """Return the mistake for a folder or stack of two clusters."""
+    what = f"{field} {getattr(cluster, field)} is also used by {other.key}"
+    return cluster.mistake(what, "give each cluster its own", Code.CLUSTER_SHARED, field)
 
 
 def _with_stack_values(cluster: Any, stacks: Mapping[Key, Stack]) -> Any:

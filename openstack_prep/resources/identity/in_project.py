@@ -68,8 +68,8 @@ class InProject(Resource[CloudRun]):
             groups.setdefault(each.owner, []).append(each)
         return groups
 
-    def mistake(self, what: str, fix: str, code: str = "") -> Mistake:
-        return Mistake.about(self.key, what, fix, code=code)
+    def mistake(self, what: str, fix: str, code: str = "", field: str = "") -> Mistake:
+        return Mistake.about(self.key, what, fix, code=code, field=field)
 
 
 def access(project: Project | None) -> Key:

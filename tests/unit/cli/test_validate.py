@@ -60,3 +60,80 @@ def test_resources_that_contradict_each_other_are_mistakes(spec: Path, capsys: p
     assert main(["validate", "--format", "json", "spec.yaml"]) == 2
     places = [each["where"] for each in json.loads(capsys.readouterr().out)["errors"]]
     assert places == ["spec.yaml:4: floating_ip/two"]
+
+
+CLUSTERS = """\
+name: lab
+rke_clusters:
+  - name: one
+    stack: one
+    directory: one
+    cilium:
+      cluster_id: 1
+      values: {hubbel: {relay: {}}}
+      chart: none.tgz
+    metallb:
+      pools:
+        - name: Bad_Name
+          addresses: [10.0.0.1-10.0.0.9]
+        - pool: p
+    kube_vip:
+      pools:
+        - {name: a, addresses: [10.1.0.1]}
+  - name: two
+    stack: one
+    directory: two
+    distribution: rke2
+    config:
+      profil: cis
+    cluster_cidr: 169.254.0.0/16
+"""
+WRONG_CLUSTERS = [
+    ("spec.yaml:12: rke_cluster/one", "metallb.pools[0].name", "cluster.metallb"),
+    ("spec.yaml:14: rke_cluster/one", "metallb.pools[1].pool", "cluster.metallb"),
+    ("spec.yaml:15: rke_cluster/one", "kube_vip", "cluster.load-balancers"),
+    ("spec.yaml:9: rke_cluster/one", "cilium.chart", "cluster.cilium"),
+    ("spec.yaml:8: rke_cluster/one", "cilium.values.hubbel", "spec.unknown-key"),
+    ("spec.yaml:24: rke_cluster/two", "cluster_cidr 169.254.0.0/16 overlaps", "cluster.networks"),
+    ("spec.yaml:19: rke_cluster/two", "stack one is also used", "cluster.shared"),
+    ("spec.yaml:23: rke_cluster/two", "config.profil", "spec.unknown-key"),
+]
+
+
+def test_rules_of_clusters_need_no_cloud(
+    spec: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``plan`` applies the same rules before it sends a request: nothing listens on the port of this cloud."""
+    auth = {"auth_url": "http://127.0.0.1:1/v3", "username": "a", "password": "b", "project_name": "p"}
+    entries = spec.with_name("clouds.yaml")
+    entries.write_text(json.dumps({"clouds": {"none": {"auth": auth}}}))
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(entries))
+    monkeypatch.setenv("OS_CLOUD", "none")
+    spec.write_text(CLUSTERS)
+    for command in ("validate", "plan", "apply"):
+        assert main([command, "--format", "json", "spec.yaml"]) == 2
+        found = json.loads(capsys.readouterr().out)["errors"]
+        assert sorted((each["where"], each["code"]) for each in found) == sorted(
+            (where, code) for where, _, code in WRONG_CLUSTERS
+        )
+        for where, what, code in WRONG_CLUSTERS:
+            (one,) = [each for each in found if each["where"] == where and each["code"] == code]
+            assert one["what"].startswith(what)
+
+
+def test_rules_and_contradictions_are_reported_together(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec.write_text(CONTRADICTION + CLUSTERS.removeprefix("name: lab\n"))
+    assert main(["validate", "--format", "json", "spec.yaml"]) == 2
+    found = [each["where"] for each in json.loads(capsys.readouterr().out)["errors"]]
+    assert len(found) == len(WRONG_CLUSTERS) + 1
+    assert "spec.yaml:4: floating_ip/two" in found
+
+
+def test_unknown_releases_are_warnings(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = {"name": "a", "stack": "a", "directory": "a", "cilium": {"version": "1.99", "cluster_id": 1}}
+    spec.write_text(json.dumps({"name": "lab", "rke_clusters": [cluster]}))
+    assert main(["validate", "--format", "json", "spec.yaml"]) == 0
+    said = capsys.readouterr()
+    (warning,) = json.loads(said.out)["warnings"]
+    assert warning.startswith("spec.yaml:1: rke_cluster/a: cilium.version: ")
+    assert warning in said.err
