@@ -209,7 +209,8 @@ def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
         of = cluster_yml if cluster.distribution == "rke" else rke2
         yield from of.warnings(declared, nodes_of(declared, machines(cluster, outputs)))
     yield from cilium.warnings(member(cluster)) if cluster.cilium else ()
-    yield from metallb.warnings(cluster.metallb, cluster.config or {}) if cluster.metallb else ()
+    if cluster.metallb:
+        yield from metallb.warnings(cluster.metallb, cluster.related.addresses(cluster), cluster.config or {})
 
 
 def count_nodes(cluster: RkeFields, outputs: Outputs | None) -> int | None:

@@ -43,7 +43,7 @@ class MetalLBBGP:
     local_pref: Annotated[int, Ge(0), Le(2**31 - 1)] | None = None
     """LOCAL_PREF, for peers within the same AS."""
     communities: tuple[Name, ...] = ()
-    """BGP communities, such as 64512:1234, or large:64512:1:2 (0.13 and later)."""
+    """BGP communities, such as 64512:1234, or large:64512:1:2 (0.13.10 and later)."""
     peers: tuple[Name, ...] = ()
     """Peers to announce to (0.13 and later); default: all."""
     node_selectors: tuple[LabelSelector, ...] = ()

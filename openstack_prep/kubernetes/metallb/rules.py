@@ -1,7 +1,7 @@
 """Checks of MetalLB's configuration: what MetalLB refuses, or the chosen format of manifests does not support.
 
-Sources: MetalLB 0.16.1 (internal/config/config.go and validation.go, internal/bgp/community/community.go), and the
-fields of its ConfigMap up to 0.12.
+Sources: MetalLB 0.13.2 to 0.16.1 (internal/config/config.go and validation.go, internal/bgp/community/community.go),
+and the fields of its ConfigMap up to 0.12.
 ``where`` of a mistake is the name of the field, such as ``pools[0].addresses``.
 """
 
@@ -57,13 +57,15 @@ def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
     yield from _peers(metallb)
 
 
-def warnings(metallb: MetalLB, config: Raw) -> Iterator[str]:
+def warnings(metallb: MetalLB, addresses: Addresses, config: Raw) -> Iterator[str]:
     """Yield warnings about valid settings; ``config`` holds further keys of RKE2 or RKE."""
     for one, other in _pairs_of_peers(metallb):
         first, second = metallb.peers[one], metallb.peers[other]
         if _may_be_apart(first, second):
             for field, what, _ in _conflicts(first, second):
-                yield f"peers[{other}].{field}: {what}; MetalLB before 0.16 refuses that also on different nodes"
+                where = f"metallb.peers[{other}].{field}"
+                yield f"{where}: {what}; MetalLB before 0.16 refuses that also on different nodes"
+    yield from _pool_warnings(metallb, addresses)
     if not any(each.protocol == "layer2" for each in metallb.pools):
         return
     given = value_at(config, "services.kubeproxy.extra_args") or config.get("kube-proxy-arg") or ()
@@ -71,6 +73,19 @@ def warnings(metallb: MetalLB, config: Raw) -> Iterator[str]:
     arguments = [arguments] if isinstance(arguments, str) else [str(each).lower() for each in arguments]
     if "proxy-mode=ipvs" in arguments and "ipvs-strict-arp=true" not in arguments:
         yield "kube-proxy in mode ipvs answers ARP for MetalLB's addresses on all nodes; set ipvs-strict-arp: true"
+
+
+def _pool_warnings(metallb: MetalLB, addresses: Addresses) -> Iterator[str]:
+    """Yield what only works in some releases (findIPv6BGPAdvertisement of 0.13), or with a resource of the user."""
+    by_bgp = any(each.protocol == "bgp" for each in metallb.pools)
+    for index, pool in enumerate(metallb.pools):
+        where = f"metallb.pools[{index}]"
+        if by_bgp and metallb.is_native and pool.protocol == "layer2":
+            for each in (each for each in ranges(pool, addresses) if each.first.version == 6):
+                yield f"{where}: MetalLB 0.13 refuses the IPv6 addresses {each} beside a BGP pool in bgp_mode native"
+        for community in pool.bgp.communities if pool.bgp else ():
+            if ":" not in community:
+                yield f"{where}.bgp.communities: MetalLB needs a Community with the alias {community!r}"
 
 
 # --- pools --------------------------------------------------------------------------------

@@ -240,8 +240,8 @@ def test_the_namespace_is_a_label() -> None:
     ],
 )
 def test_ipvs_answers_for_nobody_else(config: dict[str, object], told: bool) -> None:
-    assert len(list(warnings(MetalLB(pools=(GOOD,)), config))) == told
-    assert list(warnings(MetalLB(pools=(bgp(),), peers=(PEER,)), config)) == []
+    assert len(list(warnings(MetalLB(pools=(GOOD,)), {}, config))) == told
+    assert list(warnings(MetalLB(pools=(bgp(),), peers=(PEER,)), {}, config)) == []
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_two_peers_of_one_node(second: dict[str, object], fields: list[str]) -> 
     metallb = MetalLB(pools=(GOOD,), peers=peers)
     assert [each.where for each in mistakes(metallb, ADDRESSES)] == [f"peers[1].{each}" for each in fields]
     assert list(mistakes(replace(metallb, bgp_mode="native"), ADDRESSES)) == []
-    assert list(warnings(metallb, {})) == []
+    assert list(warnings(metallb, {}, {})) == []
 
 
 def test_peers_of_different_nodes() -> None:
@@ -299,4 +299,18 @@ def test_peers_of_different_nodes() -> None:
     peers = (replace(PEER, node_selectors=(FRONT,)), replace(PEER, name="b", my_asn=64999, node_selectors=(back,)))
     metallb = MetalLB(pools=(GOOD,), peers=peers)
     assert list(mistakes(metallb, ADDRESSES)) == []
-    assert [each.partition(":")[0] for each in warnings(metallb, {})] == ["peers[1].peer_address", "peers[1].my_asn"]
+    assert [each.partition(":")[0] for each in warnings(metallb, {}, {})] == [
+        "metallb.peers[1].peer_address",
+        "metallb.peers[1].my_asn",
+    ]
+
+
+def test_what_not_every_metallb_accepts_is_a_warning() -> None:
+    """MetalLB 0.13.2 to 0.13.12 refuse the IPv6 pool, 0.14.9 to 0.16.1 accept it; all need the Community."""
+    six = MetalLBPool(name="six", addresses=("fd00::/120",))
+    pools = (six, bgp(communities=("64512:1", "alias")))
+    (found,) = warnings(MetalLB(pools=pools, peers=(PEER,)), {}, {})
+    assert found.startswith("metallb.pools[1].bgp.communities: ")
+    (found,) = warnings(MetalLB(pools=(six, bgp()), peers=(PEER,), bgp_mode="native"), {}, {})
+    assert found.startswith("metallb.pools[0]: MetalLB 0.13 refuses the IPv6 addresses fd00::-fd00::ff ")
+    assert list(warnings(MetalLB(pools=(six,), bgp_mode="native"), {}, {})) == []
