@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.private_file import write_shared
+from openstack_prep.dns.block import content, put_block
 from openstack_prep.openshift.install_config import Given
 from openstack_prep.openshift.install_config.fields import OPENSTACK
 from openstack_prep.openshift.install_config.rules.names import LABEL
@@ -168,8 +169,8 @@ def write(path: Path, names: Names, form: Form, server: str | None = None) -> bo
     untouched.  A zone is a file of its own; only a zone of the same domain is replaced.  Raises SpecError, PrepError.
     """
     if form != "bind":
-        return hosts.put_block(path, names.domain, _lines(names, form))
-    old = hosts.content(path)
+        return put_block(path, names.domain, _lines(names, form))
+    old = content(path)
     if old and not old.startswith(f"$ORIGIN {names.domain}.\n"):
         what = f"is not the zone of {names.domain}"
         raise SpecError([Mistake(str(path), what, "give another file, or move this one away")])
@@ -182,7 +183,7 @@ def write(path: Path, names: Names, form: Form, server: str | None = None) -> bo
 
 def remove(path: Path, domain: str) -> bool:
     """Remove a domain's block from a hosts or dnsmasq file; return whether the file had one."""
-    return hosts.put_block(path, domain, ())
+    return put_block(path, domain, ())
 
 
 def _lines(names: Names, form: Form) -> list[str]:

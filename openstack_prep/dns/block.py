@@ -1,0 +1,61 @@
+"""Blocks of lines in a file that others use as well, such as a hosts file.  Only ``put_block`` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.private_file import write_shared
+
+
+def put_block(path: Path, label: str, lines: Sequence[str]) -> bool:
+    """Write lines into a file, between two comments with a label; return whether that changed the file.
+
+    Everything outside of this block is left untouched, and so are the file's mode and owner.  Without lines, the
+    block is removed.  Raises SpecError with the line of a comment that lacks its counterpart.
+    """
+    old = content(path)
+    new = with_block(old, label, lines, str(path))
+    if new == old:
+        return False
+    write_shared(path, new)
+    return True
+
+
+def content(path: Path) -> str:
+    """Return the exact text of a file, "" if it does not exist; raises SpecError."""
+    if not path.exists():
+        return ""
+    if not path.is_file():  # a pipe must never be written to
+        raise SpecError([Mistake(str(path), "is not a regular file", "give another file")])
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")  # keeps line ends and invalid bytes
+    except OSError as error:
+        raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", "give another file")]) from error
+
+
+def with_block(text: str, label: str, lines: Sequence[str], where: str = "hosts") -> str:
+    """Return a text with the block of a label, in its former place or at the end."""
+    begin, end = f"# BEGIN openstack-prep {label}", f"# END openstack-prep {label}"
+    block = "".join(f"{line}\n" for line in [begin, *lines, end]) if lines else ""
+    old = text.splitlines(keepends=True)
+    place = _place(old, begin, end, where)
+    if place is None:
+        glue = "\n" if text and block and not text.endswith("\n") else ""
+        return text + glue + block
+    first, last = place
+    return "".join([*old[:first], block, *old[last + 1 :]])
+
+
+def _place(lines: Sequence[str], begin: str, end: str, where: str) -> tuple[int, int] | None:
+    """Return the first and last line of a block."""
+    comments = [(number, line.strip()) for number, line in enumerate(lines) if line.strip() in (begin, end)]
+    if not comments:
+        return None
+    if [comment for _, comment in comments] == [begin, end]:
+        return comments[0][0], comments[1][0]
+    wanted = (begin, end)
+    wrong = next((number for at, (number, text) in enumerate(comments) if at > 1 or text != wanted[at]), comments[0][0])
+    what = f"{lines[wrong].strip()!r} lacks its counterpart, or is in the wrong place"
+    raise SpecError([Mistake(f"{where}:{wrong + 1}", what, "leave one pair of these comments, or none")])
