@@ -6,10 +6,11 @@ hosts(5) has no wildcards, so it lists the routes of a default installation one 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+
+from openstack_prep.dns.zone import Record, with_next_serial, zone_text
 
 ROUTES = (
     "console-openshift-console",
@@ -21,8 +22,6 @@ ROUTES = (
     "thanos-querier-openshift-monitoring",
 )
 """First labels of the routes below ``apps`` in a default installation."""
-
-TTL = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,24 +76,6 @@ def zone(names: Names, *, server: str, today: date, old: str = "") -> str:
     The serial is ``YYYYMMDDnn`` and always higher than that of the ``old`` zone (RFC 1982).  If nothing else
     differs, the old zone is returned with its serial.
     """
-    found = re.search(r"\bSOA\s+\S+\s+\S+\s*\(?\s*(\d+)", old)
-    serial = int(found[1]) if found else 0
-    if old == _zone(names, server, serial):
-        return old
-    return _zone(names, server, max(int(f"{today:%Y%m%d}00"), serial + 1) % 2**32 or 1)
-
-
-def _zone(names: Names, server: str, serial: int) -> str:
-    server = f"{server.rstrip('.')}."
-    servers = ((name.removesuffix(f".{names.domain}"), address) for address, name in names.servers())
-    records = (*servers, ("*.apps", names.ingress))
-    return "\n".join(
-        [
-            f"$ORIGIN {names.domain}.",
-            f"$TTL {TTL}",
-            f"@ IN SOA {server} hostmaster.{names.domain}. ( {serial} 3600 600 604800 {TTL} )",
-            f"@ IN NS {server}",
-            *(f"{name} IN {'AAAA' if ':' in address else 'A'} {address}" for name, address in records),
-            "",
-        ]
-    )
+    servers = [(name.removesuffix(f".{names.domain}"), address) for address, name in names.servers()]
+    records = [Record.address(name, address) for name, address in (*servers, ("*.apps", names.ingress))]
+    return with_next_serial(old, zone_text(names.domain, server, records), today)
