@@ -1,4 +1,7 @@
-"""Managed files in a folder that others use as well: the ownership tag is the first line of each."""
+"""Managed files in a folder that others use as well: the ownership tag is the first line of each.
+
+Sources: RFC 1035, section 5.1 (comments of zones); execve(2) (a script's first line names its interpreter).
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,14 @@ MOST = 8
 YAML = (".yml", ".yaml")
 LABELS = ("hostname_override", "nodeName", "name", "key", "url")
 """Keys that identify the members of lists."""
+ZONES = ".zone"
+"""End of the names of DNS zones, whose comments begin with a semicolon."""
+SCRIPT = "#!"
 
 
 @dataclass(frozen=True)
 class MarkedFiles:
-    """The files of one owner in a folder; ``head`` is their first line."""
+    """The files of one owner in a folder; ``head``, a comment, is their first line, or the second one of a script."""
 
     folder: Path
     head: str
@@ -38,7 +44,7 @@ class MarkedFiles:
             if not self.folder.is_dir():
                 return {}
             texts = {path.name: _text(path) for path in sorted(self.folder.iterdir()) if path.is_file()}
-        return {name: text for name, text in texts.items() if text.partition("\n")[0] == self.head}
+        return {name: text for name, text in texts.items() if self._is_tagged(name, text)}
 
     def of_others(self, names: Sequence[str]) -> list[Path]:
         """Return existing files and links that are not managed and have the name of a managed file."""
@@ -58,8 +64,8 @@ class MarkedFiles:
             raise PrepError(f"{what}; choose another directory, or remove {'it' if one else 'them'}")
         before = self.there()
         for name, text in texts.items():
-            if before.get(name) != self._whole(text) or mode(self.folder / name) != PRIVATE:
-                write_private(self.folder / name, self._whole(text))
+            if before.get(name) != self._whole(name, text) or mode(self.folder / name) != PRIVATE:
+                write_private(self.folder / name, self._whole(name, text))
         with _said(self.folder):
             for name in before.keys() - texts.keys():
                 (self.folder / name).unlink(missing_ok=True)
@@ -86,12 +92,23 @@ class MarkedFiles:
                 continue
             if mode(self.folder / name) != PRIVATE:
                 yield f"{name}: mode {mode(self.folder / name)}"
-            if before[name] != self._whole(text):
+            if before[name] != self._whole(name, text):
                 yield from (f"{name}: {what}" for what in _few(_differences(name, before[name], text, shown[name])))
         yield from (f"unexpected file {name}" for name in sorted(before.keys() - texts.keys()))
 
-    def _whole(self, text: str) -> str:
-        return f"{self.head}\n{text}"
+    def _whole(self, name: str, text: str) -> str:
+        if text.startswith(SCRIPT):
+            interpreter, _, rest = text.partition("\n")
+            return f"{interpreter}\n{self._tag(name)}\n{rest}"
+        return f"{self._tag(name)}\n{text}"
+
+    def _is_tagged(self, name: str, text: str) -> bool:
+        first, _, rest = text.partition("\n")
+        return (rest.partition("\n")[0] if first.startswith(SCRIPT) else first) == self._tag(name)
+
+    def _tag(self, name: str) -> str:
+        """Return the ownership tag as a comment of the file's language."""
+        return f"; {self.head.removeprefix('#').lstrip()}" if name.endswith(ZONES) else self.head
 
 
 def documents(text: str) -> list[object] | None:

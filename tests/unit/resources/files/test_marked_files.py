@@ -132,3 +132,26 @@ def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> Non
     assert f"{files.folder}/a.yaml, {files.folder}/b.yaml exist and are not managed;" in str(refused.value)
     assert not outside.exists()
     assert sorted(path.name for path in files.folder.iterdir()) == ["a.yaml", "b.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "written"),
+    [
+        ("inside.zone", "$TTL 300\n", "; [ours]\n$TTL 300\n"),
+        ("bridge.sh", "#!/bin/bash\ntrue\n", "#!/bin/bash\n# [ours]\ntrue\n"),
+    ],
+)
+def test_the_tag_is_a_comment_in_zones_and_leaves_scripts_their_interpreter(
+    files: MarkedFiles, name: str, text: str, written: str
+) -> None:
+    files.write({name: text})
+    assert (files.folder / name).read_text() == written
+    assert list(files.there()) == [name]
+    assert list(files.drift({name: text}, {name: text})) == []
+    assert files.remove() == []
+
+
+def test_a_tag_elsewhere_does_not_make_a_file_managed(files: MarkedFiles) -> None:
+    (files.folder / "notes.txt").write_text("mine\n# [ours]\n")
+    (files.folder / "mine.zone").write_text("# [ours]\n")
+    assert sorted(files.there()) == ["cluster.yml", "pools.yaml"]
