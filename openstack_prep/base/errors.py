@@ -117,6 +117,12 @@ class LeaseLost(PrepError):
     code = "lease.lost"
 
 
+class FileLocked(PrepError):
+    """Another process has held the lock of a file for too long; the file was not changed."""
+
+    code = "file.locked"
+
+
 class RunInterrupted(PrepError):
     """A signal stopped the command before it had a result."""
 

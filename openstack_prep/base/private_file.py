@@ -46,7 +46,24 @@ def write_shared(path: Path, text: str) -> None:
 
     Raises PrepError, also if the owner differs and the process may not change the owner of a file.
     """
-    _replace(Path(os.path.realpath(path)), text, _keep_mode_and_owner)
+    target = Path(os.path.realpath(path))
+    _replace(target, text, _keep_mode_and_owner)
+    _sync_folder(target)
+
+
+def _sync_folder(path: Path) -> None:
+    """Have the folder's new content written to the disk; without that, a power failure could bring the old file back.
+
+    Some file systems, such as CIFS, cannot do that for a folder and answer EINVAL.
+    """
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise PrepError(f"{path} was written, but may be lost in a power failure: {error}") from error
+    finally:
+        os.close(descriptor)
 
 
 def _keep_stricter_mode(path: Path, descriptor: int) -> None:

@@ -112,6 +112,19 @@ def merged(ranges: Iterable[Range]) -> list[Range]:
     return found
 
 
+def without(ranges: Iterable[Range], holes: Iterable[Range]) -> Iterator[Range]:
+    """Yield the parts of ranges that are in no hole, lowest first; IPv4 comes before IPv6."""
+    gone = merged(holes)
+    for each in merged(ranges):
+        start, end, make = int(each.first), int(each.last), type(each.first)
+        for hole in filter(None, map(each.overlap, gone)):
+            if start < int(hole.first):
+                yield Range(make(start), make(int(hole.first) - 1))
+            start = int(hole.last) + 1
+        if start <= end:
+            yield Range(make(start), make(end))
+
+
 def overlaps(ranges: Iterable[Range]) -> Iterator[tuple[Range, Range, Range]]:
     """Yield each two ranges that overlap, and the addresses that they share."""
     for one, other in combinations(ranges, 2):

@@ -65,11 +65,11 @@ def _unreadable(where: str, what: str, fix: str) -> SpecError:
 class Document:
     """One YAML document: its ``data`` and the line of each part of it."""
 
-    def __init__(self, path: Path) -> None:
-        """Read a file; raises SpecError if it cannot be read or is not one YAML document."""
+    def __init__(self, path: Path, text: str | None = None) -> None:
+        """Read a file, or the text that it had; raises SpecError if it cannot be read or is not one YAML document."""
         self.path = path
         try:
-            loader = _Loader(read_text(path))
+            loader = _Loader(read_text(path) if text is None else text)
             self._root = loader.get_single_node()
             _parts(self._root, {})
             self.repeated_at = dict(self._repeated(self._root))  # before construction expands merge keys

@@ -39,3 +39,16 @@ def dump(*documents: Raw) -> str:
         for each in documents
     )
     return "---\n".join(texts)
+
+
+def one_line(document: Raw) -> str:
+    """Return a document on a single line, with braces and brackets."""
+    text: str = yaml.dump(
+        dict(document),
+        Dumper=_Dumper,
+        default_flow_style=True,
+        sort_keys=False,
+        allow_unicode=True,
+        width=float("inf"),
+    )
+    return text.rstrip("\n")

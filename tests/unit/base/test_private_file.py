@@ -4,6 +4,7 @@ import errno
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import ConfigError, PrepError
-from openstack_prep.base.private_file import write_private
+from openstack_prep.base.private_file import write_private, write_shared
 
 
 @pytest.fixture(autouse=True)
@@ -197,3 +198,23 @@ def test_a_mounted_file_without_room_is_as_it_was(
         write_private(mounted, "new\n" * 100)
     assert mounted.read_text() == "old, and longer\n"
     assert list(tmp_path.iterdir()) == [mounted]
+
+
+def test_a_shared_file_survives_a_power_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder is written to the disk as well; a file system that cannot do that for folders is no error."""
+    synced: list[bool] = []
+    number = errno.EINVAL
+
+    def sync(handle: int) -> None:
+        synced.append(stat.S_ISDIR(os.fstat(handle).st_mode))
+        if synced[-1]:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    path = tmp_path / "hosts"
+    write_shared(path, "new\n")
+    assert synced == [False, True]
+    number = errno.EIO
+    with pytest.raises(PrepError, match="was written, but may be lost in a power failure"):
+        write_shared(path, "newer\n")
+    assert path.read_text() == "newer\n"

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.base.ranges import AddressRange, Range, blocks, merged, overlaps, read
+from openstack_prep.base.ranges import AddressRange, Range, blocks, merged, overlaps, read, without
 
 SAID = [
     ("10.0.0.200-10.0.0.219", "10.0.0.200-10.0.0.219", 20),
@@ -69,3 +69,15 @@ def test_ranges_know_what_they_hold_and_share() -> None:
     ]
     assert list(map(str, far)) == ["10.0.0.21"]
     assert list(map(str, other)) == ["10.0.0.18", "10.0.0.19"]
+
+
+def test_holes_are_cut_out_of_ranges() -> None:
+    given = read(["10.0.0.10-10.0.0.20", "10.0.0.30", "fd00::/64"])
+    holes = read(["10.0.0.0-10.0.0.10", "10.0.0.12-10.0.0.13", "10.0.0.13-10.0.0.14", "10.0.0.20-10.0.0.30", "fd00::"])
+    assert list(map(str, without(given, holes))) == [
+        "10.0.0.11",
+        "10.0.0.15-10.0.0.19",
+        "fd00::1-fd00::ffff:ffff:ffff:ffff",
+    ]
+    assert list(without(given, given)) == []
+    assert list(without(given, [])) == merged(given)

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from openstack_prep.base.secret import Secret
-from openstack_prep.base.yaml_text import dump
+from openstack_prep.base.yaml_text import dump, one_line
 
 
 def test_in_order_without_anchors_and_with_its_secrets() -> None:
@@ -28,3 +28,10 @@ def test_texts_that_go_takes_for_something_else_are_quoted(text: str) -> None:
 @pytest.mark.parametrize("text", ["v1.31.1-rancher1-1", "10.0.0.1", "abc", "1.2.3", "a\nb", "|", "# no", "e5"])
 def test_texts_come_back(text: str) -> None:
     assert yaml.safe_load(dump({"v": text})) == {"v": text}
+
+
+@pytest.mark.parametrize("text", ["y", "12:34:56:10:20:30", "a\nb", "x, y", "{", "", "2026-01-31"])
+def test_a_document_on_one_line_comes_back(text: str) -> None:
+    written = one_line({"a": {"v": text, "w": [text]}, text: 1})
+    assert "\n" not in written
+    assert yaml.safe_load(written) == {"a": {"v": text, "w": [text]}, text: 1}
