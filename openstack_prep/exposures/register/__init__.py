@@ -1,0 +1,1 @@
+"""Who has which address and MAC address: in a pool file, or in Neutron."""

@@ -1,0 +1,61 @@
+"""The protocol of a register: a name claims an address, and perhaps a MAC address, until it is released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import PrepError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What one name asks for: an address, by default the next free one, and perhaps a MAC address."""
+
+    name: str
+    address: str | None = None
+    mac: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What one name holds."""
+
+    address: str
+    mac: str | None = None
+
+
+class ClaimRefused(PrepError):
+    """An address or MAC address cannot be claimed: somebody else holds it, it is not in the pool, or none is free."""
+
+    code = Code.ADDRESS_IN_USE
+
+
+class Register(Protocol):
+    """Who has which address.  Names are those of one spec; a register knows the spec that it works for."""
+
+    def claim(self, requests: Sequence[Request]) -> dict[str, Claim]:
+        """Claim for all names or for none of them, and return what each holds by now.
+
+        A name keeps what it holds, unless it asks for another address. Raises ClaimRefused, with the holder's name.
+        """
+        ...
+
+    def release(self, names: Sequence[str]) -> None:
+        """Release what these names hold; names without a claim are released already."""
+        ...
+
+    def held(self) -> Mapping[str, Claim]:
+        """Return what the names of this spec hold."""
+        ...
+
+    def holders(self) -> Mapping[str, str]:
+        """Return who holds each address that is claimed, of all specs, as people read it."""
+        ...
+
+
+def claim_one(register: Register, name: str, address: str | None = None, *, mac: bool = False) -> Claim:
+    """Claim an address for one name, by default the one that it holds or the next free one."""
+    return register.claim([Request(name=name, address=address, mac=mac)])[name]
