@@ -7,6 +7,7 @@ numbers (y, 1e3, 0o17).
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import yaml
 
@@ -32,12 +33,10 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(Secret, lambda dumper, value: _text(dumper, value.reveal()))
 
 
-def dump(*documents: Raw) -> str:
+def dump(*documents: Raw | list[Any]) -> str:
     """Return the text of a file, with the documents' secrets in plain text; ``---`` separates several documents."""
-    texts = (
-        yaml.dump(dict(each), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))
-        for each in documents
-    )
+    plain = (each if isinstance(each, list) else dict(each) for each in documents)
+    texts = (yaml.dump(each, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf")) for each in plain)
     return "---\n".join(texts)
 
 

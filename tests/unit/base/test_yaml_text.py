@@ -18,6 +18,10 @@ def test_several_documents() -> None:
     assert dump({"a": 1}, {"b": 2}) == "a: 1\n---\nb: 2\n"
 
 
+def test_a_list_is_a_document() -> None:
+    assert dump([{"op": "add", "path": "/a/-"}, "y"]) == "- op: add\n  path: /a/-\n- 'y'\n"
+
+
 @pytest.mark.parametrize(
     "text", ["y", "N", "1e3", "12345e67", "1.5", ".5", "0o17", "yes", "0x1f", "2026-01-31", "null"]
 )
