@@ -71,7 +71,7 @@ def test_a_diagnostic_has_a_code_unless_its_status_is_ok(path: Path) -> None:
             assert "code" in given or given["status"] == "Status.OK", f"line {node.lineno}"
 
 
-@pytest.mark.parametrize(("room", "more"), [("openshift", ("cli", "hooks")), ("kubernetes", ())])
+@pytest.mark.parametrize(("room", "more"), [("openshift", ("cli", "hooks")), ("kubernetes", ()), ("exposures", ())])
 def test_each_code_of_a_room_is_registered_and_used(room: str, more: tuple[str, ...]) -> None:
     used = used_in(room, *more)
     assert used <= registered("base").keys() | registered(room).keys()

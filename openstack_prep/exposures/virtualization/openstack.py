@@ -1,0 +1,269 @@
+"""What the nodes' ports need when the nodes are servers of OpenStack, and what cannot work there: pure functions.
+
+A virtual machine on a bridge sends with its own MAC address, and may run on every node with the bridge.
+
+Sources: Networking API v2.0, "Allowed address pairs", "Trunk networking"; Neutron 29.0.0, plugins/ml2/drivers/ovn
+/mech_driver/ovsdb/ovn_client.py (_get_allowed_addresses_from_port: the MAC address of a pair becomes an address of the
+port) and common/ovn/utils.py (get_virtual_port_parents); OVN 23.03, northd.c (one flow per MAC address in
+ls_in_l2_lkup). Seen with OVN's own programs: of two ports with the MAC address only one gets its frames.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.raw import Raw
+from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.virtualization.attaching import Attachment, attachments
+from openstack_prep.exposures.virtualization.model import Virtualization
+from openstack_prep.neutron.addresses import addresses_of
+from openstack_prep.neutron.ovn import runs_ovn
+
+FOR_ALL = "  # or declare address_pairs in the spec, which also covers nodes added later"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisibleNodes:
+    """The servers with the bridge, and what these credentials see of their networks in Neutron."""
+
+    cloud: str
+    """Entry of clouds.yaml for the commands in ``fix``."""
+    servers: Mapping[str, str] = field(default_factory=dict)
+    """Names of the servers, by id."""
+    networks: Sequence[Raw] = ()
+    """Networks."""
+    subnets: Sequence[Raw] = ()
+    """Subnets of these networks."""
+    ports: Sequence[Raw] = ()
+    """All visible ports on these networks, and those of the servers."""
+    trunks: Sequence[Raw] = ()
+    """Trunks, with port_id and sub_ports."""
+
+    def network(self, name: str) -> Raw | None:
+        """Return the only network of a name or id."""
+        found = [each for each in self.networks if name in (each["name"], each["id"])]
+        return found[0] if len(found) == 1 else None
+
+    def openstack(self, *words: str) -> str:
+        """Return a line for the shell: the client's command, with the entry of clouds.yaml in use."""
+        return shlex.join(["openstack", "--os-cloud", self.cloud, *words])
+
+    def on(self, network: Raw) -> list[Raw]:
+        """Return the visible ports on a network."""
+        return [each for each in self.ports if each["network_id"] == network["id"]]
+
+    def node_ports(self, network: Raw, vlan: int | None) -> dict[str, Raw]:
+        """Return by server the port that its frames of a network pass: its own, or with a VLAN that of its trunk."""
+        if vlan is None:
+            return {each["device_id"]: each for each in self.on(network) if each["device_id"] in self.servers}
+        owners = {each["id"]: each["device_id"] for each in self.ports if each["device_id"] in self.servers}
+        here = {each["id"]: each for each in self.on(network)}
+        return {
+            owners[trunk["port_id"]]: here[sub["port_id"]]
+            for trunk in self.trunks
+            for sub in trunk["sub_ports"]
+            if sub["segmentation_id"] == vlan and sub["port_id"] in here and trunk["port_id"] in owners
+        }
+
+
+@dataclass(frozen=True)
+class Path:
+    """The interface of a virtual machine, and the ports in OpenStack that its frames may pass."""
+
+    attached: Attachment
+    visible: VisibleNodes
+    network: Raw
+    vlan: int | None
+    ports: Mapping[str, Raw]
+
+    @property
+    def name(self) -> str:
+        return self.attached.placed.exposure.name
+
+    @property
+    def address(self) -> str:
+        return self.attached.placed.address or ""
+
+    @property
+    def mac(self) -> str:
+        return self.attached.placed.mac or ""
+
+    @property
+    def filtered(self) -> list[Raw]:
+        """The ports with port security."""
+        return [each for each in self.ports.values() if each.get("port_security_enabled", True)]
+
+    def has_pair(self, port: Raw) -> bool:
+        """Whether a port may send from the machine's address with its MAC address."""
+        return any(self.mac == each.get("mac_address", "").lower() and self._covers(each) for each in _pairs(port))
+
+    def has_other_pair(self, port: Raw) -> bool:
+        """Whether a port may send from the machine's address with another MAC address only."""
+        return not self.has_pair(port) and any(map(self._covers, _pairs(port)))
+
+    def _covers(self, pair: Raw) -> bool:
+        return ipaddress.ip_address(self.address) in ipaddress.ip_network(pair["ip_address"], strict=False)
+
+
+def _pairs(port: Raw) -> Sequence[Raw]:
+    found: Sequence[Raw] = port.get("allowed_address_pairs") or ()
+    return found
+
+
+def diagnose(settings: Virtualization, placed: Sequence[Placed], visible: VisibleNodes) -> Iterator[Diagnostic]:
+    """Yield what keeps frames of virtual machines from passing OpenStack, with fixes; nothing if all is well."""
+    for each in attachments(settings, placed):
+        name = each.network.openstack_network
+        network = visible.network(name) if name else None
+        if network is None:
+            yield _unknown_network(each)
+            continue
+        bridge = settings.bridge(each.network.bridge)
+        vlan = each.network.vlan or (bridge.vlan if bridge else None)
+        path = Path(each, visible, network, vlan, visible.node_ports(network, vlan))
+        for check in CHECKS:
+            yield from check(path)
+
+
+def _unknown_network(attached: Attachment) -> Diagnostic:
+    network = attached.network
+    what = f"network {network.openstack_network} of {network.name} does not exist, or its name is not unique"
+    return Diagnostic(
+        code="bridge.network-unknown",
+        status=Status.ERROR if network.openstack_network else Status.UNKNOWN,
+        where=attached.placed.exposure.name,
+        what=what if network.openstack_network else f"the network in OpenStack of {network.name} is not declared",
+        why="without it nothing shows whether OpenStack lets frames of the virtual machine pass",
+        fix=f"set openstack_network of network {network.name} to the name or id of a network",
+    )
+
+
+def _in_subnet(path: Path) -> Iterator[Diagnostic]:
+    cidrs = [each["cidr"] for each in path.visible.subnets if each["network_id"] == path.network["id"]]
+    address = ipaddress.ip_address(path.address)
+    if cidrs and not any(address in ipaddress.ip_network(each) for each in cidrs):
+        yield Diagnostic(
+            code="bridge.outside-subnet",
+            where=path.name,
+            what=f"{address} is in no subnet of {path.network['name']}: {', '.join(sorted(cidrs))}",
+            why="no router of OpenStack leads to the address",
+            fix=f"choose an address of {path.network['name']}, or correct cidr of {path.attached.network.name}",
+        )
+
+
+def _on_each_node(path: Path) -> Iterator[Diagnostic]:
+    """Yield nodes without a port on the network, or without a subport for tagged frames."""
+    missing = sorted(name for each, name in path.visible.servers.items() if each not in path.ports)
+    if not missing:
+        return
+    create = ("port", "create", "--network", path.network["id"])
+    if path.vlan is None:
+        port = f"{missing[0]}-{path.network['name']}"
+        made = path.visible.openstack(*create, port)
+        yield Diagnostic(
+            code="bridge.no-port",
+            where=path.name,
+            what=f"{', '.join(missing)} have no port on {path.network['name']}",
+            why="the bridge has no interface there, and a virtual machine on these nodes is not reached",
+            fix=f"{made} && {path.visible.openstack('server', 'add', 'port', missing[0], port)}",
+        )
+        return
+    port = f"{missing[0]}-vlan{path.vlan}"
+    subport = f"port={port},segmentation-type=vlan,segmentation-id={path.vlan}"
+    made, added = path.visible.openstack(*create, port), ("network", "trunk", "set", "--subport", subport)
+    yield Diagnostic(
+        code="bridge.no-subport",
+        where=path.name,
+        what=f"{', '.join(missing)} have no trunk with VLAN {path.vlan} of {path.network['name']}",
+        why="Neutron drops tagged frames of a port that is not the parent of a trunk with this VLAN",
+        fix=f"{made} && {path.visible.openstack(*added, f'{missing[0]}-trunk')}"
+        "  # the server's port must be the trunk's parent from its creation",
+    )
+
+
+def _with_pairs(path: Path) -> Iterator[Diagnostic]:
+    missing = [each for each in path.filtered if not path.has_pair(each)]
+    if not missing:
+        return
+    others = [each for each in missing if path.has_other_pair(each)]
+    names = ", ".join(sorted(each["name"] or each["id"] for each in missing))
+    what = f"no pair of {path.address} with {path.mac} on {names}"
+    if others:
+        what += f"; pairs with another MAC address allow nothing that the virtual machine sends ({len(others)} ports)"
+    given = f"ip-address={path.address},mac-address={path.mac}"
+    yield Diagnostic(
+        code="bridge.pair-missing",
+        where=path.name,
+        what=what,
+        why="port security drops the frames of the virtual machine",
+        fix=path.visible.openstack("port", "set", "--allowed-address", given, missing[0]["id"]) + FOR_ALL,
+    )
+
+
+def _by_ovn(path: Path) -> Iterator[Diagnostic]:
+    """Yield a MAC address that more than one port has: OVN sends its frames to one of them, wherever the machine is."""
+    ovn = runs_ovn(path.visible.on(path.network))
+    if ovn is False or len(path.filtered) < 2:
+        return
+    ids = " ".join(sorted(each["id"] for each in path.filtered))
+    off = path.visible.openstack("port", "set", "--no-security-group", "--no-allowed-address")
+    yield Diagnostic(
+        code="bridge.ovn-one-port",
+        status=Status.ERROR if ovn else Status.UNKNOWN,
+        where=path.name,
+        what=f"{len(path.filtered)} ports of {path.network['name']} are to have {path.mac}"
+        + ("" if ovn else ", and whether OVN runs the network is not visible"),
+        why="OVN sends all frames for a MAC address to one port, even if the virtual machine runs on another node",
+        fix=f"for id in {ids}; do {off} --disable-port-security $id; done"
+        "  # without pairs; or let the virtual machine run on one node only, with the pair on its port alone",
+    )
+
+
+def _not_reserved(path: Path) -> Iterator[Diagnostic]:
+    """Yield ports in Neutron with the machine's MAC address or address, to which its frames would go."""
+    mine = {each["id"] for each in path.ports.values()}
+    for port in (each for each in path.visible.on(path.network) if each["id"] not in mine):
+        name = port["name"] or port["id"]
+        if port["mac_address"].lower() == path.mac:
+            yield Diagnostic(
+                code="bridge.mac-in-use",
+                where=path.name,
+                what=f"port {name} has the MAC address {path.mac} itself",
+                why="the cloud sends the frames for the virtual machine to this port",
+                fix="reserve another MAC address for the exposure, or "
+                + path.visible.openstack("port", "delete", port["id"]),
+            )
+        if ipaddress.ip_address(path.address) in addresses_of(port):
+            yield from _reserved(path, port, name)
+
+
+def _reserved(path: Path, port: Raw, name: str) -> Iterator[Diagnostic]:
+    if port["device_id"] or port["device_owner"].startswith(("compute:", "network:")):
+        yield Diagnostic(
+            code="bridge.address-taken",
+            where=path.name,
+            what=f"{path.address} is the address of port {name} ({port['device_owner'] or port['device_id']})",
+            why="two machines would answer for one address",
+            fix="choose another address for the exposure",
+        )
+    elif runs_ovn(path.visible.on(path.network)) and not any(map(path.has_pair, path.filtered)):
+        yield Diagnostic(
+            code="bridge.reserved-by-port",
+            where=path.name,
+            what=f"port {name} reserves {path.address}, and no port of a node has a pair with it",
+            why=f"OVN answers for the address with the MAC address of port {name}, and nobody reaches the machine",
+            fix="choose an address outside of the allocation pools, without a port: reserve: outside of its pool",
+        )
+
+
+CHECKS: tuple[Callable[[Path], Iterator[Diagnostic]], ...] = (
+    _in_subnet,
+    _on_each_node,
+    _with_pairs,
+    _by_ovn,
+    _not_reserved,
+)
