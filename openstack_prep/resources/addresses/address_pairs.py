@@ -5,9 +5,10 @@ Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag" 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
@@ -222,7 +223,18 @@ class AddressPairs(PairFields):
         wrong = [*self._check_reserved(run, {share.port.network_id for share in shares if share.missing})]
         if wrong:
             raise PlanRefused(wrong)
-        return self._update_ports(run, shares)
+        return self._update_ports(run, shares, partial(self._judge, run))
+
+    def _judge(self, run: CloudRun, share: Share) -> Share:
+        """Return the work on a port that somebody has changed meanwhile; no pair is removed that was to stay before."""
+        fresh = run.fresh()
+        now = {each.port.id: each for each in self.shares(fresh)}.get(share.port.id)
+        if now is not None:
+            return replace(now, stale=now.stale & (share.stale | now.stale.difference(now.going)))
+        ports = {each.id: each for each in ports_of(fresh, fresh.find_project_id(self.owner))}
+        if share.port.id not in ports:
+            raise NotFound(f"port {share.port.id} no longer exists")
+        return Share(ports[share.port.id], frozenset(), share.mac, meant=False)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         nothing: frozenset[str] = frozenset()
@@ -230,26 +242,30 @@ class AddressPairs(PairFields):
         mine = [replace(each, wanted=nothing, stale=each.mine) for each in shares if each.mine]
         self._update_ports(run, mine)
 
-    def _update_ports(self, run: CloudRun, shares: Sequence[Share]) -> Observed:
+    def _update_ports(
+        self, run: CloudRun, shares: Sequence[Share], judge: Callable[[Share], Share] | None = None
+    ) -> Observed:
         """Update all ports, some in parallel; all requests have ended when the first failure is raised.
 
         The API does not show how many pairs a port may have. Therefore the port that will have most pairs is updated
         first and alone, so that a refusal leaves all ports as they were.
         """
         ordered = sorted(shares, key=lambda each: (each.right, -len(each.pairs())))
-        updated = [self._update_port(run, each) for each in ordered[:1]]
+        updated = [self._update_port(run, each, judge) for each in ordered[:1]]
         with ThreadPoolExecutor(JOBS) as pool:
-            waiting = [pool.submit(self._update_port, run, each) for each in ordered[1:]]  # map would cancel the rest
+            waiting = [
+                pool.submit(self._update_port, run, each, judge) for each in ordered[1:]
+            ]  # map would cancel the rest
         done = [share for share in (*updated, *(each.result() for each in waiting)) if share is not None]
         meant = sum(each.meant for each in done)
         return self._observe(done, known=True) or Observed(id=f"{meant} ports", values=self.desired())
 
-    def _update_port(self, run: CloudRun, share: Share) -> Share | None:
+    def _update_port(self, run: CloudRun, share: Share, judge: Callable[[Share], Share] | None) -> Share | None:
         """Return a port's share once its pairs match the spec; None if the port no longer exists."""
         if share.right:
             return share
         try:
-            return pair_writing.update_pairs(run.creator_of(self.owner)[0].network, run.ownership, share)
+            return pair_writing.update_pairs(run.creator_of(self.owner)[0].network, run.ownership, share, judge)
         except NotFound:
             if self.ports and share.wanted:
                 raise

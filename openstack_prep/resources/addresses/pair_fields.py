@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -108,29 +108,33 @@ class PairFields(PortChoice):
     def shares(self, run: CloudRun) -> list[Share]:
         """Return the work per port, for ports that are selected or that have a record of these pairs.
 
-        The address pairs that declare a recorded pair maintain its record; first those that select the port. Those of
-        another stack do not: a port has no server while its own stack replaces the server, and must keep its pairs. If
-        no address pairs declare the pair, the first ones that select the port maintain the record.
+        The address pairs that declare a recorded pair maintain its record: first those that select the port, then those
+        whose stack contains it, which has no server while Heat replaces the server and must keep its pairs. If no
+        address pairs declare the pair, the first of these maintain the record.
         """
         siblings = self.neighbours.pairs or (self,)
         blocks_by_port = [each.blocks_by_port(run) for each in siblings]
+        between = [each.between_servers(run) for each in siblings]
         place = next(i for i, each in enumerate(siblings) if each.name == self.name)
         complete = None not in blocks_by_port
         shares = []
         for port in ports_of(run, run.find_project_id(self.owner)):
             claimants = {i: each[port.id] for i, each in enumerate(blocks_by_port) if each and port.id in each}
+            keepers = [i for i, each in enumerate(between) if port.id in each]
             recorded = recorded_pairs(run.ownership, port)
-            mine = frozenset(each for each in recorded if place == _maintainer(siblings, each, claimants))
+            mine = frozenset(each for each in recorded if place == _maintainer(siblings, each, [*claimants, *keepers]))
             if place not in claimants and not mine:
                 continue
-            stale = mine.difference(*claimants.values()) if self.prune and (claimants or complete) else frozenset()
+            kept = frozenset(each for each in mine if any(siblings[i].declares(each) for i in keepers))
+            prunes = self.prune and (claimants or complete)
+            stale = mine.difference(kept, *claimants.values()) if prunes else frozenset()
             wanted = claimants.get(place)
             mac = self.mac_address and self.mac_address.lower()
             shares.append(Share(port, wanted or frozenset(), mac, stale, mine, wanted is not None))
         return shares
 
 
-def _maintainer(siblings: Sequence[PairFields], block: str, claimants: Collection[int]) -> int:
-    """Return the place of the address pairs that maintain the record of a block on a port with these claimants."""
-    places: list[int] = [*sorted(claimants), *range(len(siblings))]
+def _maintainer(siblings: Sequence[PairFields], block: str, first: Sequence[int]) -> int:
+    """Return the place of the address pairs that maintain the record of a block; ``first`` are those of its port."""
+    places: list[int] = [*first, *range(len(siblings))]
     return next((i for i in places if siblings[i].declares(block)), places[0])

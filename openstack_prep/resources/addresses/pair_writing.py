@@ -6,6 +6,7 @@ Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag",
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from urllib.parse import quote
 
@@ -23,10 +24,14 @@ PAUSE = 1.0
 """Maximum delay before the second attempt, in seconds; doubled before each further attempt, up to five."""
 
 
-def update_pairs(network: Service, ownership: OwnershipTag, share: Share) -> Share:
-    """Update a port's pairs unless the port has changed since it was read; in that case read it again and retry.
+def update_pairs(
+    network: Service, ownership: OwnershipTag, share: Share, judge: Callable[[Share], Share] | None = None
+) -> Share:
+    """Update a port's pairs unless the port has changed since it was read; in that case judge it anew and retry.
 
-    The executor would list all ports of the project for this, and give up after a few attempts. Raises CloudError.
+    ``judge`` returns the work on the port as it is now: who selects the port and what is stale may have changed with
+    it. By default only what is still recorded is removed. The executor would give up after a few attempts. Raises
+    CloudError.
     """
     path = f"/ports/{share.port.id}"
     for attempt in tenacity.Retrying(
@@ -37,11 +42,15 @@ def update_pairs(network: Service, ownership: OwnershipTag, share: Share) -> Sha
     ):
         with attempt:
             if attempt.retry_state.attempt_number > 1:
-                share = replace(share, port=_read(network, path))
+                share = judge(share) if judge else _still_recorded(ownership, share, _read(network, path))
             share = _add_records(network, ownership, path, share)
             share = replace(share, port=_write_or_forget(network, ownership, path, share))
     left = _remove_records(network, ownership, path, share)
     return replace(share, port=left, stale=frozenset(), mine=recorded_pairs(ownership, left))
+
+
+def _still_recorded(ownership: OwnershipTag, share: Share, port: PortRecord) -> Share:
+    return replace(share, port=port, stale=share.stale & recorded_pairs(ownership, port))
 
 
 def _read(network: Service, path: str) -> PortRecord:
@@ -68,11 +77,23 @@ def _remove_records(network: Service, ownership: OwnershipTag, path: str, share:
 
 
 def _add_records(network: Service, ownership: OwnershipTag, path: str, share: Share) -> Share:
-    """Record the pairs to be added; this counts as a change of the port."""
+    """Record the pairs to be added; this counts as a change of the port, and must be the only one."""
     fresh = [text for each in share.missing if (text := tag(ownership, each)) not in share.port.tags]
     for text in fresh:
         network.put(f"{path}/tags/{quote(text, safe='')}")
-    return replace(share, port=_read(network, path)) if fresh else share
+    if not fresh:
+        return share
+    again = _read(network, path)
+    if _judged_by(again) != _judged_by(replace(share.port, tags=(*share.port.tags, *fresh))):
+        raise CloudError(f"PUT network{path}: the port was modified concurrently", status=412, retryable=True)
+    return replace(share, port=again)
+
+
+def _judged_by(port: PortRecord) -> tuple[object, ...]:
+    """Return what decides who selects a port, and which pairs it must have."""
+    several = (port.tags, port.security_groups, port.allowed_address_pairs)
+    device = (port.device_id, port.device_owner)
+    return (port.name, port.network_id, port.mac_address, device, *map(frozenset, several))
 
 
 def _write_or_forget(network: Service, ownership: OwnershipTag, path: str, share: Share) -> PortRecord:

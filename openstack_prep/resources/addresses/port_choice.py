@@ -19,7 +19,7 @@ from openstack_prep.resources.lists.installer_names import Role
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.security_group import SecurityGroup
-from openstack_prep.resources.orchestration.stack_nodes import servers_of
+from openstack_prep.resources.orchestration.stack_nodes import ports_in, servers_of
 
 WAYS = ("ports", "infra_id", "tag", "stack", "security_group")
 
@@ -62,6 +62,12 @@ class PortChoice(ByProjectUser):
         infra_id = self.infra_id or ""
         meant = _nodes(listed, infra_id) if infra_id else [port for port in listed if self.tag in port.tags]
         return [port for port in meant if not self.roles or naming.role(port.name, infra_id) in self.roles]
+
+    def between_servers(self, run: CloudRun) -> frozenset[str]:
+        """Return the ids of the selected stack's own ports that no server of it has, as while Heat replaces one."""
+        if not self.stack or len(self.ways) != 1:
+            return frozenset()
+        return ports_in(run, self.owner, self.stack).difference(port.id for port in self.chosen(run) or ())
 
     def _group_id(self, run: CloudRun) -> str | None:
         project_id = run.find_project_id(self.owner)

@@ -1,4 +1,4 @@
-"""The servers of a stack, including those of nested stacks.
+"""The servers and ports of a stack, including those of nested stacks.
 
 Source: Orchestration API v1, "List resources" (nested_depth).
 """
@@ -11,10 +11,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
-from openstack_prep.resources.heat.heat import HeatResource, HeatStack
+from openstack_prep.resources.heat.heat import PORT, SERVER, HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_list import stack_of
-
-SERVER = "OS::Nova::Server"
 
 
 def servers_of(run: CloudRun, project: Resource | None, stack: str) -> frozenset[str] | None:
@@ -22,12 +20,21 @@ def servers_of(run: CloudRun, project: Resource | None, stack: str) -> frozenset
 
     Raises NotAllowed if no connection may read it: a stack that is not visible must not be treated as missing.
     """
+    return _ids_of(run, project, stack, SERVER)
+
+
+def ports_in(run: CloudRun, project: Resource | None, stack: str) -> frozenset[str]:
+    """Return the ids of the ports that are resources of a project's stack, whichever server has them."""
+    return _ids_of(run, project, stack, PORT) or frozenset()
+
+
+def _ids_of(run: CloudRun, project: Resource | None, stack: str, kind: str) -> frozenset[str] | None:
     seen = stack_of(run, project, stack)
     if seen is None:
         return None
     cloud, found = seen
     resources = _resources(run, cloud, found["stack_name"], found["id"])
-    return frozenset(each.id for each in resources if each.type == SERVER and each.id)
+    return frozenset(each.id for each in resources if each.type == kind and each.id)
 
 
 @query

@@ -56,6 +56,7 @@ class Neutron:
         self.ports: list[dict[str, Any]] = []
         self.distributed: list[dict[str, Any]] = []
         self.before_put: list[Any] = []
+        self.before_tag: list[Any] = []
         self.before_delete: list[Any] = []
         self.lock = threading.Lock()
         services.get(f"{NEUTRON}/ports", json=self.listed)
@@ -75,6 +76,8 @@ class Neutron:
         """Put a tag, or take it away; it is a change of the port."""
         with self.lock:
             found, tag = self.one(request), unquote(request.url.rpartition("/")[2])
+            if request.method == "PUT" and self.before_tag:
+                self.before_tag.pop(0)()
             if request.method == "DELETE" and self.before_delete:
                 self.before_delete.pop(0)()
             left = [each for each in found["tags"] if each != tag]
@@ -300,6 +303,50 @@ def test_what_another_writer_puts_in_between_stays(run: CloudRun, neutron: Neutr
     neutron.before_put = [write]
     apply(run)
     assert neutron.pairs("master-0") == ["10.9.9.9", "10.0.0.5", "10.0.0.7"]
+
+
+OF_LAB = [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5"]
+
+
+def test_a_port_that_another_tool_gives_back_keeps_its_pairs(run: CloudRun, neutron: Neutron) -> None:
+    """As while Heat replaces a server: it was not selected when the plan was made."""
+    pairs = AddressPairs(name="vips", infra_id=ID, addresses=("10.0.0.5", "10.0.0.7"))
+    neutron.ports.append(port("master-0", "10.0.0.5", tags=OF_LAB[1:]))
+    neutron.ports.append(port("master-1"))
+    made = plan(run, pairs)
+
+    def write() -> None:
+        neutron.ports[0] |= {"tags": OF_LAB, "revision_number": 7}
+
+    neutron.before_put = [write]
+    executor.execute(made, run).raise_for_failures()
+    assert neutron.pairs("master-0") == ["10.0.0.5", "10.0.0.7"]
+    assert not plan(run.fresh(), pairs)
+
+
+def test_a_port_that_another_tool_takes_away_loses_nothing_that_the_plan_did_not_show(
+    run: CloudRun, neutron: Neutron
+) -> None:
+    neutron.ports.append(port("master-0", "10.0.0.5", tags=OF_LAB))
+    made = plan(run)
+
+    def write() -> None:
+        neutron.ports[0] |= {"tags": OF_LAB[1:], "revision_number": 7}
+
+    neutron.before_tag = [write]
+    executor.execute(made, run).raise_for_failures()
+    assert neutron.pairs("master-0") == ["10.0.0.5"]
+    assert neutron.ports[0]["tags"] == OF_LAB[1:]
+    assert "10.0.0.5" in plan(run.fresh()).table
+
+
+def test_a_port_that_another_tool_deselects_gets_no_pairs(run: CloudRun, neutron: Neutron) -> None:
+    neutron.ports += [port("master-0"), port("master-1", number=1)]
+    neutron.before_tag = [lambda: neutron.ports[0].update(revision_number=7, tags=[])]
+    apply(run)
+    assert neutron.pairs("master-0") == []
+    assert neutron.ports[0]["tags"] == []
+    assert neutron.pairs("master-1") == ["10.0.0.5", "10.0.0.7"]
 
 
 def test_a_pair_that_a_run_of_another_mind_puts_back_keeps_its_record(run: CloudRun, neutron: Neutron) -> None:
