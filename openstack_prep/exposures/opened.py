@@ -25,21 +25,16 @@ IN_GROUPS: tuple[Way, ...] = (*ON_NODES, "floating-ip", "node-port", "bridge")
 """Ways in which requests pass the security groups of nodes."""
 
 
-def with_opened(resources: Sequence[Resource]) -> tuple[Resource, ...]:
-    """Return the resources of a spec, and what its exposures need in OpenStack and the spec does not declare itself.
-
-    Idempotent.
-    """
-    clusters = [each for each in resources if isinstance(each, ClusterFields)]
+def with_opened(resources: Sequence[Resource], cluster: ClusterFields) -> tuple[Resource, ...]:
+    """Return the resources of a spec with what the exposures of a cluster need in OpenStack beyond them; idempotent."""
     found = list(resources)
-    for cluster in clusters:
-        mine: list[Any] = [each for each in resources if isinstance(each, Exposed) and each.cluster == cluster.name]
-        mine = cluster.of_project(mine)
-        if cluster.open_in and (rules := list(_rules(mine, resources))):
-            _open(found, cluster, cluster.open_in, rules)
-        if cluster.nodes:
-            found += _pairs(cluster, [each for each in mine if each.how in ON_NODES], found)
-        found += _attachments(mine, found)
+    exposures: list[Any] = [each for each in resources if isinstance(each, Exposed) and each.cluster == cluster.name]
+    mine = cluster.of_project(exposures)
+    if cluster.open_in and (rules := list(_rules(mine, resources))):
+        _open(found, cluster, cluster.open_in, rules)
+    if cluster.nodes:
+        found += _pairs(cluster, [each for each in mine if each.how in ON_NODES], found)
+    found += _attachments(mine, found)
     return tuple(found)
 
 

@@ -21,6 +21,7 @@ from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.spec.sections import Clouds, Sections, read
 
 if TYPE_CHECKING:
+    from openstack_prep.exposures.cluster_fields import ClusterFields
     from openstack_prep.kubernetes.networks import ClusterNetworks
     from openstack_prep.resources.orchestration.stack import Stack
     from openstack_prep.spec.mistakes import Placed
@@ -180,6 +181,17 @@ def _assemble(
         document=document,
         paths=paths,
     )
+
+
+def with_opened(resources: Sequence[Resource], places: dict[Key, str]) -> list[Resource]:
+    """Return resources with what the exposures of a spec need in OpenStack; it has the place of their cluster."""
+    found = list(resources)
+    for cluster in (each for each in resources if each.kind == "exposed_cluster"):
+        from openstack_prep.exposures.opened import with_opened as opened
+
+        found = [*opened(found, cast("ClusterFields", cluster))]
+        places |= {each.key: places.get(cluster.key, "") for each in found if each.key not in places}
+    return found
 
 
 def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resource:
