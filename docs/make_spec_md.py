@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from importlib import resources
@@ -36,6 +37,15 @@ SOURCES = ("openshift-current", "rke2", "openshift-lab", "openshift-byo-network"
 EXAMPLES = {
     "clouds": "clouds: {admin: admin, tenant: ocp4}\n",
     "server_groups": "server_groups:\n  - {name: masters, policy: anti-affinity}\n",
+    "pool_files": """\
+pool_files:
+  - name: libvirt
+    path: pools/libvirt.yaml
+    cidr: 192.168.122.0/24
+    gateway: 192.168.122.1
+    addresses: [192.168.122.100-192.168.122.149]
+    exclude: [192.168.122.110]
+""",
     "floating_ip_attachments": """\
 floating_ips:
   - {name: web, external_network: external}
@@ -104,7 +114,7 @@ def kind(part: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
         name = part["$ref"].rpartition("/")[2]
         return f"[{name}](#{anchors[name]})"
     if "const" in part:
-        return f"`{part['const']}`"
+        return f"`{json.dumps(part['const']) if isinstance(part['const'], bool) else part['const']}`"
     if "enum" in part:
         return ", ".join(f"`{each}`" for each in part["enum"])
     if "anyOf" in part:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from openstack_prep.core.executor import Event
     from openstack_prep.core.model import Action, Change, Key, Observed, Resource, Result, Status, Step
     from openstack_prep.core.plan import ApplyFailed, Plan, Report
+    from openstack_prep.exposures.pool_file import PoolFile
     from openstack_prep.hooks.address_pairs import sync_address_pairs
     from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
     from openstack_prep.openshift.install_config_file import InstallConfig
@@ -103,6 +104,7 @@ __all__ = [
     "Observed",
     "Plan",
     "PlanRefused",
+    "PoolFile",
     "Port",
     "PrepError",
     "Project",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from openstack_prep.core.model import Resource as Resource
+    from openstack_prep.exposures.pool_file import PoolFile as PoolFile
     from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster as RkeCluster
     from openstack_prep.kubernetes.networks import ClusterNetworks as ClusterNetworks
     from openstack_prep.openshift.install_config_file import InstallConfig as InstallConfig
@@ -70,6 +71,7 @@ _IN_CLOUD = {
 }
 """The kinds that a spec declares and a scan finds, in the order of a plan, with the modules that they stand in."""
 _IN_FILES = {
+    "PoolFile": "exposures.pool_file",
     "RkeCluster": "kubernetes.cluster.rke_cluster",
     "CloudsEntry": "resources.files.clouds_entry",
     "EnvFile": "resources.files.env_file",

@@ -45,7 +45,8 @@ def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
 
     pydantic can read them too, but parses a module again for each class, and ignores base classes.
     """
-    places = ("openstack_prep.resources.", "openstack_prep.openshift.", "openstack_prep.kubernetes.")
+    rooms = ("resources", "openshift", "kubernetes", "exposures")
+    places = tuple(f"openstack_prep.{room}." for room in rooms)
     modules = {
         name: module
         for name, module in sys.modules.items()

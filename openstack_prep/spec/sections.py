@@ -65,6 +65,8 @@ class Sections:
     """Floating IPs on existing ports."""
     address_pools: tuple[kinds.AddressPool, ...] = ()
     """Addresses that are reserved for load balancers of clusters."""
+    pool_files: tuple[kinds.PoolFile, ...] = ()
+    """Files that register addresses of networks outside of OpenStack."""
     address_pairs: tuple[kinds.AddressPairs, ...] = ()
     """Addresses that ports may use besides their own."""
     stacks: tuple[kinds.Stack, ...] = ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from openstack_prep.base.fields import Reads, mac
 from openstack_prep.base.invalid import InvalidValue
@@ -81,7 +81,15 @@ def mac_range(value: object) -> object:
     return str(MacRange.read(value)) if isinstance(value, str) else value
 
 
+def mac_range_or_none(value: object) -> object:
+    """Read a range of MAC addresses, or false for none."""
+    if value is not False and not isinstance(value, str):
+        raise InvalidValue("is not a range of MAC addresses", f"{_FORM}, or false for none")
+    return mac_range(value)
+
+
 MacRangeText = Annotated[str, Reads(mac_range)]
+MacRangeOrNone = Annotated[str | Literal[False], Reads(mac_range_or_none)]
 
 
 def contradictions(macs: str, kubemacpool: str) -> Iterator[InvalidValue]:

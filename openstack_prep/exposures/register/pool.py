@@ -6,7 +6,7 @@ import ipaddress
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 from urllib.parse import quote
 
 from annotated_types import Len
@@ -18,7 +18,7 @@ from openstack_prep.base.ranges import AddressRange, Net, Range
 from openstack_prep.core.resource import Coherent
 from openstack_prep.exposures.register import macs
 from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request
-from openstack_prep.exposures.register.macs import DEFAULT_RANGE, KUBEMACPOOL, MacRangeText
+from openstack_prep.exposures.register.macs import DEFAULT_RANGE, KUBEMACPOOL, MacRangeOrNone, MacRangeText
 
 STRICT = {"extra": "forbid", "strict": True}
 
@@ -38,7 +38,7 @@ class PoolSettings(Coherent):
     """
     exclude: tuple[AddressRange, ...] = ()
     """Addresses of these that nobody can claim, because something else has them."""
-    macs: MacRangeText | Literal[False] = DEFAULT_RANGE
+    macs: MacRangeOrNone = DEFAULT_RANGE
     """Range of MAC addresses to claim, locally administered, with the same first octet; false: none. Use ranges that
     do not overlap for pool files of one network.
     """

@@ -88,7 +88,7 @@ class PoolFileRegister:
     def _text(self) -> str:
         try:
             return read_text(self.path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return ""
         except (OSError, UnicodeDecodeError) as error:
             fix = "change its permissions, or choose another file"
