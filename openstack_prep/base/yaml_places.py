@@ -62,6 +62,53 @@ def _unreadable(where: str, what: str, fix: str) -> SpecError:
     return SpecError([Mistake(where, what, fix, code=Code.SPEC_UNREADABLE)])
 
 
+def _repeated(node: object, name: str) -> Iterator[tuple[int, Mistake]]:
+    """Yield duplicate keys by where they begin in the text."""
+    if isinstance(node, yaml.MappingNode):
+        first: dict[str, int] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                if key.value in first:
+                    what = f"duplicate key {key.value}, also in line {first[key.value]}"
+                    code = Code.SPEC_DUPLICATE_KEY
+                    yield key.start_mark.index, Mistake(f"{name}:{line}", what, "remove one of them", code=code)
+                first.setdefault(key.value, line)
+            yield from _repeated(value, name)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _repeated(value, name)
+
+
+def _yaml_error(name: str, error: yaml.YAMLError) -> SpecError:
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return _unreadable(name, f"is not YAML: {error}", "save it as UTF-8 text")
+    line = error.problem_mark.line + 1 if error.problem_mark else 1
+    problem = without_values(", ".join(filter(None, (error.context, error.problem))))
+    fix = "quote a value that begins with *, & or !" if HIDDEN in problem else "correct the YAML"
+    return _unreadable(f"{name}:{line}", f"is not YAML: {problem}", fix)
+
+
+def read_documents(name: str, text: str) -> list[tuple[int, object]]:
+    """Return the documents of a YAML text, each with its first line; raises SpecError, also for duplicate keys."""
+    found: list[tuple[int, object]] = []
+    mistakes: list[Mistake] = []
+    try:
+        loader = _Loader(text)
+        while loader.check_node():
+            node: Any = loader.get_node()
+            _parts(node, {})
+            mistakes += [each for _, each in _repeated(node, name)]
+            found.append((node.start_mark.line + 1, loader.construct_document(node)))
+    except yaml.YAMLError as error:
+        raise _yaml_error(name, error) from None
+    except RecursionError:
+        raise _unreadable(name, "is nested too deeply", "reduce the nesting") from None
+    if mistakes:
+        raise SpecError(mistakes)
+    return found
+
+
 class Document:
     """One YAML document: its ``data`` and the line of each part of it."""
 
@@ -72,18 +119,13 @@ class Document:
             loader = _Loader(read_text(path) if text is None else text)
             self._root = loader.get_single_node()
             _parts(self._root, {})
-            self.repeated_at = dict(self._repeated(self._root))  # before construction expands merge keys
+            self.repeated_at = dict(_repeated(self._root, str(path)))  # before construction expands merge keys
             self.data: object = loader.construct_document(self._root) if self._root else None
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 text from byte {error.start} on"
             raise _unreadable(str(path), f"cannot be read: {why}", "choose a readable YAML file") from None
-        except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else 1
-            problem = without_values(", ".join(filter(None, (error.context, error.problem))))
-            fix = "quote a value that begins with *, & or !" if HIDDEN in problem else "correct the YAML"
-            raise _unreadable(f"{path}:{line}", f"is not YAML: {problem}", fix) from None
         except yaml.YAMLError as error:
-            raise _unreadable(str(path), f"is not YAML: {error}", "save it as UTF-8 text") from None
+            raise _yaml_error(str(path), error) from None
         except RecursionError:
             raise _unreadable(str(path), "is nested too deeply", "reduce the nesting") from None
 
@@ -91,23 +133,6 @@ class Document:
     def repeated(self) -> list[Mistake]:
         """Duplicate keys; ``repeated_at`` has them by where they begin in the text, as ``part`` returns it."""
         return list(self.repeated_at.values())
-
-    def _repeated(self, node: object) -> Iterator[tuple[int, Mistake]]:
-        if isinstance(node, yaml.MappingNode):
-            first: dict[str, int] = {}
-            for key, value in node.value:
-                line = key.start_mark.line + 1
-                if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-                    if key.value in first:
-                        what = f"duplicate key {key.value}, also in line {first[key.value]}"
-                        place = f"{self.path}:{line}"
-                        code = Code.SPEC_DUPLICATE_KEY
-                        yield key.start_mark.index, Mistake(place, what, "remove one of them", code=code)
-                    first.setdefault(key.value, line)
-                yield from self._repeated(value)
-        elif isinstance(node, yaml.SequenceNode):
-            for value in node.value:
-                yield from self._repeated(value)
 
     def place(self, where: Sequence[str | int]) -> str:
         """Return "file:line" of a part, or of the innermost part around it that exists."""
