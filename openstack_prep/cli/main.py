@@ -21,6 +21,7 @@ GROUPS = {
     "credential": "application credentials: replace those of a spec",
     "address-pairs": "allowed address pairs on the ports of a cluster's nodes",
     "kubernetes": "Kubernetes clusters: the order of their installation, and from RKE to RKE2",
+    "exposures": "addresses from outside to services inside of clusters",
     "rke": "RKE2 and RKE clusters: their files, and the connections between them",
 }
 COMMANDS = {
@@ -59,6 +60,11 @@ COMMANDS = {
     },
     "kubernetes.convert": {
         "kubernetes convert": "convert RKE's cluster.yml to files of RKE2, and list how workloads move to a new cluster"
+    },
+    "exposures.convert": {
+        "exposures convert": (
+            "convert Services with externalIPs to MetalLB, Cilium or kube-vip, and prove that each address is kept"
+        )
     },
     "kubernetes.rke": {
         "rke check": "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line"

@@ -16,6 +16,9 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cli.explain import PARTS
 from openstack_prep.cli.running import FORMAT
 from openstack_prep.core.model import Action, Status
+from openstack_prep.exposures.convert.model import Left
+from openstack_prep.exposures.convert.proof import Kept
+from openstack_prep.exposures.convert.steps import Step as ConvertStep
 from openstack_prep.kubernetes.cilium.required import Passage, Place, Protocol
 from openstack_prep.kubernetes.cluster.rke_checklist import Step as ChecklistStep
 from openstack_prep.kubernetes.convert.model import Entry
@@ -90,6 +93,9 @@ PARTS_OF_DOCUMENTS = {
     "existing": _object(EXISTS),
     "chain": _object({"name": TEXT, "target": TEXT, "links": _list("diagnostic")}),
     "checklist_step": _record(ChecklistStep, commands=TEXTS),
+    "kept_service": _record(Kept, **dict.fromkeys(("old", "new", "by", "remaining"), TEXTS)),
+    "left_service": _record(Left, addresses=TEXTS),
+    "convert_step": _record(ConvertStep, commands=TEXTS),
     "conversion_key": _record(Entry, becomes=TEXT_OR_NULL),
     "drift": _record(Drift, code=_enum(Code)),
     "passage": _record(
@@ -140,6 +146,11 @@ DOCUMENTS = {
     "conversion": _document(
         "kubernetes convert; becomes: null when a key does not carry over; files: by name, with secrets as asterisks",
         {"kubernetes_version": TEXT, "keys": _list("conversion_key"), "empty": TEXTS, "files": BY_NAME, "steps": TEXTS},
+    ),
+    "exposures_conversion": _document(
+        "exposures convert; services: addresses before and afterwards; files: by name",
+        {"to": TEXT, "release": TEXT, "services": _list("kept_service"), "left": _list("left_service"), "notes": TEXTS}
+        | {"files": BY_NAME, "steps": _list("convert_step")},
     ),
     "audit": _document("audit", {"spec": TEXT, "drift": _list("drift")}),
     "export": _document(

@@ -63,6 +63,17 @@ clouds: {admin: lab}
 application_credentials: [{name: app, clouds_yaml: app.yaml, cloud: app}]
 """
 NODES = "nodes:\n- {address: 192.0.2.1, user: me, role: [controlplane, etcd, worker]}\n"
+EXPOSED = """\
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {externalIPs: [192.0.2.10], ports: [{port: 80}], selector: {app: web}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: head}
+spec: {externalIPs: [192.0.2.11], clusterIP: None}
+"""
 CONFIG = """\
 apiVersion: v1
 metadata: {name: dev}
@@ -108,6 +119,7 @@ def folder(
         "install-config.yaml": CONFIG,
         "empty.yaml": "name: lab\nclouds: {admin: lab}\n",
         "cluster.yml": NODES,
+        "services.yaml": EXPOSED,
         "pull-secret.json": '{"auths": {"x": {"auth": "Zm9vOmJhcg=="}}}',
     }
     for name, text in files.items():
@@ -193,6 +205,7 @@ SUCCESSES = [
     ("validate", "none.yaml", 2, "validation", ""),
     ("kubernetes checklist", "mesh.yaml", 0, "checklist", ""),
     ("kubernetes convert", "cluster.yml", 0, "conversion", ""),
+    ("exposures convert", "services.yaml --to metallb", 0, "exposures_conversion", ""),
     ("rke check", "cluster.yml", 0, "validated_files", ""),
     ("rke check", "cluster.yml spec.yaml none.yml", 2, "validated_files", ""),
     ("rke render", "--stack k", 0, "files", ""),
@@ -246,6 +259,7 @@ def test_every_command_and_every_document_is_examined() -> None:
 WORDS = {command: words for command, words, *_ in reversed(SUCCESSES)}
 """Valid words for each command."""
 LOCAL = {"validate", "explain", "kubernetes checklist", "kubernetes convert", "rke check", "tools", "names", "ipi"}
+LOCAL |= {"exposures convert"}
 """Commands that read no cloud."""
 OF_CLOUD = sorted(WORDS.keys() - LOCAL - {"check"})  # check reports what is wrong with the cloud
 

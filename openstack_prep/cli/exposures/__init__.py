@@ -1,0 +1,1 @@
+"""The commands for addresses from outside."""

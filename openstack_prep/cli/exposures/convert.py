@@ -1,0 +1,82 @@
+"""``exposures convert``: Services with externalIPs as Services of a load balancer, with the same addresses."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import print_result
+
+STDIN = "-"
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("exposures convert", _run, cloud=False, data=True)
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="output of kubectl get services,nodes -A -o json, and old pools; - is standard input",
+    )
+    parser.add_argument(
+        "--to", required=True, choices=("metallb", "cilium", "kube-vip"), help="load balancer that takes over"
+    )
+    parser.add_argument("--release", metavar="X.Y.Z", help="its release (default: the newest known one)")
+    parser.add_argument("--announce", choices=("l2", "bgp"), help="how it announces the addresses (default: l2)")
+    parser.add_argument(
+        "--interface", action="append", default=[], metavar="NAME", help="interface for l2 (default: all); repeatable"
+    )
+    parser.add_argument("--my-asn", metavar="ASN", help="AS number of the cluster, for bgp")
+    parser.add_argument(
+        "--peer", action="append", default=[], metavar="ADDRESS=ASN", help="router, for bgp; repeatable"
+    )
+    parser.add_argument("--load-balancer-class", metavar="NAME", help="loadBalancerClass of the Services")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="folder for the files (default: print them)")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.exposures.convert import convert, read, wanted
+    from openstack_prep.resources.files.marked_files import MarkedFiles
+
+    chosen = wanted(
+        options.to,
+        release=options.release,
+        announce=options.announce,
+        interfaces=options.interface,
+        my_asn=options.my_asn,
+        peers=options.peer,
+        class_name=options.load_balancer_class,
+    )
+    conversion = convert(read(_texts(options.files)), chosen)
+    if options.output and conversion.files:
+        MarkedFiles(options.output, f"# [openstack-prep:convert/{conversion.tag}]").write(conversion.files)
+        shown = "\n".join(f"{options.output / name}" for name in conversion.files)
+    else:
+        shown = "\n".join(f"# --- {name}\n{text}" for name, text in conversion.files.items() if name.endswith(".yaml"))
+    print_result(options, f"{conversion}\n\n{shown}".rstrip("\n"), conversion.data())
+    return 0
+
+
+def _texts(names: list[str]) -> dict[str, str]:
+    """Return the texts of the files; raises SpecError for all that cannot be read."""
+    from openstack_prep.base.given_file import read_text
+
+    texts: dict[str, str] = {}
+    mistakes = []
+    for name in names:
+        shown = "standard input" if name == STDIN else name
+        if shown in texts:
+            mistakes.append(Mistake(shown, "is given twice", "name each file once"))
+            continue
+        try:
+            texts[shown] = read_text(Path("/dev/stdin" if name == STDIN else name))
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 text from byte {error.start} on"
+            texts[shown] = ""
+            mistakes.append(Mistake(shown, f"cannot be read: {why}", "name a readable file, or - for standard input"))
+    if mistakes:
+        raise SpecError(mistakes)
+    return texts

@@ -1,0 +1,211 @@
+"""Proves that each old address is kept: reads the rendered texts again, and assigns as the load balancer would.
+
+Nothing here uses what was decided before: only the old Services, and the texts that the cluster will get.
+Sources: MetalLB 0.16.1, controller/service.go and internal/allocator/allocator.go; Cilium, operator/pkg/lbipam;
+kube-vip 1.2.3, pkg/instance/instance.go (FetchServiceAddresses).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from openstack_prep.base.errors import InternalError
+from openstack_prep.base.ranges import Ip, Range
+from openstack_prep.base.raw import Raw
+from openstack_prep.exposures.convert.model import OF, Old, OldService, Wanted, order
+
+REQUESTS: tuple[str, ...] = (
+    "metallb.io/loadBalancerIPs",
+    "metallb.universe.tf/loadBalancerIPs",
+    "kube-vip.io/loadbalancerIPs",
+)
+REQUESTS += ("lbipam.cilium.io/ips", "io.cilium/lb-ipam-ips")
+KEYS: tuple[str, ...] = ("metallb.io/allow-shared-ip", "metallb.universe.tf/allow-shared-ip", "kube-vip.io/leaseName")
+KEYS += ("lbipam.cilium.io/sharing-key", "io.cilium/lb-ipam-sharing-key")
+ACROSS = "lbipam.cilium.io/sharing-cross-namespace"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One old Service: its addresses before, those that Services get afterwards, and which remain in externalIPs."""
+
+    service: str
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    by: tuple[str, ...]
+    """Services that have the new addresses."""
+    remaining: tuple[str, ...]
+
+
+@dataclass
+class _Assigned:
+    """What the load balancer has assigned so far: for each address, the Services that have it."""
+
+    holders: dict[str, list[Raw]] = field(default_factory=dict)
+
+
+def prove(old: Old, pools: str, services: str, wanted: Wanted) -> tuple[Kept, ...]:
+    """Return what becomes of each Service that changes; raises InternalError if an address would be lost."""
+    ranges = list(_ranges(_documents(pools)))  # one list per pool
+    rendered = _documents(services)
+    assigned, wrong = _Assigned(), []
+    for each in rendered:
+        wrong += [f"{_key(each)}: {what}" for what in _assign(each, ranges, assigned, wanted, old)]
+    kept = []
+    changed = {_origin(each) for each in rendered}
+    for service in old.services:
+        if service.key in changed:
+            found = _kept(service, [each for each in rendered if _origin(each) == service.key])
+            wrong += [f"{service.key}: {what}" for what in _lost(service, found)]
+            kept.append(found)
+    if wrong:
+        raise InternalError(f"the result would lose addresses, so nothing is written: {'; '.join(wrong)}")
+    return tuple(kept)
+
+
+def _documents(text: str) -> list[Raw]:
+    return [each for each in yaml.load_all(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if each]
+
+
+def _ranges(documents: Sequence[Raw]) -> Iterator[list[Range]]:
+    """Yield the addresses of each pool, of any kind."""
+    for each in documents:
+        if each["kind"] == "IPAddressPool":
+            yield list(map(Range.read, each["spec"]["addresses"]))
+        elif each["kind"] == "CiliumLoadBalancerIPPool":
+            blocks = [f"{block['start']}-{block['stop']}" for block in each["spec"].get("blocks", ())]
+            yield list(map(Range.read, [*blocks, *(cidr["cidr"] for cidr in each["spec"].get("cidrs", ()))]))
+        elif each["kind"] == "ConfigMap":
+            for value in each["data"].values():
+                yield list(map(Range.read, value.split(",")))
+
+
+# --- assigning ----------------------------------------------------------------------------
+
+
+def _assign(
+    service: Raw, ranges: Sequence[list[Range]], assigned: _Assigned, wanted: Wanted, old: Old
+) -> Iterator[str]:
+    """Assign the addresses that a Service requests; yield reasons for which it would not get them."""
+    requested = _requested(service)
+    if service["spec"]["type"] != "LoadBalancer" or not requested:
+        return
+    if wanted.to == "metallb":
+        versions = [ipaddress.ip_address(each).version for each in requested]
+        if sorted(versions) != sorted(_versions(service, old)):
+            yield f"MetalLB does not assign {', '.join(requested)} to a Service with these IP versions"
+        if len(requested) == 1 and service["spec"].get("ipFamilyPolicy") == "PreferDualStack":
+            yield "MetalLB adds a second address"
+        if not any(all(_is_in(each, pool) for each in requested) for pool in ranges):
+            yield f"MetalLB does not assign {', '.join(requested)} from several pools"
+    for address in requested:
+        if sum(_is_in(address, each) for each in ranges) != 1:
+            yield f"{address} is not in exactly one pool"
+        for other in assigned.holders.get(address, []):
+            if why := _obstacle(service, other, wanted):
+                yield f"{address} cannot be shared with {_key(other)}: {why}"
+        assigned.holders.setdefault(address, []).append(service)
+
+
+def _is_in(address: str, pool: Sequence[Range]) -> bool:
+    found: Ip = ipaddress.ip_address(address)
+    return any(found in each for each in pool)
+
+
+def _versions(service: Raw, old: Old) -> Sequence[int]:
+    named = service["spec"].get("ipFamilies")
+    if named and OF in service["metadata"].get("labels", {}):
+        return [int(each.removeprefix("IPv")) for each in named]
+    return next(each.families for each in old.services if each.key == _key(service))
+
+
+def _obstacle(one: Raw, other: Raw, wanted: Wanted) -> str:
+    key, second = _sharing(one), _sharing(other)
+    common_lease = wanted.to != "kube-vip" or wanted.version >= (1, 0)
+    if common_lease and (not key or key != second):
+        return f"the keys are {key!r} and {second!r}"
+    ports, others = (_ports(each, with_protocol=wanted.to != "cilium") for each in (one, other))
+    if ports & others:
+        return "a port is the same"
+    local = [each["spec"].get("externalTrafficPolicy") == "Local" for each in (one, other)]
+    if local[0] != local[1] or (local[0] and one["spec"].get("selector") != other["spec"].get("selector")):
+        return "externalTrafficPolicy or selector differ"
+    names = [each["metadata"]["namespace"] for each in (one, other)]
+    if wanted.to == "cilium" and names[0] != names[1]:
+        across = [str(_annotations(each).get(ACROSS, "")).split(",") for each in (one, other)]
+        if names[1] not in across[0] or names[0] not in across[1]:
+            return "the namespaces do not allow it"
+    return ""
+
+
+def _requested(service: Raw) -> tuple[str, ...]:
+    found = [_annotations(service)[name] for name in REQUESTS if name in _annotations(service)]
+    return tuple(each.strip() for one in found for each in one.split(","))
+
+
+def _sharing(service: Raw) -> str:
+    return next((str(_annotations(service)[name]) for name in KEYS if name in _annotations(service)), "")
+
+
+def _annotations(service: Raw) -> Raw:
+    found: Raw = service["metadata"].get("annotations") or {}
+    return found
+
+
+def _ports(service: Raw, *, with_protocol: bool) -> set[tuple[str, int]]:
+    return {(each["protocol"] if with_protocol else "", each["port"]) for each in service["spec"]["ports"]}
+
+
+# --- comparing ----------------------------------------------------------------------------
+
+
+def _key(service: Raw) -> str:
+    return f"{service['metadata']['namespace']}/{service['metadata']['name']}"
+
+
+def _origin(service: Raw) -> str:
+    """Return the old Service whose addresses a rendered one carries."""
+    origin = service["metadata"].get("labels", {}).get(OF)
+    return f"{service['metadata']['namespace']}/{origin}" if origin else _key(service)
+
+
+def _kept(service: OldService, rendered: Sequence[Raw]) -> Kept:
+    new = tuple(address for each in rendered for address in _requested(each))
+    remaining: tuple[str, ...] = ()
+    for each in rendered:
+        if _key(each) == service.key:
+            remaining = tuple(each["spec"]["externalIPs"])
+        elif _targets(each["spec"]) != _targets(service.spec):
+            new = ()  # these addresses would lead to something else
+    by = tuple(_key(each) for each in rendered if _requested(each))
+    return Kept(service.key, service.addresses, new, by, remaining)
+
+
+def _targets(spec: Raw) -> tuple[Any, ...]:
+    """Return what decides where requests to an address go."""
+    ports = [(each["protocol"], each["port"], each.get("targetPort")) for each in spec["ports"]]
+    return dict(spec.get("selector") or {}), sorted(ports, key=str), spec.get("externalTrafficPolicy", "Cluster")
+
+
+def _lost(service: OldService, kept: Kept) -> Iterator[str]:
+    if sorted((*kept.new, *kept.remaining), key=order) != sorted(service.addresses, key=order):
+        yield f"had {', '.join(service.addresses)}, would have {', '.join((*kept.new, *kept.remaining)) or 'none'}"
+
+
+def table(kept: Sequence[Kept]) -> list[str]:
+    """Return a line per Service."""
+    width = max((len(each.service) for each in kept), default=0)
+    return [f"  {each.service:<{width}}  {_shown(each)}" for each in kept]
+
+
+def _shown(kept: Kept) -> str:
+    moved = sorted(set(kept.old) - set(kept.remaining), key=order)
+    parts = [f"{', '.join(sorted(kept.new, key=order))} = {', '.join(moved)}"]
+    parts += [f"by {', '.join(kept.by)}"] if kept.by != (kept.service,) else []
+    parts += [f"remain in externalIPs: {', '.join(kept.remaining)}"] if kept.remaining else []
+    return "; ".join(parts)
