@@ -109,7 +109,7 @@ class AddressPairs(PairFields):
             if mine:
                 name, addresses = f"{port.name} {port.id}".lstrip(), tuple(sorted(mine))
                 declared = cls(name=name, ports=(port.name,), addresses=addresses, **cls.placing(owner))
-                shares = PortShares((Share(port, mine, mine=mine),))
+                shares = PortShares((Share(port, run.ownership, mine, mine=mine),))
                 yield declared, Observed(id=port.id, ours=True, record=shares)
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
@@ -118,11 +118,11 @@ class AddressPairs(PairFields):
     def _observe(self, shares: Sequence[Share], known: bool) -> Observed | None:
         desired = self.desired()["addresses"]
         meant = [each for each in shares if each.meant]
-        some = any(len(each.missing) < len(each.wanted) for each in meant) or any(each.mine for each in shares)
+        some = any(len(each.lacking) < len(each.wanted) for each in meant) or any(each.mine for each in shares)
         nothing_to_do = known and (not desired or (not meant and (self.stack or self.security_group)))
         if not some and not nothing_to_do:
             return None
-        lacking = frozenset(block for each in meant for block in each.missing)
+        lacking = frozenset(block for each in meant for block in each.lacking)
         stale = [(block, each.port.name or each.port.id) for each in shares for block in each.stale]
         values = {
             "addresses": desired - lacking | {block for block, _ in stale if block not in desired},
@@ -230,11 +230,11 @@ class AddressPairs(PairFields):
         fresh = run.fresh()
         now = {each.port.id: each for each in self.shares(fresh)}.get(share.port.id)
         if now is not None:
-            return replace(now, stale=now.stale & (share.stale | now.stale.difference(now.going)))
+            return replace(now, stale=now.stale & (share.stale | (now.stale - {*now.going})))
         ports = {each.id: each for each in ports_of(fresh, fresh.find_project_id(self.owner))}
         if share.port.id not in ports:
             raise NotFound(f"port {share.port.id} no longer exists")
-        return Share(ports[share.port.id], frozenset(), share.mac, meant=False)
+        return Share(ports[share.port.id], run.ownership, frozenset(), share.mac, meant=False)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         nothing: frozenset[str] = frozenset()

@@ -130,7 +130,7 @@ class PairFields(PortChoice):
             stale = mine.difference(kept, *claimants.values()) if prunes else frozenset()
             wanted = claimants.get(place)
             mac = self.mac_address and self.mac_address.lower()
-            shares.append(Share(port, wanted or frozenset(), mac, stale, mine, wanted is not None))
+            shares.append(Share(port, run.ownership, wanted or frozenset(), mac, stale, mine, wanted is not None))
         return shares
 
 

@@ -14,6 +14,8 @@ from openstack_prep.base.fields import block
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.lists.neutron_records import AddressPair, PortRecord
 
+PREFIX = "openstack-prep:"
+
 
 def tag(ownership: OwnershipTag, address: str) -> str:
     """Return the tag that records a pair with this address or network."""
@@ -25,6 +27,12 @@ def recorded_pairs(ownership: OwnershipTag, port: PortRecord) -> frozenset[str]:
     start = f"{ownership.tag}~"
     texts = (each.removeprefix(start).replace("_", "/") for each in port.tags if each.startswith(start))
     return frozenset(filter(None, map(_block, texts)))
+
+
+def shared_pairs(ownership: OwnershipTag, port: PortRecord) -> frozenset[str]:
+    """Return the addresses and networks that the tags of a port record for other specs."""
+    texts = (each.rpartition("~") for each in port.tags if each.startswith(PREFIX))
+    return frozenset(filter(None, (_block(text.replace("_", "/")) for spec, _, text in texts if spec != ownership.tag)))
 
 
 def _block(text: str) -> str | None:
@@ -39,10 +47,11 @@ class Share:
     """The work of one resource on one port: the blocks to have there (``wanted``) and to remove (``stale``).
 
     ``mine`` are the recorded blocks, which destroy removes; a port that is no longer selected (``meant``) may still
-    have some. A block is an address or a network.
+    have some. A block is an address or a network. A pair that another spec records, too, stays for that spec.
     """
 
     port: PortRecord
+    ownership: OwnershipTag
     wanted: Set[str]
     mac: str | None = None
     stale: Set[str] = field(default_factory=frozenset)
@@ -57,8 +66,19 @@ class Share:
         return sorted(each for each in self.wanted if (each, mac) not in present)
 
     @property
+    def unrecorded(self) -> list[str]:
+        """The wanted blocks that need a record: missing ones, and those that the port has for other specs alone."""
+        needed = {*self.missing, *(shared_pairs(self.ownership, self.port) & self.wanted)}
+        return sorted(needed - recorded_pairs(self.ownership, self.port)) if needed else []
+
+    @property
+    def lacking(self) -> list[str]:
+        """The wanted blocks that the port lacks, or may lose when another spec no longer declares them."""
+        return sorted({*self.missing, *self.unrecorded})
+
+    @property
     def right(self) -> bool:
-        return not self.missing and not self.stale
+        return not self.lacking and not self.stale
 
     @property
     def going(self) -> list[str]:
@@ -73,7 +93,8 @@ class Share:
 
     def _goes(self, pair: AddressPair) -> bool:
         address, mac = _pair(pair)
-        return address in self.stale and mac in (self.mac, self.port.mac_address.lower())
+        ours = address in self.stale and mac in (self.mac, self.port.mac_address.lower())
+        return ours and address not in shared_pairs(self.ownership, self.port)
 
 
 def _pair(pair: AddressPair) -> tuple[str, str]:

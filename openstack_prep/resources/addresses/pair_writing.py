@@ -78,7 +78,7 @@ def _remove_records(network: Service, ownership: OwnershipTag, path: str, share:
 
 def _add_records(network: Service, ownership: OwnershipTag, path: str, share: Share) -> Share:
     """Record the pairs to be added; this counts as a change of the port, and must be the only one."""
-    fresh = [text for each in share.missing if (text := tag(ownership, each)) not in share.port.tags]
+    fresh = [tag(ownership, each) for each in share.unrecorded]
     for text in fresh:
         network.put(f"{path}/tags/{quote(text, safe='')}")
     if not fresh:

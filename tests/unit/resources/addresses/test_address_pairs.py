@@ -12,7 +12,7 @@ import requests_mock
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import Action, Observed
+from openstack_prep.core.model import Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses import pair_writing
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
@@ -347,6 +347,37 @@ def test_a_port_that_another_tool_deselects_gets_no_pairs(run: CloudRun, neutron
     assert neutron.pairs("master-0") == []
     assert neutron.ports[0]["tags"] == []
     assert neutron.pairs("master-1") == ["10.0.0.5", "10.0.0.7"]
+
+
+def test_a_pair_of_two_specs_stays_until_neither_declares_it(run: CloudRun, neutron: Neutron) -> None:
+    """Each spec has a record of its own, also of a pair that the port has already."""
+    neutron.ports.append(port("master-0"))
+    apply(run)
+    other = CloudRun(run.admin, OwnershipTag("other"))
+    assert "1 to create" in plan(other).table
+    apply(other)
+    assert neutron.pairs("master-0") == ["10.0.0.5", "10.0.0.7"]
+
+    fewer = AddressPairs(name="vips", infra_id=ID, addresses=("10.0.0.7",))
+    apply(run.fresh(), fewer)
+    assert neutron.pairs("master-0") == ["10.0.0.5", "10.0.0.7"]
+    left = [f"openstack-prep:{each}" for each in ("lab~10.0.0.7", "other~10.0.0.5", "other~10.0.0.7")]
+    assert sorted(neutron.ports[0]["tags"][1:]) == left
+    apply(other.fresh(), fewer)
+    assert neutron.pairs("master-0") == ["10.0.0.7"]
+    assert sorted(neutron.ports[0]["tags"][1:]) == [left[0], left[2]]
+
+
+def test_a_pair_that_the_other_spec_removes_meanwhile_is_added_again(run: CloudRun, neutron: Neutron) -> None:
+    record = "openstack-prep:other~10.0.0.5"
+    neutron.ports.append(port("master-0", "10.0.0.5", "10.0.0.7", tags=[*OF_LAB[:1], record]))
+
+    def write() -> None:
+        neutron.ports[0] |= {"allowed_address_pairs": [], "tags": OF_LAB[:1], "revision_number": 7}
+
+    neutron.before_tag = [write]
+    apply(run)
+    assert neutron.pairs("master-0") == ["10.0.0.5", "10.0.0.7"]
 
 
 def test_a_pair_that_a_run_of_another_mind_puts_back_keeps_its_record(run: CloudRun, neutron: Neutron) -> None:
