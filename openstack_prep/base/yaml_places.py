@@ -112,11 +112,14 @@ def read_documents(name: str, text: str) -> list[tuple[int, object]]:
 class Document:
     """One YAML document: its ``data`` and the line of each part of it."""
 
-    def __init__(self, path: Path, text: str | None = None) -> None:
-        """Read a file, or the text that it had; raises SpecError if it cannot be read or is not one YAML document."""
+    def __init__(self, path: Path, text: str | None = None, *, origin: Path | None = None) -> None:
+        """Read a file, or the text that it had; raises SpecError if it cannot be read or is not one YAML document.
+
+        ``origin`` is where to read it from if ``path`` only names it in messages.
+        """
         self.path = path
         try:
-            loader = _Loader(read_text(path) if text is None else text)
+            loader = _Loader(read_text(origin or path) if text is None else text)
             self._root = loader.get_single_node()
             _parts(self._root, {})
             self.repeated_at = dict(_repeated(self._root, str(path)))  # before construction expands merge keys

@@ -18,15 +18,16 @@ from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, load_sch
 Form: TypeAlias = Literal["cluster.yml", "server", "agent"]
 """The config.yaml of an RKE2 server or agent, or RKE's cluster.yml."""
 
+STDIN = Path("/dev/stdin")
 WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 
 
 def read(path: Path, form: Form = "cluster.yml") -> tuple[Raw, list[Mistake]]:
-    """Return the content of a file, and all mistakes in it, in the order of the text.
+    """Return the content of a file, or of standard input for -, and all mistakes in it, in the order of the text.
 
     Raises SpecError when the file cannot be read or is not one YAML document.
     """
-    document = Document(path)
+    document = Document(path, origin=STDIN if str(path) == "-" else None)
     quoted: list[Fault] = []
 
     def as_boolean(value: object, schema: Raw, steps: Steps) -> object:

@@ -22,7 +22,7 @@ from openstack_prep.kubernetes.rke2_rules import PLUGINS, document_faults
 TOKEN_FILE = "/etc/rancher/rke2/token"
 JOIN_PORT = 9345
 DATASTORE = "datastore-endpoint"  # replaces etcd
-VERSION = re.compile(r"v1\.\d{1,3}\.\d{1,3}(-rc\d+)?\+rke2r\d+")
+VERSION = re.compile(r"v1\.(\d{1,3})\.(\d{1,3})(-rc\d+)?\+rke2r(\d{1,3})")
 DEFAULT_PLUGIN = "canal"
 NO_PODS = "CriticalAddonsOnly=true:NoExecute"
 """Taint of servers that are not workers, from RKE2's documentation."""

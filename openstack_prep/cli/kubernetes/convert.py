@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, SpecError
+from openstack_prep.base.style import printable
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import print_result
 
@@ -14,34 +15,64 @@ from openstack_prep.cli.running import print_result
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("kubernetes convert", _run, cloud=False, data=True)
-    parser.add_argument("file", type=Path, metavar="FILE", help="cluster.yml of RKE")
+    parser.add_argument("file", type=Path, metavar="FILE", help="cluster.yml of RKE; - is standard input")
     parser.add_argument(
         "--kubernetes-version",
         metavar="VERSION",
         help="release of RKE2, such as v1.35.7+rke2r1 (default: the newest of the same minor version)",
     )
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="folder for the files (default: print them)")
+    parser.add_argument("--output", metavar="FOLDER", help="folder for the files (default: print them)")
 
 
 def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.kubernetes import reading, rke2
+    from openstack_prep.kubernetes import reading
     from openstack_prep.kubernetes.convert import convert
     from openstack_prep.resources.files.marked_files import MarkedFiles
 
-    chosen = options.kubernetes_version
-    if chosen and not rke2.VERSION.fullmatch(chosen):
-        raise ConfigError(f"--kubernetes-version {chosen}: is not a version of RKE2; write one such as v1.35.7+rke2r1")
+    folder = None if options.output is None else _folder(options.output)
+    warnings = _version_warnings(options.kubernetes_version)
     data, mistakes = reading.read(options.file)
-    for warning in reading.warnings(data):
-        print(f"openstack-prep: warning: {options.file}: {warning}", file=sys.stderr)
+    for warning in [*warnings, *(f"{options.file}: {each}" for each in reading.warnings(data))]:
+        print(f"openstack-prep: warning: {printable(warning)}", file=sys.stderr)
     if mistakes:
         raise SpecError(mistakes)
-    conversion = convert(data, version=chosen)
-    if options.output:
+    conversion = convert(data, version=options.kubernetes_version)
+    if folder:
+        _create(folder)
         name = " ".join(str(data.get("cluster_name") or "local").split())
-        MarkedFiles(options.output, f"# [openstack-prep:convert/{name}]").write(conversion.texts(openly=True))
-        shown = "\n".join(f"{options.output / name}" for name in conversion.files)
+        MarkedFiles(folder, f"# [openstack-prep:convert/{name}]").write(conversion.texts(openly=True))
+        shown = "\n".join(f"{folder / name}" for name in conversion.files)
     else:
         shown = "\n".join(f"# --- {name}\n{text}" for name, text in conversion.texts(openly=False).items())
     print_result(options, f"{conversion}\n\n{shown}".rstrip("\n"), conversion.data())
     return 0
+
+
+def _version_warnings(version: str | None) -> list[str]:
+    """Return warnings about a chosen version; raises ConfigError if it does not exist."""
+    from openstack_prep.base.invalid import InvalidValue
+    from openstack_prep.kubernetes.convert.versions import check_version
+
+    try:
+        return [] if version is None else [f"--kubernetes-version: {each}" for each in check_version(version)]
+    except InvalidValue as error:
+        raise ConfigError(f"--kubernetes-version {version!r} {error.what}; {error.fix}") from None
+
+
+def _folder(text: str) -> Path:
+    """Return the folder for the files; raises ConfigError if its name is empty or that of a file."""
+    folder = Path(text)
+    if not text:
+        raise ConfigError("--output is empty; name a folder, or . for this one")
+    for each in (folder, *folder.parents):
+        if each.exists() and not each.is_dir():
+            raise ConfigError(f"--output {folder}: {each} is a file, not a folder; name another folder")
+    return folder
+
+
+def _create(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fix = "name a folder that you can create"
+        raise ConfigError(f"--output {folder} cannot be created: {error.strerror}; {fix}") from None

@@ -14,7 +14,13 @@ from openstack_prep.cli.running import error_data, print_result
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     check = command("rke check", _check, cloud=False, data=True)
-    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="config.yaml (with --rke2) or cluster.yml")
+    check.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="config.yaml (with --rke2) or cluster.yml; - is standard input",
+    )
     check.add_argument(
         "--rke2", choices=("server", "agent"), help="the files are config.yaml of RKE2 servers or agents"
     )

@@ -6,11 +6,13 @@ later have no built-in cloud providers.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.convert.model import Draft, Handler, lost, to
+from openstack_prep.kubernetes.keys.hiding import hide_in_url
 
 SSH = "RKE2 does not log in to nodes; cloud-init installs it"
 DOCKER = "RKE2 contains containerd; docker commands become crictl or nerdctl, and images in Docker are not seen"
@@ -38,7 +40,7 @@ def _addons(draft: Draft, key: str, value: str) -> None:
 
 def _include(draft: Draft, key: str, value: list[str]) -> None:
     for each in value:
-        draft.note(key, None, f"kubectl apply -f {each}")
+        draft.note(key, None, f"kubectl apply -f {shlex.quote(hide_in_url(each))}")
 
 
 def _provider(draft: Draft, key: str, value: str) -> None:

@@ -10,7 +10,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes.convert import chart_keys, cluster_keys, etcd_keys, nodes, service_keys
-from openstack_prep.kubernetes.convert.model import ENABLED, Content, Draft, Entry, Handler, masked
+from openstack_prep.kubernetes.convert.model import ENABLED, ChartConfig, Content, Draft, Entry, Handler, masked
 from openstack_prep.kubernetes.convert.moving import moving_steps
 from openstack_prep.kubernetes.convert.versions import SINCE, Target, target
 from openstack_prep.kubernetes.keys.schema import value_at
@@ -75,6 +75,8 @@ def _table(entries: Sequence[Entry]) -> list[str]:
 def _text(content: Content, openly: bool) -> str:
     if isinstance(content, Secret):
         return content.reveal() if openly else f"{HIDDEN}\n"
+    if isinstance(content, ChartConfig):
+        return dump(content.document(openly=openly))
     return content if isinstance(content, str) else dump(*(content if openly else map(masked, content)))
 
 
@@ -100,8 +102,9 @@ def convert(data: Raw, *, version: str | None = None) -> Conversion:
         for name, each in nodes.documents(draft, found).items()
     }
     files |= shared
-    steps = moving_steps(data, chosen, found, list(files))
-    files[STEPS] = "".join(f"{number}. {step}\n" for number, step in enumerate(steps, 1))
+    steps, whole = (moving_steps(data, chosen, found, list(files), openly=openly) for openly in (False, True))
+    text = "".join(f"{number}. {step}\n" for number, step in enumerate(whole, 1))
+    files[STEPS] = text if steps == whole else Secret(text)
     return Conversion(chosen, tuple(draft.entries), tuple(dict.fromkeys(empty)), files, steps)
 
 
@@ -109,7 +112,7 @@ def _shared_files(draft: Draft) -> dict[str, Content]:
     """Return the files that do not belong to one node."""
     logins = nodes.registries(draft)
     files: dict[str, Content] = {"registries.yaml": [logins]} if logins else {}
-    files |= {f"{chart}-config.yaml": [_chart_config(chart, values)] for chart, values in draft.charts.items()}
+    files |= {f"{chart}-config.yaml": ChartConfig(chart, values) for chart, values in draft.charts.items()}
     return files | draft.files
 
 
@@ -135,12 +138,3 @@ def _drop_newer_keys(draft: Draft) -> None:
         if entry.becomes in newer:
             why = f"RKE2 has {entry.becomes} since 1.{SINCE[entry.becomes]}"
             draft.entries[index] = replace(entry, becomes=None, note=why)
-
-
-def _chart_config(chart: str, values: Raw) -> Values:
-    return {
-        "apiVersion": "helm.cattle.io/v1",
-        "kind": "HelmChartConfig",
-        "metadata": {"name": chart, "namespace": "kube-system"},
-        "spec": {"valuesContent": dump(values)},
-    }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.base.yaml_text import dump
+from openstack_prep.kubernetes.keys.hiding import hide
 
 FOLDER = "/etc/rancher/rke2"
 """Where RKE2 reads config.yaml and registries.yaml, and where the files lie that config.yaml names."""
@@ -27,8 +29,25 @@ class Entry:
     note: str = ""
 
 
-Content: TypeAlias = str | Secret | Sequence[Raw]
-"""A text, a text with secrets, or the documents of a YAML file with secrets as ``Secret``."""
+@dataclass(frozen=True)
+class ChartConfig:
+    """A manifest that sets Helm values of one of RKE2's charts, with secrets as ``Secret``."""
+
+    chart: str
+    values: Raw
+
+    def document(self, *, openly: bool) -> Raw:
+        """Return the manifest; its values are a text, with asterisks for secrets unless ``openly``."""
+        return {
+            "apiVersion": "helm.cattle.io/v1",
+            "kind": "HelmChartConfig",
+            "metadata": {"name": self.chart, "namespace": "kube-system"},
+            "spec": {"valuesContent": dump(self.values if openly else cast("Raw", masked(self.values)))},
+        }
+
+
+Content: TypeAlias = str | Secret | Sequence[Raw] | ChartConfig
+"""A text, a text with secrets, the documents of a YAML file with secrets as ``Secret``, or a manifest for a chart."""
 
 
 @dataclass
@@ -55,14 +74,14 @@ class Draft:
 
     def set(self, key: str, name: str, value: object, note: str = "") -> None:
         """Write a key of config.yaml."""
-        self.config[name] = value
+        self.config[name] = hide(value, name)
         self.note(key, name, note)
 
     def add(self, key: str, name: str, value: str | Secret, note: str = "") -> None:
         """Append to a list in config.yaml."""
-        items: list[str | Secret] = self.config.setdefault(name, [])
-        if value not in items:
-            items.append(value)
+        items: list[object] = self.config.setdefault(name, [])
+        if (hidden := hide(value)) not in items:
+            items.append(hidden)
         self.note(key, name, note)
 
     def admit(self, key: str, *plugins: str) -> None:
@@ -75,7 +94,7 @@ class Draft:
 
     def file(self, key: str, name: str, content: Content, note: str = "") -> None:
         """Write a file."""
-        self.files[name] = content
+        self.files[name] = cast("Content", content if isinstance(content, Secret) else hide(content))
         self.note(key, name, note)
 
     def chart(self, key: str, chart: str, path: str, value: object, note: str = "") -> None:
@@ -84,7 +103,7 @@ class Draft:
         values = self.charts.setdefault(chart, {})
         for name in parents:
             values = values.setdefault(name, {})
-        values[last] = value
+        values[last] = hide(value, last)
         self.note(key, f"{chart}-config.yaml: {path}", note)
 
 

@@ -6,11 +6,13 @@ a migration in place.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.convert.model import FOLDER
 from openstack_prep.kubernetes.convert.versions import Target
+from openstack_prep.kubernetes.keys.hiding import hide_in_url
 from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.model import Node
 from openstack_prep.kubernetes.rke2 import is_server
@@ -19,9 +21,16 @@ FOR_KUBECTL = ("addons.yaml", "rke2-")
 FOR_CLOUD = "cloud.conf"
 
 
-def moving_steps(data: Raw, target: Target, nodes: Sequence[Node], files: Sequence[str]) -> tuple[str, ...]:
-    """Return the steps, in their order, for this cluster; ``files`` are the names of the converted files."""
-    return (*_before(), *_new_cluster(data, target, nodes, files), *_workloads(), *_addresses(data), *_end())
+def moving_steps(
+    data: Raw, target: Target, nodes: Sequence[Node], files: Sequence[str], *, openly: bool
+) -> tuple[str, ...]:
+    """Return the steps, in their order, for this cluster; ``files`` are the names of the converted files.
+
+    URLs have asterisks for logins and queries unless ``openly``.
+    """
+    included = [str(each) for each in value_at(data, "addons_include") or ()]
+    urls = included if openly else list(map(hide_in_url, included))
+    return (*_before(), *_new_cluster(data, target, nodes, files, urls), *_workloads(), *_addresses(data), *_end())
 
 
 def _before() -> Iterator[str]:
@@ -30,7 +39,9 @@ def _before() -> Iterator[str]:
     yield "Lower the TTL of the DNS names of Services and of the API to 60 seconds, a day before the move."
 
 
-def _new_cluster(data: Raw, target: Target, nodes: Sequence[Node], files: Sequence[str]) -> Iterator[str]:
+def _new_cluster(
+    data: Raw, target: Target, nodes: Sequence[Node], files: Sequence[str], included: Sequence[str]
+) -> Iterator[str]:
     servers = sum(map(is_server, nodes))
     yield (
         f"Write the spec of the new cluster: openstack-prep example rke2 > new.yaml, with server_count {servers}, "
@@ -45,8 +56,7 @@ def _new_cluster(data: Raw, target: Target, nodes: Sequence[Node], files: Sequen
         yield f"Have the image or cloud-init put {', '.join(extra)} into {FOLDER} on the new nodes, before RKE2 starts."
     yield "openstack-prep plan new.yaml, then openstack-prep apply new.yaml; nodes are NotReady until the CNI runs."
     applied = [each for each in files if each.startswith(FOR_KUBECTL)]
-    included = value_at(data, "addons_include") or []
-    commands = [f"kubectl apply -f {each}" for each in [*applied, *included]]
+    commands = [f"kubectl apply -f {shlex.quote(each)}" for each in [*applied, *included]]
     if commands:
         yield f"In the new cluster: {'; '.join(commands)}."
     if value_at(data, "cloud_provider.name") not in (None, "", "none"):

@@ -5,6 +5,7 @@ The addresses are those of the old machines; a stack gives the new ones theirs.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -73,7 +74,8 @@ def _labels(draft: Draft, labels: Mapping[str, Any]) -> Iterator[tuple[str, str]
         if rke2.kubelet_may_set(str(name)):
             yield str(name), "" if value is None else str(value)
         else:
-            note = f"a kubelet may not set {name}: kubectl label node NAME {name}={value}"
+            command = f"kubectl label node NAME {shlex.quote(f'{name}={value}')}"
+            note = f"a kubelet may not set {name}: {command}"
             draft.note("nodes[].labels", None, note)
 
 
@@ -125,8 +127,9 @@ def _registries(draft: Draft) -> Iterator[Registry]:
 
 
 def _host(url: str) -> str:
-    """Return the host and port of a registry: RKE2 takes neither a scheme nor a path."""
-    return url.partition("://")[2].partition("/")[0] if "://" in url else url.partition("/")[0]
+    """Return the host and port of a registry: RKE2 takes neither a scheme nor a login nor a path."""
+    host = url.partition("://")[2].partition("/")[0] if "://" in url else url.partition("/")[0]
+    return host.rpartition("@")[2]
 
 
 def registries(draft: Draft) -> dict[str, object] | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.convert.model import ENABLED, FOLDER, Draft, Handler, lost, to
+from openstack_prep.kubernetes.keys.hiding import hide_variable
 
 COMPONENTS = {
     "etcd": "etcd",
@@ -36,8 +37,6 @@ MANAGED = re.compile(
     r"(-file|-dir|-endpoint)?|etcd-servers|network-plugin|cni-.*-dir|pod-infra-container-image|cloud-config|bind-address"
 )
 """Flags for certificates, sockets and images that RKE2 sets itself."""
-SECRET_VARIABLE = re.compile(r"[^=]*(pass|secret|token|credential|private|key)|.*://[^/\s]*@", re.IGNORECASE)
-"""Environment variables whose value is a secret by their name, or is a URL with a password."""
 ADMISSION = "admission.yaml"
 RKE2_ENCRYPTS = "RKE2 always encrypts Secrets, with keys of its own"
 
@@ -101,7 +100,7 @@ def _env(component: str) -> Handler:
                 why = "write it to /etc/default/rke2-server and /etc/default/rke2-agent on the new nodes"
                 draft.note(key, None, why)
             else:
-                draft.add(key, f"{component}-extra-env", Secret(text) if SECRET_VARIABLE.match(text) else text)
+                draft.add(key, f"{component}-extra-env", hide_variable(text))
 
     return convert
 

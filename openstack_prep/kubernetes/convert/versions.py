@@ -7,29 +7,35 @@ the tags of rancher/rke2 of August 2026; RKE 1.8.14 installs v1.32.13 by default
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
-NEWEST = {
-    18: "v1.18.20+rke2r1",
-    19: "v1.19.16+rke2r1",
-    20: "v1.20.15+rke2r2",
-    21: "v1.21.14+rke2r1",
-    22: "v1.22.17+rke2r1",
-    23: "v1.23.17+rke2r1",
-    24: "v1.24.17+rke2r1",
-    25: "v1.25.16+rke2r2",
-    26: "v1.26.15+rke2r1",
-    27: "v1.27.16+rke2r2",
-    28: "v1.28.15+rke2r1",
-    29: "v1.29.15+rke2r1",
-    30: "v1.30.14+rke2r4",
-    31: "v1.31.14+rke2r2",
-    32: "v1.32.13+rke2r2",
-    33: "v1.33.13+rke2r2",
-    34: "v1.34.10+rke2r1",
-    35: "v1.35.7+rke2r1",
-    36: "v1.36.3+rke2r1",
+from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.kubernetes.rke2 import VERSION
+
+RELEASED = {
+    18: "9-10 13 15-20 12r1-2",
+    19: "5 7-12 14 16 13r1-2 15r1-2",
+    20: "4-6 8 10 12-13 7r1-2 9r1-2 11r1-2 14-15r1-2",
+    21: "2 6 9 11 14 3r1-2 5r1-2 7-8r1-2 10r1-2 12-13r1-2 4r1-3",
+    22: "3 6 8 11-13 16-17 4-5r1-2 7r1-2 9-10r1-2 15r1-2",
+    23: "3 5 8-10 12-17 1r1-2 4r1-2 6-7r1-2",
+    24: "2-4 6-8 10-17 1r1-2 9r1-2",
+    25: "0 2-4 6-14 5r1-2 15-16r1-2",
+    26: "1-9 11-15 0r1-2 10r1-2",
+    27: "1-6 8-15 7r1-2 16r1-2",
+    28: "1-2 4-15 3r1-2",
+    29: "0-15",
+    30: "0-13 14r1-2,4",
+    31: "0 2-13 1r1-2 14r1-2",
+    32: "0-10 12 13r1-2 11r1-3",
+    33: "0-6 8-9 11 12-13r1-2 7r1-3 10r1-3",
+    34: "1-2 4-5 7 9-10 8r1-2 3r1-3 6r1-3",
+    35: "1-2 4 6-7 5r1-2 0r1-3 3r1-3",
+    36: "0 2-3 1r1-2",
 }
+"""The patches of each minor version of Kubernetes with their revisions: 3-5r1-2 is 3, 4 and 5, each with r1 and r2."""
 DEFAULT_MINOR = 32
 """Of RKE 1.8.14, the last release."""
 SINCE = {
@@ -57,11 +63,52 @@ def target(declared: object, chosen: str | None = None) -> Target:
         return Target(chosen, minor_of(chosen) or DEFAULT_MINOR, "chosen by --kubernetes-version")
     minor = minor_of(declared)
     if minor is None:
-        return Target(NEWEST[DEFAULT_MINOR], DEFAULT_MINOR, f"RKE 1.8.14 installs 1.{DEFAULT_MINOR} by default")
-    nearest = min(NEWEST, key=lambda each: abs(each - minor))
+        return Target(newest(DEFAULT_MINOR), DEFAULT_MINOR, f"RKE 1.8.14 installs 1.{DEFAULT_MINOR} by default")
+    nearest = min(RELEASED, key=lambda each: abs(each - minor))
     if nearest != minor:
-        return Target(NEWEST[nearest], nearest, f"RKE2 has no 1.{minor}; 1.{nearest} is the nearest, and changes APIs")
-    return Target(NEWEST[nearest], nearest, "the newest RKE2 of the same minor version")
+        return Target(newest(nearest), nearest, f"RKE2 has no 1.{minor}; 1.{nearest} is the nearest, and changes APIs")
+    return Target(newest(nearest), nearest, "the newest RKE2 of the same minor version")
+
+
+@cache
+def patches_of(minor: int) -> dict[int, tuple[int, ...]]:
+    """Return the revisions of each patch of a minor version of Kubernetes that RKE2 has released, in their order."""
+    found: dict[int, tuple[int, ...]] = {}
+    for each in RELEASED[minor].split():
+        patches, _, revisions = each.partition("r")
+        found |= dict.fromkeys(_numbers(patches), tuple(_numbers(revisions or "1")))
+    return dict(sorted(found.items()))
+
+
+def _numbers(text: str) -> Iterator[int]:
+    for each in text.split(","):
+        first, _, last = each.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def newest(minor: int) -> str:
+    """Return the newest known release for a minor version of Kubernetes."""
+    patch, revisions = list(patches_of(minor).items())[-1]
+    return f"v1.{minor}.{patch}+rke2r{revisions[-1]}"
+
+
+def check_version(version: str) -> Iterator[str]:
+    """Yield a warning for a version of RKE2 that may exist; raises InvalidValue for one that does not exist."""
+    found = VERSION.fullmatch(version)
+    if not found:
+        raise InvalidValue("is not a version of RKE2", f"write one such as {newest(max(RELEASED))}")
+    minor, patch, revision = int(found[1]), int(found[2]), int(found[4])
+    if minor < min(RELEASED):
+        raise InvalidValue("does not exist", f"the first release of RKE2 is for Kubernetes 1.{min(RELEASED)}")
+    known = patches_of(minor) if minor in RELEASED else {}
+    last = max(known, default=0)
+    is_newer = (patch, revision) > (last, max(known.get(last, (0,))))
+    if revision == 0 or not (found[3] or is_newer or revision in known.get(patch, ())):
+        revisions = [f"v1.{minor}.{patch}+rke2r{each}" for each in known.get(patch, ())]
+        choices = revisions or [newest(min(minor, max(RELEASED)))]
+        raise InvalidValue("does not exist", f"write {' or '.join(choices)}")
+    if found[3] or is_newer:
+        yield f"{version} is not among the known releases of RKE2, up to {newest(min(minor, max(RELEASED)))}"
 
 
 def minor_of(version: object) -> int | None:

@@ -14,6 +14,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
+from openstack_prep.kubernetes.keys.hiding import hide
 
 Steps: TypeAlias = tuple[str | int, ...]
 SECRET = "writeOnly"
@@ -103,8 +104,9 @@ def validator_class() -> Any:
 
 
 def _wrong_type(value: object, steps: Steps, schema: Raw) -> Fault:
-    """Return the fault, without the value when it is long or may be a secret."""
-    shown = "the value" if SECRET in schema or isinstance(value, Secret) else repr(value)
+    """Return the fault, without the value when it is long or may be or contain a secret."""
+    hidden = SECRET in schema or isinstance(hide(value, str(steps[-1]) if steps else ""), Secret)
+    shown = "the value" if hidden else repr(value)
     if isinstance(value, Mapping | list | tuple):
         shown = "a mapping" if isinstance(value, Mapping) else "a list"
     return Fault(steps, f"{shown} is not {schema['title']}", f"write {schema['title']}")

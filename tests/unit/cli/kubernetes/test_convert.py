@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from openstack_prep.cli.main import main
 
@@ -62,9 +66,89 @@ def test_mistakes_are_reported_at_once(folder: Path, capsys: pytest.CaptureFixtu
     assert not (folder / "new").exists()
 
 
-def test_a_version_that_rke2_does_not_have(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["kubernetes", "convert", "cluster.yml", "--kubernetes-version", "1.35"]) == 2
-    assert "--kubernetes-version 1.35" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "version", ["1.35", "v1.17.1+rke2r1", "v1.30.3+rke2r5", "v1.25.1+rke2r1", "v1.30.3+rke2r0", ""]
+)
+def test_a_version_that_rke2_does_not_have(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kubernetes", "convert", "cluster.yml", "--kubernetes-version", version]) == 2
+    assert f"--kubernetes-version {version!r}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        ("v1.35.7+rke2r1", 0),
+        ("v1.30.14+rke2r4", 0),
+        ("v1.99.0+rke2r1", 1),
+        ("v1.32.13+rke2r9", 1),
+        ("v1.32.14+rke2r1", 1),
+        ("v1.30.0-rc1+rke2r1", 1),
+    ],
+)
+def test_a_newer_version_is_a_warning(version: str, told: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kubernetes", "convert", "cluster.yml", "--kubernetes-version", version]) == 0
+    assert capsys.readouterr().err.count("warning: --kubernetes-version") == told
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("", "--output is empty"),
+        ("cluster.yml", "--output cluster.yml: cluster.yml is a file"),
+        ("cluster.yml/new", "--output cluster.yml/new: cluster.yml is a file"),
+        ("/proc/new", "--output /proc/new cannot be created"),
+    ],
+)
+def test_a_folder_that_cannot_be_one(output: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kubernetes", "convert", "cluster.yml", "--output", output]) == 2
+    assert said in capsys.readouterr().err
+    assert [each.name for each in folder.iterdir()] == ["cluster.yml"]
+
+
+@pytest.mark.parametrize(("text", "code"), [(GOOD, 0), (f"{GOOD}kubernets_version: v1\n", 2)])
+def test_standard_input(text: str, code: int) -> None:
+    command = [sys.executable, "-m", "openstack_prep.cli.main", "kubernetes", "convert", "-"]
+    said = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
+    assert said.returncode == code
+    assert "# --- a.yaml\n" in said.stdout if code == 0 else "-:6: kubernets_version" in said.stderr
+
+
+SECRETS = Path(__file__).parents[2] / "kubernetes" / "data" / "secrets.yml"
+
+
+def markers(text: str, kind: str = "") -> set[str]:
+    return set(re.findall(rf"s3cret-{kind}[-a-z0-9]*", text))
+
+
+@pytest.mark.parametrize("form", ["text", "json", "yaml"])
+def test_no_secret_of_a_whole_file_is_printed(form: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = markers(SECRETS.read_text(), "kept")
+    assert len(wanted) > 30
+    for more in ([], ["--output", "new"]):
+        assert main(["kubernetes", "convert", str(SECRETS), "--format", form, *more]) == 0
+        said = capsys.readouterr()
+        assert markers(said.out + said.err) == set()
+    files = list((folder / "new").iterdir())
+    assert {each.stat().st_mode & 0o777 for each in files} == {0o600}
+    assert markers("".join(each.read_text() for each in files)) == wanted
+
+
+def test_errors_show_no_secret(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each text becomes a value of a wrong type: a list where a text belongs, or a text where a list does."""
+    data = yaml.safe_load(SECRETS.read_text())
+
+    def spoil(value: object) -> object:
+        if isinstance(value, dict):
+            return {name: spoil(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return spoil(value[0]) if value and isinstance(value[0], dict) else " ".join(map(str, value))
+        return [value]
+
+    (folder / "cluster.yml").write_text(yaml.safe_dump(spoil(data)))
+    assert main(["kubernetes", "convert", "cluster.yml"]) == 2
+    said = capsys.readouterr().err
+    assert "services.kube-api.extra_env" in said
+    assert markers(said) == set()
 
 
 def test_as_data(capsys: pytest.CaptureFixture[str]) -> None:
