@@ -88,6 +88,13 @@ class Cluster:
         """Return the content of the files that cloud-init would write, by path."""
         return {each["path"]: each["content"] for each in self.user_data(server_id)["write_files"]}
 
+    def delete(self) -> None:
+        """Delete the stack, as a tenant would without openstack-prep."""
+        heat: Any = self.lab.as_user().connection.orchestration
+        heat.delete_stack(self.name)
+        self.report = None
+        self.until(lambda: heat.find_stack(self.name) is None)
+
     def servers(self) -> dict[str, Any]:
         listed = self.lab.admin.compute.servers(all_projects=True, project_id=self.project_id)
         return {each.id: each for each in listed if each.name.startswith(f"{self.name}-server-")}

@@ -8,11 +8,13 @@ from __future__ import annotations
 import configparser
 import json
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from openstack_prep.base.secret import Secret, from_spec
@@ -24,6 +26,15 @@ from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from tests.functional.lab import Lab
 from tests.functional.rke2_cluster import BASE, KEY, TEMPLATES, Cluster
+
+
+@pytest.fixture
+def made(project: Lab, images: tuple[str, str]) -> Iterator[Cluster]:
+    """A cluster that is not applied yet; its stack is deleted, so that the project's quotas last."""
+    cluster = Cluster(project, images[0])
+    yield cluster
+    cluster.delete()
+
 
 BEFORE = Path(__file__).parent / "data" / "rke2-before" / "rke2-cluster.yaml"
 """The template before it had these choices."""
@@ -38,9 +49,8 @@ def attached_to(volume: Any) -> list[str]:
     return [each["server_id"] for each in volume.attachments]
 
 
-def test_a_stack_of_the_earlier_template_keeps_its_servers(project: Any, images: tuple[str, str]) -> None:
+def test_a_stack_of_the_earlier_template_keeps_its_servers(made: Cluster) -> None:
     """With unchanged parameters; and with a volume for etcd, which each server gets beside it."""
-    made = Cluster(project, images[0])
     plain = {"wait_timeout": 0, "agent_count": 1}
     made.lab.apply(*BASE, made.stack(template=str(BEFORE), **plain))
     before, nodes = made.ids(), made.nodes()
@@ -59,9 +69,8 @@ def test_a_stack_of_the_earlier_template_keeps_its_servers(project: Any, images:
     }
 
 
-def test_a_replaced_server_gets_its_volume(project: Any, images: tuple[str, str]) -> None:
+def test_a_replaced_server_gets_its_volume(made: Cluster, images: tuple[str, str]) -> None:
     """The volume moves from the old server to the new one, which waits for it."""
-    made = Cluster(project, images[0])
     declared = {"server_count": 3, "etcd_volume_size": 1}
     with made.applied(made.stack(**declared)):
         made.until(lambda: len(made.active()) == 3)
@@ -92,9 +101,8 @@ def is_attached(made: Cluster, number: str) -> bool:
     return attached_to(volumes(made)[f"{made.name}-server-{number}-etcd"]) == [made.ids()[number]]
 
 
-def test_volumes_grow_and_are_deleted_only_with_consent(project: Any, images: tuple[str, str]) -> None:
+def test_volumes_grow_and_are_deleted_only_with_consent(made: Cluster) -> None:
     """Larger in place; refused when removed; kept by choice when the stack is deleted."""
-    made = Cluster(project, images[0])
     plain = {"server_count": 1, "wait_timeout": 0}
     made.lab.apply(*BASE, made.stack(**plain, etcd_volume_size=1))
     server, kept = made.ids()["0"], [each.id for each in volumes(made).values()]
@@ -104,8 +112,7 @@ def test_volumes_grow_and_are_deleted_only_with_consent(project: Any, images: tu
     (refused,) = made.lab.plan(*BASE, made.stack(**plain)).refusals
     assert "would delete" in refused.what
     assert "servers.0.etcd_volume (OS::Cinder::Volume)" in refused.what
-    made.lab.as_user().connection.orchestration.delete_stack(made.name)
-    made.until(lambda: not made.nodes())
+    made.delete()
     assert [each.id for each in volumes(made).values()] == kept
     made.until(lambda: [each.status for each in volumes(made).values()] == ["available"])
     made.lab.admin.block_storage.delete_volume(kept[0])
@@ -132,9 +139,8 @@ SECRETS = {
 MANIFESTS = "/var/lib/rancher/rke2/server/manifests"
 
 
-def test_files_of_the_nodes(project: Any, images: tuple[str, str]) -> None:
+def test_files_of_the_nodes(made: Cluster) -> None:
     """Snapshots, the cloud's programs, ingress, profile, registries: the nodes' files, as RKE2 takes them."""
-    made = Cluster(project, images[0])
     declared = made.stack(
         **{"server_count": 1, "agent_count": 1, "wait_timeout": 0},
         **{"etcd_s3_bucket": "snapshots", "etcd_s3_endpoint": "s3.example.com", "etcd_s3_folder": "one"},
@@ -171,9 +177,8 @@ def test_files_of_the_nodes(project: Any, images: tuple[str, str]) -> None:
     assert not [path for path in agent if path.startswith(MANIFESTS)]
 
 
-def test_a_credential_of_the_same_spec(project: Any, images: tuple[str, str], tmp_path: Path) -> None:
+def test_a_credential_of_the_same_spec(made: Cluster, tmp_path: Path) -> None:
     """One apply creates the credential and hands its clouds.yaml to the servers."""
-    made = Cluster(project, images[0])
     path = tmp_path / "cloud.yaml"
     credential = ApplicationCredential(name=made.name, clouds_yaml=str(path), cloud="openstack", roles=("member",))
     given = {"cloud_credentials": from_spec({"content": "cloud.yaml"}, base=tmp_path)}
@@ -260,9 +265,8 @@ IPV6 = (
 OCTAVIA = Path(__file__).parent / "data" / "octavia" / "environment.yaml"
 
 
-def test_load_balancer(project: Any, images: tuple[str, str]) -> None:
+def test_load_balancer(made: Cluster) -> None:
     """In place of kube-vip; with stand-ins for Octavia's resources, which the devcloud does not have."""
-    made = Cluster(project, images[0])
     declared = {"server_count": 1, "agent_count": 1, "wait_timeout": 0, "api_address": "10.0.0.7"}
     balanced = {"api_load_balancer": "amphora", "api_load_balancer_cidrs": ["10.0.0.0/24"]}
     stack = replace(made.stack(**declared, **balanced), environments=(str(OCTAVIA),))
