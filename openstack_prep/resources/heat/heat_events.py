@@ -128,7 +128,7 @@ class Waiting:
         hopeless = {each.place for each in failed if each.final}
         if self.cancels and not self.rolling_back and hopeless and hopeless.issuperset(self._in_progress()):
             self.cancels = False
-            self.tell(f"is cancelled: Heat would wait until {self._ends} for what Nova has given up")
+            self.tell(f"is cancelled, because Heat would wait until {self._ends} for what Nova has given up")
             try:
                 self.heat.post(f"{self.path}/actions", {"cancel_without_rollback": None})
             except CloudError as error:
@@ -168,7 +168,7 @@ class Waiting:
             if at in of_nova and of_nova[at].reason not in of_heat:
                 texts.append(of_nova[at].text)
             if not of_heat and of_nova[at].unchanged:
-                texts.append(f"Heat updates this server again only when it stops waiting for that, at {self._ends}")
+                texts.append(f"Heat stops waiting for this at {self._ends}, and updates the server again only then")
             reasons.append(f"{at}: {'; '.join(texts)}")
         return [each for each in reasons if not each.endswith(CANCELLED)] or reasons
 
