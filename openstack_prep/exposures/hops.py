@@ -40,7 +40,7 @@ class View:
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """What the resolver says of each name."""
     file_drift: tuple[str, ...] | None = ()
-    """How the cluster's files differ from the spec; None if there are none."""
+    """How the cluster's files differ from the spec; None if no files exist."""
 
     @property
     def apply(self) -> str:

@@ -27,7 +27,7 @@ PAUSE = 1.0
 def update_pairs(
     network: Service, ownership: OwnershipTag, share: Share, judge: Callable[[Share], Share] | None = None
 ) -> Share:
-    """Update a port's pairs unless the port has changed since it was read; in that case judge it anew and retry.
+    """Update a port's pairs unless the port has changed since it was read; in that case judge it again and retry.
 
     ``judge`` returns the work on the port as it is now: who selects the port and what is stale may have changed with
     it. By default only what is still recorded is removed. The executor would give up after a few attempts. Raises
