@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from openstack_prep.base.yaml_text import dump
 from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.services import ANNOTATIONS
 from openstack_prep.exposures.virtualization.attaching import Attachment, attachments, by_machine, served
 from openstack_prep.exposures.virtualization.cloud_init import network_data
 from openstack_prep.exposures.virtualization.machines import append_patch, replace_patch, whole_machine
 from openstack_prep.exposures.virtualization.model import Machine, Virtualization
 from openstack_prep.exposures.virtualization.networks import networks
 from openstack_prep.exposures.virtualization.policies import policies
-from openstack_prep.exposures.virtualization.services import ANNOTATIONS, service
+from openstack_prep.exposures.virtualization.services import service
 
 POLICIES, NETWORKS, MACHINES = "network-policy.yaml", "networks.yaml", "virtual-machines.yaml"
-SERVICES = "services.yaml"
+SERVICES = "virtual-machine-services.yaml"
 
 
 def files(

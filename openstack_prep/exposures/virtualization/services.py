@@ -8,20 +8,14 @@ pkg/util/net/dns/sanitize.go of 1.9; Kubernetes API, Service v1.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 from collections.abc import Mapping
 
 from openstack_prep.base.raw import Values
+from openstack_prep.exposures import services
 from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.services import ANNOTATIONS
 from openstack_prep.exposures.virtualization.model import Virtualization
 
-ANNOTATIONS: Mapping[str, str] = {
-    "metallb": "metallb.io/loadBalancerIPs",
-    "cilium": "lbipam.cilium.io/ips",
-    "kube-vip": "kube-vip.io/loadbalancerIPs",
-}
-"""Annotations by which Services request addresses, by way; those of the newest releases."""
-TYPES = {"node-port": "NodePort", "external-ip": "ClusterIP"}
 ID_LABEL, NAME_LABEL = "vmi.kubevirt.io/id", "vm.kubevirt.io/name"
 ID_SINCE, NAME_SINCE = (1, 7), (0, 51)
 LONGEST_LABEL = 63
@@ -65,25 +59,9 @@ def machine_id(name: str) -> str:
 def service(settings: Virtualization, placed: Placed, annotations: Mapping[str, str] = ANNOTATIONS) -> Values:
     """Return the Service of an exposure; ``annotations`` are those by which each way requests an address."""
     exposure = placed.exposure
-    metadata: Values = {"name": exposure.name, "namespace": exposure.target.namespace}
-    if exposure.how in annotations and placed.address:
-        metadata["annotations"] = {annotations[exposure.how]: placed.address}
-    spec: Values = {"type": TYPES.get(exposure.how, "LoadBalancer")}
+    machine = selector(settings, exposure.target.virtual_machine or "")
+    found = services.service(placed, machine, exposure.name, annotations)
     if exposure.how == "external-ip":
-        spec["externalIPs"] = [placed.address]
-    if placed.address and exposure.how != "node-port" and ipaddress.ip_address(placed.address).version == 6:
-        spec |= {"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv6"]}
-    spec["selector"] = selector(settings, exposure.target.virtual_machine or "")
-    spec["ports"] = _ports(placed)
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
-
-
-def _ports(placed: Placed) -> list[Values]:
-    found = []
-    for port in placed.exposure.ports:
-        values: Values = {"name": f"{port.protocol}-{port.port}", "protocol": port.protocol.upper()}
-        values |= {"port": port.port, "targetPort": port.inner}
-        if port.node_port and placed.exposure.how != "external-ip":
-            values["nodePort"] = port.node_port
-        found.append(values)
+        ports = services.ports(exposure.ports, with_node_ports=False)
+        found["spec"] |= {"type": "ClusterIP", "externalIPs": [placed.address], "ports": ports}
     return found

@@ -1,0 +1,83 @@
+"""Services that lead to pods at the address of an exposure: pure functions.
+
+Sources: Kubernetes API, Service v1; MetalLB, Cilium and kube-vip's cloud provider for the annotations.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+
+from openstack_prep.base.raw import Values
+from openstack_prep.base.yaml_text import dump
+from openstack_prep.exposures.model import ExposedPort, Placed
+
+ANNOTATIONS: Mapping[str, str] = {
+    "metallb": "metallb.io/loadBalancerIPs",
+    "cilium": "lbipam.cilium.io/ips",
+    "kube-vip": "kube-vip.io/loadbalancerIPs",
+}
+"""Annotations by which Services request addresses, by way; those of the newest releases."""
+BY_SERVICE = (*ANNOTATIONS, "node-port")
+"""Ways in which only a Service leads to the pods."""
+SERVICES, PATCHES = "services.yaml", "patch-services.sh"
+HEAD = "#!/bin/sh\n# Lets existing Services request their addresses: sh {name}\nset -eu\n\n"
+
+
+def files(placed: Iterable[Placed]) -> dict[str, str]:
+    """Return the manifests of new Services, and a script that changes existing ones; each only if it is needed."""
+    mine = [each for each in placed if each.exposure.target.service and each.exposure.how in BY_SERVICE]
+    made = [service(each, each.exposure.target.selector) for each in mine if each.exposure.target.selector]
+    changed = [_patch(each) for each in mine if not each.exposure.target.selector]
+    texts = {SERVICES: dump(*made)} if made else {}
+    return texts | ({PATCHES: HEAD.format(name=PATCHES) + "\n".join(changed) + "\n"} if changed else {})
+
+
+def service(
+    placed: Placed,
+    selector: Mapping[str, str],
+    name: str | None = None,
+    annotations: Mapping[str, str] = ANNOTATIONS,
+) -> Values:
+    """Return the Service of an exposure; ``annotations`` are those by which each way requests an address."""
+    exposure = placed.exposure
+    metadata: Values = {"name": name or exposure.target.object_name, "namespace": exposure.target.namespace}
+    if exposure.how in annotations and placed.address:
+        metadata["annotations"] = {annotations[exposure.how]: placed.address}
+    spec: Values = {"type": "NodePort" if exposure.how == "node-port" else "LoadBalancer"}
+    spec |= families([placed.address] if placed.address and exposure.how != "node-port" else [])
+    spec |= {"selector": dict(selector), "ports": ports(exposure.ports)}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+
+def families(addresses: Sequence[str]) -> Values:
+    """Return the IP versions of a Service with these addresses: kube-proxy serves no others."""
+    versions = sorted({ipaddress.ip_address(each).version for each in addresses})
+    if len(versions) == 2:
+        return {"ipFamilyPolicy": "RequireDualStack"}
+    return {"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv6"]} if versions == [6] else {}
+
+
+def ports(exposed: Iterable[ExposedPort], *, with_node_ports: bool = True) -> list[Values]:
+    """Return the ports of a Service."""
+    found = []
+    for port in exposed:
+        values: Values = {"name": f"{port.protocol}-{port.port}", "protocol": port.protocol.upper()}
+        values |= {"port": port.port, "targetPort": port.inner}
+        if port.node_port and with_node_ports:
+            values["nodePort"] = port.node_port
+        found.append(values)
+    return found
+
+
+def _patch(placed: Placed) -> str:
+    """Return the command that changes an existing Service."""
+    whole = service(placed, {})
+    patch: Values = {"spec": {"type": whole["spec"]["type"]}}
+    if notes := whole["metadata"].get("annotations"):
+        patch = {"metadata": {"annotations": notes}} | patch
+    target = placed.exposure.target
+    namespace, name = shlex.quote(target.namespace), shlex.quote(target.object_name)
+    return f"kubectl -n {namespace} patch service {name} --type merge -p {shlex.quote(json.dumps(patch))}"
