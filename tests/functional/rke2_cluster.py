@@ -20,6 +20,8 @@ import requests
 import yaml
 
 from openstack_prep.base.secret import Secret
+from openstack_prep.kubernetes.keys.schema import load_schema
+from openstack_prep.kubernetes.rke2_rules import document_faults
 from openstack_prep.resources.compute.keypair import Keypair
 from openstack_prep.resources.orchestration.stack import Stack
 from tests.functional.cloud_init import check_cloud_config
@@ -32,15 +34,11 @@ SECONDS = 300
 
 
 @pytest.fixture
-def cluster(project: Lab, images: tuple[str, str]) -> Cluster:
-    """Three servers that are ready; deleted with their project."""
-    made = Cluster(project, images[0])
-    with made.applied(made.stack()) as apply:
-        made.until(lambda: len(made.active()) == 3)
-        for each in made.active().values():
-            assert apply.is_alive()
-            made.signal(each)
-    return made
+def made(project: Lab, images: tuple[str, str]) -> Iterator[Cluster]:
+    """A cluster that is not applied yet; its stack is deleted, so that the project's quotas last."""
+    cluster = Cluster(project, images[0])
+    yield cluster
+    cluster.delete()
 
 
 class Cluster:
@@ -146,3 +144,28 @@ class Cluster:
         said = {"id": name or f"{server.id}/{flavor}", "status": status, "reason": f"{server.name} says so"}
         headers = {"X-Auth-Token": token.headers["X-Subject-Token"]}
         requests.post(handle["alarm_url"], json=said, headers=headers, timeout=30).raise_for_status()
+
+
+MANIFESTS = "/var/lib/rancher/rke2/server/manifests"
+
+
+def files_of(made: Cluster, role: str) -> dict[str, str]:
+    return made.files(made.nodes()[f"{made.name}-{role}-0"])
+
+
+def checked_config(files: dict[str, str], role: str) -> dict[str, Any]:
+    """Return config.yaml, in which `rke check --rke2` finds nothing."""
+    config: dict[str, Any] = yaml.safe_load(files["/etc/rancher/rke2/config.yaml"])
+    assert list(document_faults(config, load_schema(role))) == []
+    return config
+
+
+def stack_values(made: Cluster) -> Any:
+    """Return what Heat shows of a stack: parameters and outputs."""
+    heat: Any = made.lab.as_user().connection.orchestration
+    found = heat.find_stack(made.name)
+    return heat.get(f"/stacks/{made.name}/{found.id}").json()["stack"]
+
+
+def manifests(files: dict[str, str], name: str) -> list[Any]:
+    return list(yaml.safe_load_all(files[f"{MANIFESTS}/{name}"]))

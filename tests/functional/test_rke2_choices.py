@@ -8,32 +8,31 @@ from __future__ import annotations
 import configparser
 import json
 import subprocess
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from openstack_prep.base.secret import Secret, from_spec
-from openstack_prep.kubernetes.keys.schema import load_schema
-from openstack_prep.kubernetes.rke2_rules import document_faults
 from openstack_prep.resources.compute.keypair import Keypair
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from tests.functional.lab import Lab
-from tests.functional.rke2_cluster import BASE, KEY, TEMPLATES, Cluster
+from tests.functional.rke2_cluster import (
+    BASE,
+    KEY,
+    MANIFESTS,
+    Cluster,
+    checked_config,
+    files_of,
+    made,
+    manifests,
+    stack_values,
+)
 
-
-@pytest.fixture
-def made(project: Lab, images: tuple[str, str]) -> Iterator[Cluster]:
-    """A cluster that is not applied yet; its stack is deleted, so that the project's quotas last."""
-    cluster = Cluster(project, images[0])
-    yield cluster
-    cluster.delete()
+__all__ = ["made"]  # a fixture
 
 
 BEFORE = Path(__file__).parent / "data" / "rke2-before" / "rke2-cluster.yaml"
@@ -51,19 +50,19 @@ def attached_to(volume: Any) -> list[str]:
 
 def test_a_stack_of_the_earlier_template_keeps_its_servers(made: Cluster) -> None:
     """With unchanged parameters; and with a volume for etcd, which each server gets beside it."""
-    plain = {"wait_timeout": 0, "agent_count": 1}
-    made.lab.apply(*BASE, made.stack(template=str(BEFORE), **plain))
-    before, nodes = made.ids(), made.nodes()
-    assert len(nodes) == 4
-
-    plan = made.lab.plan(*BASE, made.stack(**plain))
+    with made.applied(made.stack(template=str(BEFORE))):
+        made.until(lambda: len(made.active()) == 3)
+        for each in made.active().values():
+            made.signal(each)
+    made.report.raise_for_failures()
+    before = made.ids()
+    plan = made.lab.plan(*BASE, made.stack())
     assert not plan.refusals, plan.refusals
-    made.lab.apply(*BASE, made.stack(**plain))
-    assert made.nodes() == nodes
-    assert volumes(made) == {}
+    made.lab.apply(*BASE, made.stack())
+    assert (made.ids(), volumes(made)) == (before, {})
 
-    made.lab.apply(*BASE, made.stack(**plain, etcd_volume_size=2))
-    assert made.nodes() == nodes
+    made.lab.apply(*BASE, made.stack(etcd_volume_size=2))
+    assert made.ids() == before
     assert {name: attached_to(each) for name, each in volumes(made).items()} == {
         f"{made.name}-server-{number}-etcd": [server] for number, server in before.items()
     }
@@ -101,13 +100,18 @@ def is_attached(made: Cluster, number: str) -> bool:
     return attached_to(volumes(made)[f"{made.name}-server-{number}-etcd"]) == [made.ids()[number]]
 
 
-def test_volumes_grow_and_are_deleted_only_with_consent(made: Cluster) -> None:
-    """Larger in place; refused when removed; kept by choice when the stack is deleted."""
+def test_volumes_grow_outlive_servers_and_are_deleted_only_with_consent(made: Cluster) -> None:
+    """Larger in place; for a server in the place of a deleted one; kept by choice when the stack is deleted."""
     plain = {"server_count": 1, "wait_timeout": 0}
     made.lab.apply(*BASE, made.stack(**plain, etcd_volume_size=1))
     server, kept = made.ids()["0"], [each.id for each in volumes(made).values()]
     made.lab.apply(*BASE, made.stack(**plain, etcd_volume_size=2, etcd_volume_retain=True))
     assert [(each.id, each.size, attached_to(each)) for each in volumes(made).values()] == [(kept[0], 2, [server])]
+
+    made.lab.admin.compute.delete_server(server)
+    made.until(lambda: not made.nodes())
+    made.lab.apply(*BASE, made.stack(**plain, etcd_volume_size=2, etcd_volume_retain=True))
+    assert [(each.id, attached_to(each)) for each in volumes(made).values()] == [(kept[0], [made.ids()["0"]])]
 
     (refused,) = made.lab.plan(*BASE, made.stack(**plain)).refusals
     assert "would delete" in refused.what
@@ -136,7 +140,6 @@ SECRETS = {
     "etcd_s3_secret_key": 'the "secret" key',
     "registries": '{"configs": {"registry.example.com": {"auth": {"username": "u", "password": "p:#"}}}}',
 }
-MANIFESTS = "/var/lib/rancher/rke2/server/manifests"
 
 
 def test_files_of_the_nodes(made: Cluster) -> None:
@@ -205,28 +208,6 @@ def check_cloud(server: dict[str, str], cluster: str) -> None:
     assert manager["secret"]["name"] == driver["secret"]["name"] == secret["metadata"]["name"]
 
 
-def manifests(files: dict[str, str], name: str) -> list[Any]:
-    return list(yaml.safe_load_all(files[f"{MANIFESTS}/{name}"]))
-
-
-def files_of(made: Cluster, role: str) -> dict[str, str]:
-    return made.files(made.nodes()[f"{made.name}-{role}-0"])
-
-
-def checked_config(files: dict[str, str], role: str) -> dict[str, Any]:
-    """Return config.yaml, in which `rke check --rke2` finds nothing."""
-    config: dict[str, Any] = yaml.safe_load(files["/etc/rancher/rke2/config.yaml"])
-    assert list(document_faults(config, load_schema(role))) == []
-    return config
-
-
-def stack_values(made: Cluster) -> Any:
-    """Return what Heat shows of a stack: parameters and outputs."""
-    heat: Any = made.lab.as_user().connection.orchestration
-    found = heat.find_stack(made.name)
-    return heat.get(f"/stacks/{made.name}/{found.id}").json()["stack"]
-
-
 def test_ipv6(devcloud: Any, images: tuple[str, str]) -> None:
     """Rules, manifests and URLs for IPv6; two networks of pods are refused."""
     lab = Lab(devcloud)
@@ -262,41 +243,3 @@ IPV6 = (
     Subnet(name="nodes", network="nodes", cidr="2001:db8:1::/64"),
     Keypair(name="key", public_key=KEY),
 )
-OCTAVIA = Path(__file__).parent / "data" / "octavia" / "environment.yaml"
-
-
-def test_load_balancer(made: Cluster) -> None:
-    """In place of kube-vip; with stand-ins for Octavia's resources, which the devcloud does not have."""
-    declared = {"server_count": 1, "agent_count": 1, "wait_timeout": 0, "api_address": "10.0.0.7"}
-    balanced = {"api_load_balancer": "amphora", "api_load_balancer_cidrs": ["10.0.0.0/24"]}
-    stack = replace(made.stack(**declared, **balanced), environments=(str(OCTAVIA),))
-    made.lab.apply(*BASE, stack)
-    heat: Any = made.lab.as_user().connection.orchestration
-    found = heat.find_stack(made.name)
-    shown = heat.get(f"/stacks/{made.name}/{found.id}/resources?nested_depth=3").json()["resources"]
-    kinds = [each["resource_type"] for each in shown]
-    assert kinds.count("OS::Octavia::PoolMember") == kinds.count("OS::Octavia::Pool") == 2
-    outputs = {each["output_key"]: each["output_value"] for each in stack_values(made)["outputs"]}
-    assert outputs["api_endpoint"] == "https://10.0.0.7:6443"
-    server = files_of(made, "server")
-    assert f"{MANIFESTS}/kube-vip.yaml" not in server
-    assert checked_config(server, "server")["tls-san"] == ["10.0.0.7"]
-    assert "api='10.0.0.7'" in files_of(made, "agent")["/var/lib/rke2-node/setup"]
-    network = made.lab.as_user().connection.network
-    (port,) = outputs["server_ports"]
-    assert network.get_port(port).allowed_address_pairs == []
-    rules = {(each.port_range_min, each.remote_ip_prefix) for each in network.security_group_rules()}
-    assert {(6443, "10.0.0.0/24"), (9345, "10.0.0.0/24")} <= rules
-
-
-def test_load_balancer_by_heats_own_schemas(devcloud: Any) -> None:
-    """The properties of Octavia's resources, by the classes of the Heat that the devcloud has installed."""
-    found = {}
-    for name in ("rke2-balancer.yaml", "rke2-node.yaml"):
-        resources = yaml.safe_load((TEMPLATES / name).read_text())["resources"]
-        found |= {f"{name} {each}": value for each, value in resources.items() if "Octavia" in value["type"]}
-    assert len(found) == 9
-    judge = Path(__file__).parent / "data" / "octavia" / "judge.py"
-    command = [str(devcloud.layout.venv / "bin" / "python"), str(judge)]
-    done = subprocess.run(command, input=json.dumps(found), text=True, capture_output=True)
-    assert (done.stdout, done.returncode) == ("", 0), done.stderr

@@ -190,3 +190,4 @@ def test_the_way_to_the_kubeconfig() -> None:
         "export KUBECONFIG=c1/kubeconfig",
         "kubectl get nodes",
     ]
+    assert r"-e 's/\[::1\]/[2001:db8::5]/'" in kubeconfig_hint("rocky", "2001:db8::7", "2001:db8::5")
