@@ -1,8 +1,8 @@
 """The keys below ``network``, ``ingress``, ``dns`` and ``monitoring``: values for RKE2's own charts.
 
-Sources: RKE 1.7 (templates/, cluster/network.go); the charts of RKE2 v1.35.7+rke2r1: rke2-canal (``flannel.iface``,
-``flannel.backend``, ``calico.vethuMTU``), rke2-calico (an ``installation`` of the Tigera operator), rke2-flannel,
-rke2-coredns, rke2-ingress-nginx and rke2-metrics-server, which take the values of the charts that they package.
+Sources: RKE 1.7 (templates/, cluster/network.go); the charts of the newest RKE2 of each minor version from 1.18 to 1.36
+(rancher/rke2-charts; versions in charts/chart_versions.yaml and Dockerfile of rancher/rke2). Helm's engine has rendered
+them with each value: all that are written here change the manifests.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from openstack_prep.base.raw import Values
 from openstack_prep.kubernetes.convert.model import Draft, Handler, into, lost
 from openstack_prep.kubernetes.keys.schema import value_at
 
 NGINX, COREDNS, METRICS = "rke2-ingress-nginx", "rke2-coredns", "rke2-metrics-server"
+CLASS = "ingress.default_ingress_class"
+NO_DEFAULT_CLASS = 29
 TRAEFIK_DEFAULT = 36
 """Since this minor version, RKE2 installs Traefik unless ingress-controller says otherwise."""
 CANAL, CALICO, FLANNEL = "rke2-canal", "rke2-calico", "rke2-flannel"
@@ -66,10 +69,28 @@ def _backend(draft: Draft, key: str, value: str) -> None:
         draft.note(key, None, f"does not apply to {chosen}")
 
 
+def _number(name: str) -> Handler:
+    """Return the handler of a setting of VXLAN."""
+
+    def convert(draft: Draft, key: str, value: str) -> None:
+        chosen = plugin(draft)
+        if chosen in ("canal", "flannel") and value.isdecimal():
+            draft.chart(key, f"rke2-{chosen}", f"flannel.{name}", int(value))
+        else:
+            draft.note(key, None, f"does not apply to {chosen}")
+
+    return convert
+
+
 def _options(draft: Draft, key: str, value: Mapping[str, Any]) -> None:
-    known: dict[str, Handler] = {"iface": _interface, "backend_type": _backend}
+    known: dict[str, Handler] = {
+        "iface": _interface,
+        "backend_type": _backend,
+        "backend_vni": _number("vni"),
+        "backend_port": _number("backendPort"),
+    }
     for name, text in value.items():
-        handle = known.get(str(name).removeprefix("canal_").removeprefix("flannel_"))
+        handle = known.get(str(name).removeprefix("canal_").removeprefix("flannel_"))  # canal_flannel_backend_type
         if handle and text not in (None, ""):
             handle(draft, f"{key}.{name}", str(text))
         else:
@@ -100,8 +121,15 @@ def _port(name: str) -> Handler:
 
 def _network_mode(draft: Draft, key: str, value: str) -> None:
     draft.chart(key, NGINX, "controller.hostPort.enabled", value == "hostPort")
-    if value == "hostNetwork":
-        draft.chart(key, NGINX, "controller.hostNetwork", True)
+    draft.chart(key, NGINX, "controller.hostNetwork", value == "hostNetwork")  # the default of old charts is true
+
+
+def default_ingress_class(draft: Draft) -> None:
+    """Write RKE's default, which is to serve Ingresses without a class; the charts of RKE2 1.29 and later do not."""
+    ingress = draft.data.get("ingress") or {}
+    applies = draft.minor >= NO_DEFAULT_CLASS and ingress.get("provider") != "none"
+    if applies and ingress.get("default_ingress_class") is None:
+        draft.chart(CLASS, NGINX, "controller.ingressClassResource.default", True, "RKE's default")
 
 
 def _update_strategy(chart: str, path: str) -> Handler:
@@ -110,6 +138,15 @@ def _update_strategy(chart: str, path: str) -> Handler:
         draft.chart(key, chart, path, {names[name]: each for name, each in value.items() if name in names and each})
 
     return convert
+
+
+def _rolling_update(draft: Draft, key: str, value: Mapping[str, Any]) -> None:
+    """Write the numbers of a rolling update, the only strategy of the chart of CoreDNS."""
+    numbers = value.get("rollingUpdate") or {}
+    for name, number in numbers.items():
+        draft.chart(key, COREDNS, f"rollingUpdate.{name}", number)
+    if not numbers:
+        draft.note(key, None, "the chart always has a rolling update")
 
 
 def _tolerations(chart: str, path: str) -> Handler:
@@ -137,7 +174,7 @@ def _servers(draft: Draft, key: str, value: object) -> None:
     upstream = " ".join([".", *(dns.get("upstreamnameservers") or ["/etc/resolv.conf"])])
     kubernetes = {
         "name": "kubernetes",
-        "parameters": " ".join([_domain(draft), *(dns.get("reversecidrs") or ["in-addr.arpa", "ip6.arpa"])]),
+        "parameters": " ".join(dns.get("reversecidrs") or ["in-addr.arpa", "ip6.arpa"]),  # after the cluster's domain
         "configBlock": "pods insecure\nfallthrough in-addr.arpa ip6.arpa\nttl 30",
     }
     plugins: list[dict[str, str]] = [
@@ -150,17 +187,12 @@ def _servers(draft: Draft, key: str, value: object) -> None:
         {"name": "cache", "parameters": "30"},
         *({"name": each} for each in ("loop", "reload", "loadbalance")),
     ]
-    servers = [{"zones": [{"zone": "."}], "port": 53, "plugins": plugins}]
+    servers: list[Values] = [{"zones": [{"zone": ".", "use_tcp": True}], "port": 53, "plugins": plugins}]
     for zone, addresses in (dns.get("stubdomains") or {}).items():
         forward = {"name": "forward", "parameters": " ".join([".", *addresses])}
         of_zone = [{"name": "errors"}, {"name": "cache", "parameters": "30"}, forward]
         servers.append({"zones": [{"zone": zone}], "port": 53, "plugins": of_zone})
     draft.chart(key, COREDNS, "servers", servers)
-
-
-def _domain(draft: Draft) -> str:
-    kubelet = (draft.data.get("services") or {}).get("kubelet") or {}
-    return str(kubelet.get("cluster_domain") or "cluster.local")
 
 
 def _node_local(draft: Draft, key: str, value: str) -> None:
@@ -206,7 +238,7 @@ HANDLERS: dict[str, Handler] = {
     "ingress.extra_volumes": into(NGINX, "controller.extraVolumes"),
     "ingress.extra_volume_mounts": into(NGINX, "controller.extraVolumeMounts"),
     "ingress.default_backend": into(NGINX, "defaultBackend.enabled"),
-    "ingress.default_ingress_class": into(NGINX, "controller.ingressClassResource.default"),
+    CLASS: into(NGINX, "controller.ingressClassResource.default"),
     "ingress.default_http_backend_priority_class_name": into(NGINX, "defaultBackend.priorityClassName"),
     "ingress.nginx_ingress_controller_priority_class_name": into(NGINX, "controller.priorityClassName"),
     "ingress.update_strategy": _update_strategy(NGINX, "controller.updateStrategy"),
@@ -221,7 +253,7 @@ HANDLERS: dict[str, Handler] = {
     "dns.nodelocal.node_local_dns_priority_class_name": lost("the chart sets system-node-critical"),
     "dns.nodelocal.node_selector": lost("the chart runs it on all nodes"),
     "dns.nodelocal.update_strategy": lost("the chart sets it"),
-    "dns.update_strategy": _update_strategy(COREDNS, "updateStrategy"),
+    "dns.update_strategy": _rolling_update,
     "dns.linear_autoscaler_params.cores_per_replica": into(COREDNS, "autoscaler.coresPerReplica"),
     "dns.linear_autoscaler_params.nodes_per_replica": into(COREDNS, "autoscaler.nodesPerReplica"),
     "dns.linear_autoscaler_params.min": into(COREDNS, "autoscaler.min"),

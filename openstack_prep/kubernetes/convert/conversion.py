@@ -92,6 +92,7 @@ def convert(data: Raw, *, version: str | None = None) -> Conversion:
         empty.append(key)
     if chosen.minor >= chart_keys.TRAEFIK_DEFAULT and not value_at(data, "ingress.provider"):
         draft.config["ingress-controller"] = "ingress-nginx"  # RKE's default
+    chart_keys.default_ingress_class(draft)
     if len(draft.admission) > 1:
         draft.config.setdefault("kube-apiserver-arg", []).append(f"{ENABLED}={','.join(draft.admission)}")
     _drop_newer_keys(draft)

@@ -16,6 +16,17 @@ FOLDER = "/etc/rancher/rke2"
 
 
 ENABLED = "enable-admission-plugins"
+CHART_SINCE = {
+    ("rke2-ingress-nginx", "controller.hostPort"): 19,
+    ("rke2-ingress-nginx", "controller.ingressClassResource"): 19,
+    ("rke2-ingress-nginx", "defaultBackend"): 19,
+    ("rke2-coredns", "nodelocal"): 20,
+    ("rke2-canal", "flannel.vni"): 24,
+    ("rke2-canal", "flannel.backendPort"): 24,
+    ("rke2-flannel", "flannel.backendPort"): 27,
+    ("rke2-metrics-server", "updateStrategy"): 27,
+}
+"""The first minor version of RKE2 whose chart has a value, by the beginning of its path."""
 NO_POLICIES = 25
 """Since Kubernetes 1.25, kube-apiserver refuses to start with the admission plugin PodSecurityPolicy."""
 
@@ -99,6 +110,10 @@ class Draft:
 
     def chart(self, key: str, chart: str, path: str, value: object, note: str = "") -> None:
         """Write a Helm value at a dotted path."""
+        since = next((each for (of, start), each in CHART_SINCE.items() if of == chart and path.startswith(start)), 0)
+        if self.minor < since:
+            self.note(key, None, f"the chart {chart} has {path} since RKE2 1.{since}")
+            return
         *parents, last = path.split(".")
         values = self.charts.setdefault(chart, {})
         for name in parents:

@@ -20,6 +20,7 @@ nodes:
 private_registries:
 - {url: r.example.com, user: me, password: s3cret}
 """
+FILES = {"a.yaml", "registries.yaml", "rke2-ingress-nginx-config.yaml", "moving.txt"}
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +43,7 @@ def test_files_are_written_for_their_owner_alone(folder: Path, capsys: pytest.Ca
     for _ in range(2):  # a second run writes the same
         assert main(["kubernetes", "convert", "cluster.yml", "--output", "new"]) == 0
         written = {each.name: each.stat().st_mode & 0o777 for each in (folder / "new").iterdir()}
-        assert written == dict.fromkeys(("a.yaml", "registries.yaml", "moving.txt"), 0o600)
+        assert written == dict.fromkeys(FILES, 0o600)
     text = (folder / "new" / "registries.yaml").read_text()
     assert text.startswith("# [openstack-prep:convert/prod]\n")
     assert "s3cret" in text
@@ -157,4 +158,4 @@ def test_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     keys = {each["key"]: each["becomes"] for each in data["keys"]}
     assert keys["nodes[].hostname_override"] == "node-name"
     assert keys["cluster_name"] is None
-    assert {"a.yaml", "registries.yaml", "moving.txt"} == data["files"].keys()
+    assert data["files"].keys() == FILES

@@ -167,11 +167,15 @@ def test_files_beside_the_configuration() -> None:
     assert [each["name"] for each in plugins] == ["PodSecurity", "EventRateLimit"]
     assert plugins[0]["configuration"]["defaults"]["enforce"] == "restricted"
     assert config(conversion, "audit-policy")["kind"] == "Policy"
-    assert helm(conversion, "rke2-canal") == {"calico": {"vethuMTU": 1400}, "flannel": {"iface": "eth1"}}
+    assert helm(conversion, "rke2-canal") == {"calico": {"vethuMTU": 1400}, "flannel": {"iface": "eth1", "vni": 2}}
     servers = helm(conversion, "rke2-coredns")["servers"]
     assert [each["zones"][0]["zone"] for each in servers] == [".", "corp"]
     forward = {each["name"]: each.get("parameters") for each in servers[0]["plugins"]}
-    assert (forward["forward"], forward["kubernetes"]) == (". 192.0.2.53", "corp.local in-addr.arpa ip6.arpa")
+    assert (forward["forward"], forward["kubernetes"]) == (
+        ". 192.0.2.53",
+        "in-addr.arpa ip6.arpa",
+    )  # the chart adds corp.local
+    assert servers[0]["zones"][0]["use_tcp"] is True  # else the chart's Service has no TCP port
 
 
 def test_no_secret_is_shown() -> None:
@@ -207,7 +211,6 @@ def test_every_key_is_accounted_for() -> None:
         "nodes[].user",
         "services.kubelet.extra_binds",
         "services.kube-api.extra_args.etcd-cafile",
-        "network.options.canal_flannel_backend_vni",
         "addons_include",
     }
 
@@ -320,7 +323,8 @@ def test_steps_name_what_this_cluster_has() -> None:
 
 def test_port_0_of_the_ingress_is_the_default() -> None:
     conversion = converted(small("ingress: {http_port: 0, https_port: 8443}\n"))
-    assert helm(conversion, "rke2-ingress-nginx") == {"controller": {"hostPort": {"ports": {"https": 8443}}}}
+    controller = helm(conversion, "rke2-ingress-nginx")["controller"]
+    assert controller["hostPort"] == {"ports": {"https": 8443}}
     assert became(conversion)["ingress.http_port"] is None
 
 
@@ -372,3 +376,41 @@ def test_a_file_of_the_engineer_in_a_folder_of_rke_is_to_be_copied() -> None:
     notes = {each.key.rpartition(".")[2]: each.note for each in conversion.entries}
     assert "kube-apiserver-arg" in notes["oidc-ca-file"]
     assert "kube-apiserver-arg" not in notes["client-ca-file"]
+
+
+@pytest.mark.parametrize(
+    ("ingress", "version", "default"),
+    [
+        ("", "v1.29.15+rke2r1", True),
+        ("", "v1.28.15+rke2r1", None),
+        ("ingress: {default_ingress_class: false}\n", "v1.29.15+rke2r1", False),
+        ("ingress: {provider: none}\n", "v1.29.15+rke2r1", None),
+    ],
+)
+def test_ingresses_without_a_class(ingress: str, version: str, default: bool | None) -> None:
+    """RKE serves them unless told otherwise; the charts of RKE2 did before 1.29 (watchIngressWithoutClass)."""
+    conversion = converted(small(ingress), version)
+    assert ("rke2-ingress-nginx-config.yaml" in conversion.files) == (default is not None)
+    if default is not None:
+        controller = helm(conversion, "rke2-ingress-nginx")["controller"]
+        assert controller == {"ingressClassResource": {"default": default}}
+
+
+@pytest.mark.parametrize(("mode", "port", "network"), [("hostPort", True, False), ("hostNetwork", False, True)])
+def test_the_network_of_the_ingress(mode: str, port: bool, network: bool) -> None:
+    controller = helm(converted(small(f"ingress: {{network_mode: {mode}}}\n")), "rke2-ingress-nginx")["controller"]
+    assert (controller["hostPort"]["enabled"], controller["hostNetwork"]) == (port, network)
+
+
+UPDATE = "{update_strategy: {strategy: RollingUpdate, rollingUpdate: {maxUnavailable: 2}}}"
+
+
+def test_values_that_older_charts_do_not_have() -> None:
+    text = small(f"monitoring: {UPDATE}\ndns: {UPDATE}\nnetwork: {{options: {{canal_flannel_backend_port: '8473'}}}}\n")
+    new, old = converted(text, "v1.27.16+rke2r2"), converted(text, "v1.23.17+rke2r1")
+    assert helm(new, "rke2-metrics-server")["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": 2}
+    assert helm(new, "rke2-canal") == {"flannel": {"backendPort": 8473}}
+    for each in (new, old):
+        assert helm(each, "rke2-coredns") == {"rollingUpdate": {"maxUnavailable": 2}}
+    assert became(old)["monitoring.update_strategy"] is None
+    assert became(old)["network.options.canal_flannel_backend_port"] is None
