@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from openstack_prep.kubernetes import cilium
+from openstack_prep.kubernetes import cilium, cluster_yml, rke2
 from openstack_prep.kubernetes.cilium import Member
 from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
@@ -18,11 +18,11 @@ from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 STATUS = "cilium clustermesh status"
 METALLB_CHART = "https://metallb.github.io/metallb"
 BALANCERS = {
-    rke_files.METALLB: "its speakers and its controller first, because its webhook checks the pools",
-    "cilium-load-balancer.yaml": "Cilium runs already",
-    "kube-vip.yaml": "install kube-vip, with services enabled, and its cloud provider by their own manifests first",
+    rke_files.METALLB: "MetalLB's webhook checks metallb.yaml, so kubectl refuses it until MetalLB's controller runs",
+    "cilium-load-balancer.yaml": "Cilium serves cilium-load-balancer.yaml, so nothing else is installed",
+    "kube-vip.yaml": "kube-vip.yaml needs kube-vip with svc_enable and its cloud provider: install both first",
 }
-"""The files of load balancers, and what they need."""
+"""The files of load balancers, and what is normal or needed for them."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,13 @@ class Step:
 def steps(clusters: Sequence[RkeFields], spec: str) -> tuple[Step, ...]:
     """Return the steps for the clusters of a spec, which are resolved; ``spec`` is the path of its file."""
     path, folders = shlex.quote(spec), {each.name: shlex.quote(each.directory) for each in clusters}
-    found = [Step("Create the stacks", (f"openstack-prep apply {path}",), "apply ends when all nodes have signalled")]
+    found = [
+        Step(
+            "Create the stacks",
+            (f"openstack-prep apply {path}",),
+            "apply waits until all nodes have sent their signals",
+        )
+    ]
     found += list(_start(clusters, folders))
     found += list(_network(clusters))
     found += list(_balance(clusters, folders, path))
@@ -54,11 +60,18 @@ def _start(clusters: Sequence[RkeFields], folders: dict[str, str]) -> Iterator[S
     paths = ":".join(f"{folders[each.name]}/{files[each.distribution]}" for each in clusters)
     commands = [f"export KUBECONFIG={paths}"]
     if len(rke) < len(clusters):
-        commands.insert(0, "# the command after next: in the report of apply, for each cluster of RKE2")
+        commands = [*_fetch(clusters, folders), *commands]
     commands += [f"{_kubectl(each.name, clusters)} get nodes" for each in clusters]
-    yield Step(
-        "Fetch the kubeconfigs", tuple(commands), "all nodes are listed as NotReady until the network plugin runs"
-    )
+    normal = "all nodes are listed; they may be NotReady until the network plugin runs"
+    yield Step("Fetch the kubeconfigs", tuple(commands), normal)
+
+
+def _fetch(clusters: Sequence[RkeFields], folders: dict[str, str]) -> Iterator[str]:
+    """Yield the commands that fetch the kubeconfigs of RKE2; apply knows their addresses."""
+    yield "# Replace SERVER and API; apply prints these commands with their addresses."
+    for each in (each for each in clusters if each.distribution == "rke2"):
+        path, user = f"{folders[each.name]}/kubeconfig", each.user or cluster_yml.DEFAULT_USER
+        yield rke2.kubeconfig_hint(user, "SERVER", "API", path, name=each.name).partition("\n")[0]
 
 
 def _kubectl(name: str, clusters: Sequence[RkeFields]) -> str:
@@ -83,8 +96,8 @@ def _network(clusters: Sequence[RkeFields]) -> Iterator[Step]:
     for each in members:
         kubectl = _kubectl(each.name, clusters)
         commands.append(f"{kubectl} -n {each.cilium.namespace} rollout status daemonset/cilium")
-    own = "RKE2 has started Cilium with defaults, whose pods now restart; "
-    normal = "nodes become Ready within minutes; until then pods of CoreDNS are Pending"
+    own = "RKE2 has started Cilium with default values, so its pods restart; "
+    normal = "nodes become Ready within minutes; until then, pods of CoreDNS are Pending"
     normal = own * any(each.cluster.distribution == "rke2" for each in members) + normal
     yield Step("Install Cilium", tuple(commands), normal)
 
@@ -99,10 +112,10 @@ def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], spec: str) 
             commands.append(f"{helm} --namespace {each.metallb.namespace} --create-namespace --wait")
         for name in [name for name in files if name in BALANCERS]:
             commands.append(f"{kubectl} apply -f {folders[each.name]}/{name}")
-            needs.append(f"{name}: {BALANCERS[name]}")
+            needs.append(BALANCERS[name])
     if commands:
         sync = f"openstack-prep address-pairs sync {spec}"
-        normal = f"Services of type LoadBalancer are <pending> before; {'; '.join(dict.fromkeys(needs))}"
+        normal = f"until then, Services of type LoadBalancer are <pending>; {'; '.join(dict.fromkeys(needs))}"
         yield Step("Install the load balancer", (*commands, sync), normal)
 
 
@@ -111,7 +124,7 @@ def _mesh(clusters: Sequence[RkeFields], spec: str) -> Iterator[Step]:
     if len(meshed) < 2:
         return
     status = [each for each in cilium.hint(meshed).splitlines() if each.startswith(STATUS)]
-    normal = "rke mesh finds no problems; status waits until the Services of the mesh have their addresses"
+    normal = "rke mesh reports no problems; cilium waits until the Services of the mesh have addresses"
     yield Step("Join the clusters", (f"openstack-prep rke mesh {spec}", *status), normal)
 
 
@@ -124,4 +137,4 @@ def _validate(clusters: Sequence[RkeFields], spec: str) -> Step:
         commands.append(f"{kubectl} exec daemonset/cilium -- cilium-dbg node list")
     commands.append(f"openstack-prep plan {spec}")
     listed = "cilium-dbg lists the nodes of all clusters, as CLUSTER/NODE; " if len(_members(clusters)) > 1 else ""
-    return Step("Validate", tuple(commands), f"all nodes are Ready; {listed}plan has nothing to do")
+    return Step("Validate", tuple(commands), f"all nodes are Ready; {listed}plan reports nothing to do")

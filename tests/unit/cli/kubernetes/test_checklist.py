@@ -47,7 +47,9 @@ def test_the_order(example: str, titles: list[str], capsys: pytest.CaptureFixtur
 def test_one_cluster_of_rke2(capsys: pytest.CaptureFixture[str]) -> None:
     found = steps("rke2", capsys)
     assert found[CREATE] == ["openstack-prep apply spec.yaml"]
-    assert found[FETCH][1:] == ["export KUBECONFIG=cluster/kubeconfig", "kubectl get nodes"]
+    assert found[FETCH][1].startswith("(umask 077; ssh ubuntu@SERVER sudo cat /etc/rancher/rke2/rke2.yaml | sed ")
+    assert found[FETCH][1].endswith(" > cluster/kubeconfig)")
+    assert found[FETCH][2:] == ["export KUBECONFIG=cluster/kubeconfig", "kubectl get nodes"]
     assert found[CILIUM][0] == "kubectl apply -f cluster/rke2-cilium-config.yaml"
     assert found[BALANCER][1:] == [
         "kubectl apply -f cluster/metallb.yaml",
