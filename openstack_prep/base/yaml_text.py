@@ -15,6 +15,8 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 
 _TAKEN_FOR_OTHERS = re.compile(r"[yYnN]|[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+")
+_RARE_BREAKS = re.compile("[\x85\u2028\u2029]")
+"""Line breaks that PyYAML writes as they are, and that readers turn into spaces unless they are escaped."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -26,6 +28,7 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     style = "|" if "\n" in value else "'" if _TAKEN_FOR_OTHERS.fullmatch(value) else None
+    style = '"' if _RARE_BREAKS.search(value) else style
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
