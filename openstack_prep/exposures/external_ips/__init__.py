@@ -1,0 +1,43 @@
+"""Services with externalIPs: which nodes carry the addresses, and what is rendered for them; pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openstack_prep.exposures.external_ips import announcing, interfaces, services
+from openstack_prep.exposures.external_ips.carrying import Hop, Openings, openings
+from openstack_prep.exposures.external_ips.model import (
+    ExternalIPBGP,
+    ExternalIPNode,
+    ExternalIPPeer,
+    ExternalIPs,
+)
+from openstack_prep.exposures.external_ips.rules import mistakes, warnings
+from openstack_prep.exposures.model import Placed
+
+
+def files(
+    settings: ExternalIPs, placed: Sequence[Placed], *, on_openstack: bool = False, openly: bool = True
+) -> dict[str, str]:
+    """Return the files by name, with passwords as asterisks unless ``openly``.
+
+    ``on_openstack``: the router is Neutron's, which gets its routes by ``openings`` and not by a script.
+    """
+    found = services.files(placed) | interfaces.files(settings, placed)
+    if on_openstack:
+        found.pop(interfaces.ROUTES, None)
+    return found | announcing.files(settings, placed, openly=openly)
+
+
+__all__ = [
+    "ExternalIPBGP",
+    "ExternalIPNode",
+    "ExternalIPPeer",
+    "ExternalIPs",
+    "Hop",
+    "Openings",
+    "files",
+    "mistakes",
+    "openings",
+    "warnings",
+]

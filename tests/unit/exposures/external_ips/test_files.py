@@ -1,0 +1,219 @@
+"""Whole files of each form: data/exposures/external-ips-*.txt; OPENSTACK_PREP_STORE=1 writes them anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.exposures.external_ips import (
+    ExternalIPBGP,
+    ExternalIPNode,
+    ExternalIPPeer,
+    ExternalIPs,
+    files,
+    mistakes,
+    openings,
+)
+from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+
+NODES = tuple(
+    ExternalIPNode(name=f"k8s{number}", addresses=(f"192.168.200.2{number}", f"2001:db8:200::2{number}"))
+    for number in (5, 6, 9)
+)
+TOR = ExternalIPPeer(name="tor1", peer_asn=64513, peer_address="192.168.200.1", password=Secret("hush"), hold_time=90)
+TOR6 = ExternalIPPeer(name="tor1-v6", peer_asn=64513, peer_address="2001:db8:200::1", ebgp_multi_hop=True)
+BGP = ExternalIPBGP(my_asn=64512, peers=(TOR, TOR6))
+PLAIN = ExternalIPs(nodes=NODES, interface="eth0")
+
+
+def placed(name: str, address: str | None, service: str = "shop/frontend", **more: Any) -> Placed:
+    target = Target(service=service, selector=more.pop("selector", None))
+    ports = more.pop("ports", (ExposedPort(port=443, target=8443),))
+    exposure = Exposed(name=name, cluster="c", target=target, ports=ports, how=more.pop("how", "external-ip"), **more)
+    return Placed(exposure=exposure, address=address)
+
+
+ALL = [
+    placed("front", "200.1.1.1", selector={"app": "y"}, floating_ip="shop"),
+    placed("front-v6", "2001:db8:1::1", selector={"app": "y"}),
+    placed("dns", "200.1.1.2", "on/dns", ports=(ExposedPort(port=53, protocol="udp"),)),
+    placed("other", "200.1.1.9", how="metallb"),
+    placed("later", None),
+]
+FORMS = {
+    "script": PLAIN,
+    "script-dummy": ExternalIPs(
+        nodes=NODES, interface="vips", create_interface=True, static_routes=True, carriers="all"
+    ),
+    "networkd": ExternalIPs(nodes=NODES, interface="eth0", configuration="networkd", mask=24, mask_v6=64),
+    "networkd-dummy": ExternalIPs(nodes=NODES, interface="vips", configuration="networkd", create_interface=True),
+    "netplan": ExternalIPs(nodes=NODES, interface="eth0", configuration="netplan"),
+    "nmstate": ExternalIPs(nodes=NODES, interface="vips", configuration="nmstate", create_interface=True),
+    "frr": ExternalIPs(nodes=NODES, interface="lo", bgp=BGP, carriers="all"),
+    "frr-k8s": ExternalIPs(
+        nodes=NODES, interface="lo", bgp=ExternalIPBGP(my_asn=64512, peers=(TOR, TOR6), software="frr-k8s")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_whole_files(name: str, stored: Callable[[str, str], None]) -> None:
+    assert not list(mistakes(FORMS[name], ALL))
+    texts = files(FORMS[name], ALL)
+    assert "hush" not in "".join(files(FORMS[name], ALL, openly=False).values())
+    stored(f"exposures/external-ips-{name}.txt", "\n".join(f"# --- {each}\n{text}" for each, text in texts.items()))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_order_of_exposures_does_not_matter(name: str) -> None:
+    alike = {key: sorted(text.splitlines()) for key, text in files(FORMS[name], ALL[::-1]).items()}
+    assert alike == {key: sorted(text.splitlines()) for key, text in files(FORMS[name], ALL).items()}
+
+
+def test_services_are_valid() -> None:
+    (service,) = yaml.safe_load_all(files(PLAIN, ALL)["services.yaml"])
+    kubernetes_validate.validate(service, "1.36", strict=True)
+    assert service["spec"]["externalIPs"] == ["200.1.1.1", "2001:db8:1::1"]
+
+
+def test_passwords_are_only_revealed_openly() -> None:
+    for name in ("frr", "frr-k8s"):
+        assert "hush" in "".join(files(FORMS[name], ALL).values())
+        assert HIDDEN in "".join(files(FORMS[name], ALL, openly=False).values())
+
+
+def test_nothing_is_rendered_without_addresses() -> None:
+    for settings in FORMS.values():
+        assert files(settings, ALL[3:]) == {}
+
+
+def test_one_node_carries_an_address_and_stays_when_others_go() -> None:
+    many = [placed(f"e{number}", f"200.1.1.{number}") for number in range(1, 100)]
+    before = openings(PLAIN, many).pairs
+    assert sorted(address for held in before.values() for address in held) == sorted(
+        each.address or "" for each in many
+    )
+    assert min(map(len, before.values())) > 15
+    after = openings(ExternalIPs(nodes=NODES[:2], interface="eth0"), many).pairs
+    for node in ("k8s5", "k8s6"):
+        assert {*before[node]} <= {*after[node]}
+
+
+def test_openings_in_openstack() -> None:
+    settings = FORMS["script-dummy"]
+    found = openings(settings, ALL)
+    assert found.pairs == dict.fromkeys(("k8s5", "k8s6", "k8s9"), ("200.1.1.1", "200.1.1.2", "2001:db8:1::1"))
+    hops = {each.destination: each.next_hops for each in found.routes}
+    assert hops["200.1.1.1/32"] == ("192.168.200.25", "192.168.200.26", "192.168.200.29")
+    assert hops["2001:db8:1::1/128"][0] == "2001:db8:200::25"
+    assert found.floating_ips == (("shop", "200.1.1.1"),)
+    assert openings(PLAIN, ALL).routes == ()
+    assert "routes.sh" not in files(settings, ALL, on_openstack=True)
+    assert "routes.sh" in files(settings, ALL)
+
+
+# --- scripts run --------------------------------------------------------------------------
+
+IP = """\
+#!/bin/sh
+echo "ip $*" >> "$LOG"
+case "$1 $2" in
+"link show") exit 1 ;;
+esac
+"""
+KUBECTL = """\
+#!/bin/sh
+case "$*" in
+*get*) echo "$FOUND" ;;
+*) for each in "$@"; do printf '<%s>' "$each" >> "$LOG"; done; echo >> "$LOG" ;;
+esac
+"""
+
+
+def run(folder: Path, script: str, *words: str, **programs: str) -> subprocess.CompletedProcess[str]:
+    """Run a script with other programs in place of ip and kubectl, which log their words."""
+    for name, text in programs.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    (folder / "script").write_text(script)
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "LOG": str(folder / "log"), "FOUND": "200.1.1.2"}
+    return subprocess.run(
+        ["sh", "script", *words], cwd=folder, env=environment, text=True, capture_output=True, check=False
+    )
+
+
+def test_the_script_of_a_node(tmp_path: Path) -> None:
+    script = files(FORMS["script-dummy"], ALL)["addresses-k8s5.sh"]
+    assert run(tmp_path, script, "up", ip=IP).returncode == 0
+    assert (tmp_path / "log").read_text().splitlines() == [
+        "ip link show dev vips",
+        "ip link add vips type dummy",
+        "ip link set vips up",
+        *(f"ip address replace {each} dev vips" for each in ("200.1.1.1/32", "200.1.1.2/32", "2001:db8:1::1/128")),
+    ]
+    assert run(tmp_path, script, "down", ip=IP).returncode == 0
+    assert run(tmp_path, script, ip=IP).returncode == 2
+
+
+def test_the_script_of_the_router(tmp_path: Path) -> None:
+    script = files(FORMS["script-dummy"], ALL)["routes.sh"]
+    assert run(tmp_path, script, "up", ip=IP).returncode == 0
+    via = "nexthop via 192.168.200.25 nexthop via 192.168.200.26 nexthop via 192.168.200.29"
+    assert (tmp_path / "log").read_text().splitlines()[0] == f"ip route replace 200.1.1.1/32 {via}"
+
+
+def test_the_script_that_patches(tmp_path: Path) -> None:
+    script = files(PLAIN, ALL)["patch-services.sh"]
+    assert run(tmp_path, script, kubectl=KUBECTL).returncode == 0
+    assert (tmp_path / "log").read_text() == (
+        "<-n><on><patch><service><dns><--type><merge><-p>" + '<{"spec": {"externalIPs": ["200.1.1.2"]}}>' + "\n"
+    )
+    (tmp_path / "log").unlink()
+    refused = run(tmp_path, script.replace("200.1.1.2", "200.1.1.3"), kubectl=KUBECTL)
+    assert refused.returncode == 1
+    assert "200.1.1.2" in refused.stderr
+    assert not (tmp_path / "log").exists()
+
+
+def test_words_of_a_patch_are_quoted() -> None:
+    """Names that Python code may give and a spec may not."""
+    target = Target(service="a b/$(reboot)'\n")
+    exposure = Exposed(name="e", cluster="c", target=target, ports=(ExposedPort(port=1),), how="external-ip")
+    script = files(PLAIN, [Placed(exposure=exposure, address="200.1.1.1")])["patch-services.sh"]
+    words = shlex.split(script[script.index("kubectl -n 'a b'") :])
+    assert words[2] == "a b"
+    assert words[5] == "$(reboot)'\n"
+    assert json.loads(words[-1]) == {"spec": {"externalIPs": ["200.1.1.1"]}}
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="needs shellcheck")
+@pytest.mark.parametrize("name", FORMS)
+def test_shellcheck_finds_nothing(name: str, tmp_path: Path) -> None:
+    scripts = {key: text for key, text in files(FORMS[name], ALL).items() if key.endswith(".sh")}
+    for key, text in scripts.items():
+        (tmp_path / key).write_text(text)
+    checked = subprocess.run(["shellcheck", *scripts], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert not checked.stdout
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs FRR (Debian: frr)")
+def test_frr_accepts_its_configuration(tmp_path: Path) -> None:
+    for key, text in files(FORMS["frr"], ALL).items():
+        if key.endswith(".conf"):
+            (tmp_path / key).write_text(text)
+            checked = subprocess.run(
+                ["vtysh", "-C", "-f", key], cwd=tmp_path, capture_output=True, text=True, check=False
+            )
+            assert checked.returncode == 0, checked.stderr
+            assert "line " not in checked.stderr  # line N: % Unknown command
