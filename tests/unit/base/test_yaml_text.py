@@ -29,7 +29,9 @@ def test_texts_that_go_takes_for_something_else_are_quoted(text: str) -> None:
     assert dump({"v": text, "s": Secret(text)}) == f"v: '{text}'\ns: '{text}'\n"
 
 
-@pytest.mark.parametrize("text", ["v1.31.1-rancher1-1", "10.0.0.1", "abc", "1.2.3", "a\nb", "|", "# no", "e5", "a\x85", "\u2028b\nc"])
+@pytest.mark.parametrize(
+    "text", ["v1.31.1-rancher1-1", "10.0.0.1", "abc", "1.2.3", "a\nb", "|", "# no", "e5", "a\x85", "\u2028b\nc"]
+)
 def test_texts_come_back(text: str) -> None:
     assert yaml.safe_load(dump({"v": text})) == {"v": text}
 
