@@ -46,6 +46,19 @@ pool_files:
     addresses: [192.168.122.100-192.168.122.149]
     exclude: [192.168.122.110]
 """,
+    "exposures": """\
+exposures:
+  - name: shop
+    cluster: okd
+    target: {service: shop/frontend}
+    ports: [{port: 443}]
+    how: service-host
+    pool: libvirt
+    names: [shop.example.com]
+
+pool_files:
+  - {name: libvirt, path: pools/libvirt.yaml, cidr: 192.168.122.0/24, addresses: [192.168.122.100-192.168.122.149]}
+""",
     "floating_ip_attachments": """\
 floating_ips:
   - {name: web, external_network: external}

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from openstack_prep.core.executor import Event
     from openstack_prep.core.model import Action, Change, Key, Observed, Resource, Result, Status, Step
     from openstack_prep.core.plan import ApplyFailed, Plan, Report
+    from openstack_prep.exposures.exposure import Exposure
     from openstack_prep.exposures.pool_file import PoolFile
     from openstack_prep.hooks.address_pairs import sync_address_pairs
     from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
@@ -85,6 +86,7 @@ __all__ = [
     "DownloadError",
     "EnvFile",
     "Event",
+    "Exposure",
     "ExternalNetwork",
     "Flavor",
     "FloatingIP",

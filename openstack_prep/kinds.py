@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from openstack_prep.core.model import Resource as Resource
+    from openstack_prep.exposures.exposure import Exposure as Exposure
     from openstack_prep.exposures.pool_file import PoolFile as PoolFile
     from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster as RkeCluster
     from openstack_prep.kubernetes.networks import ClusterNetworks as ClusterNetworks
@@ -72,12 +73,13 @@ _IN_CLOUD = {
 """The kinds that a spec declares and a scan finds, in the order of a plan, with the modules that they stand in."""
 _IN_FILES = {
     "PoolFile": "exposures.pool_file",
+    "Exposure": "exposures.exposure",
     "RkeCluster": "kubernetes.cluster.rke_cluster",
     "CloudsEntry": "resources.files.clouds_entry",
     "EnvFile": "resources.files.env_file",
     "InstallConfig": "openshift.install_config_file",
 }
-"""Those that a spec declares and no scan finds, because they lie in no project."""
+"""Those that a spec declares and no scan finds: they lie in no project, or only a spec describes them."""
 _OTHERS = {
     "AccessRule": "resources.credentials.access_rule",
     "ClusterNetworks": "kubernetes.networks",

@@ -71,6 +71,8 @@ class Sections:
     """Addresses that ports may use besides their own."""
     stacks: tuple[kinds.Stack, ...] = ()
     """Heat stacks."""
+    exposures: tuple[kinds.Exposure, ...] = ()
+    """What leads from outside to the services, virtual machines and hosts of clusters."""
     cluster_networks: kinds.ClusterNetworks | None = None
     """Networks from which the networks of pods and Services are allocated, so that those of two clusters never overlap.
     """

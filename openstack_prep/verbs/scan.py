@@ -11,6 +11,8 @@ from itertools import product
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.exposures.left_claim import LeftClaim
+from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pairs import AddressPairs, LeftPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential, LeftCredential
@@ -24,7 +26,7 @@ from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroupRules
 from openstack_prep.resources.network.subnet import Subnet
 
-ON_NETWORKS = (Subnet, Router, AddressPool, AddressPairs)
+ON_NETWORKS = (Subnet, Router, AddressPool, AddressPairs, LeftClaim)
 Standing = tuple[Resource, Observed]
 """A resource as a spec would declare it, and its existing counterpart."""
 
@@ -140,7 +142,8 @@ def _tagged_kinds(run: CloudRun, homes: Iterable[Project | None]) -> list[type[R
     """Return the kinds other than projects that carry an ownership tag and may exist in these projects."""
     from openstack_prep.kinds import SCANNED
 
-    kinds = [*(kind for kind in SCANNED.values() if kind.has_tag and kind is not Project), SecurityGroupRules]
+    kinds = [kind for kind in SCANNED.values() if kind.has_tag and kind is not Project]
+    kinds += [SecurityGroupRules, LeftClaim]
     return kinds if _have_networks(run, homes) else [kind for kind in kinds if kind not in ON_NETWORKS]
 
 
@@ -184,8 +187,9 @@ def _proven(run: CloudRun, standing: Iterable[Standing], family: frozenset[str])
 
 
 def _entries(run: CloudRun, resources: Iterable[Resource]) -> Iterator[Standing]:
-    """Yield the entries of the spec in the clouds.yaml files that it still names."""
+    """Yield the entries of the spec in the clouds.yaml files and pool files that it still names."""
     resources = tuple(resources)
+    yield from LeftClaim.in_files(run, (each for each in resources if isinstance(each, PoolFile)))
     files = {each.file.resolve(): each for each in resources if isinstance(each, InCloudsYaml)}
     for each in files.values():
         yield from CloudsEntry.in_file(run, each.file, each.auth_url, projects_of(resources))

@@ -28,7 +28,14 @@ from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.port import ports_of
-from openstack_prep.resources.network.reserved_ports import PoolPorts, addresses_of, shown, use_of
+from openstack_prep.resources.network.reserved_ports import (
+    PoolPorts,
+    addresses_of,
+    claim_id,
+    claim_of,
+    shown,
+    use_of,
+)
 from openstack_prep.resources.network.subnet import Subnet
 
 OUTSIDE = "outside the allocation pools"
@@ -127,7 +134,8 @@ class AddressPool(PoolFields):
         yield from self._check_holders(run, room, self.kept(run))
         yield from self._check_quota(run)
         for port in self.going(room, observed.record_as(PoolPorts).ports if observed else ()):
-            if used := use_of(port):
+            claim = claim_of(port)
+            if used := use_of(port) or (f"claimed by exposure {claim.exposure}" if claim else ""):
                 what = f"{shown(port)} would be removed from the pool, but is {used}"
                 yield self.mistake(what, "release it there first, or keep the address in the pool", Code.STILL_USED)
 
@@ -201,6 +209,10 @@ class AddressPool(PoolFields):
         for port in kept.values():
             if (used := use_of(port)) and port.device_id not in going:
                 yield self.mistake(f"{shown(port)} is {used}", "release it there first", Code.STILL_USED)
+            ids = {claim_id(self.name, each.ip_address) for each in port.fixed_ips}
+            if (claim := claim_of(port)) and not ids & going:
+                what = f"{shown(port)} is claimed by exposure {claim.exposure}"
+                yield self.mistake(what, "delete that exposure first", Code.STILL_USED)
         project_id = run.find_project_id(self.owner)
         for record in FloatingIP.listing(run, project_id) if project_id else ():
             if record.port_id in kept and record.id not in going:

@@ -6,6 +6,7 @@ Source: Networking API v2.0, "Bulk create ports" (all or none), "Revisions" for 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.service import Service
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord
 
@@ -22,6 +24,7 @@ JOBS = 4
 """Number of ports that one step deletes in parallel."""
 OWNER = "openstack-prep:reserved"
 """The device_owner of such a port; prefixes "network:" and "compute:" have a meaning in Neutron."""
+_CLAIM = re.compile(r"exposure ([a-z0-9-]+)(?: ((?:[0-9a-f]{2}:){5}[0-9a-f]{2}))?")
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,10 @@ def remove(run: CloudRun, project: Resource | None, ports: Iterable[PortRecord])
 
     def one(port: PortRecord) -> None:
         path = f"/ports/{port.id}"
-        if use_of(port):  # the use may have ended: its server may no longer exist
+        if use_of(port) or claim_of(port):  # the use may have ended: its server may no longer exist
             port = PortRecord.read(network.get(path)["port"])
-        if use_of(port):
-            raise ResourceFailed(f"{shown(port)} is {use_of(port)}; release it there first")
+        if used := use_of(port) or (f"claimed by {claim}" if (claim := claim_of(port)) else ""):
+            raise ResourceFailed(f"{shown(port)} is {used}; release it there first")
         network.delete(path, headers={"If-Match": f"revision_number={port.revision_number}"})
 
     with ThreadPoolExecutor(JOBS) as pool:
@@ -92,6 +95,37 @@ def by_pool(ports: Iterable[PortRecord]) -> dict[tuple[str, str], list[PortRecor
         if port.device_owner == OWNER and spec and name:
             pools[spec, name].append(port)
     return pools
+
+
+@dataclass(frozen=True)
+class PortClaim:
+    """The exposure that uses a reserved address, and its MAC address; the port's description records both."""
+
+    exposure: str
+    mac: str | None = None
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, ("exposure", self.exposure, self.mac)))
+
+
+def claim_of(port: AddressHolder) -> PortClaim | None:
+    """Return the claim that a port records before the ownership tag."""
+    found = _CLAIM.fullmatch(OwnershipTag.strip(port.description)) if port.device_owner == OWNER else None
+    return PortClaim(found[1], found[2]) if found else None
+
+
+def claim_id(pool: str, address: str) -> str:
+    """Return the id of a claim: the exposure that claims the address of a pool is observed with this id."""
+    return f"{pool}/{address}"
+
+
+def write_claim(
+    network: Service, ownership: OwnershipTag, pool: str, port: PortRecord, claim: PortClaim | None
+) -> None:
+    """Record a claim on a port, or remove it; raises CloudError with status 412 if the port has changed since."""
+    description = ownership.describe(pool, str(claim) if claim else None)
+    condition = {"If-Match": f"revision_number={port.revision_number}"}
+    network.put(f"/ports/{port.id}", {"port": {"description": description}}, headers=condition)
 
 
 def addresses_of(port: AddressHolder, subnet_id: str | None) -> list[str]:

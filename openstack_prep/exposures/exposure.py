@@ -1,0 +1,153 @@
+"""Exposures: addresses, and MAC addresses of virtual machines, that outside requests reach a cluster by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from openstack_prep.base.errors import Mistake, NotFound
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.exposures import exposure_rules
+from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.neighbours import AnyRegister, ExposureFields, ExposureNeighbours, register_of
+from openstack_prep.exposures.pool_file import PoolFile
+from openstack_prep.exposures.register.claims import Claim, Request
+from openstack_prep.exposures.register.pool_file import PoolFileRegister
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.identity.in_project import access
+from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.reserved_ports import claim_id
+
+RESERVED = "reserved"
+"""The value of ``mac``: which one it is, the register decides."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What an exposure holds, and in which register."""
+
+    claim: Claim
+    register: AnyRegister | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure(ExposureFields):
+    """What leads from outside to one service, virtual machine or host.
+
+    Apply claims its address in the pool, and for ``how: bridge`` a MAC address; destroy releases both. In an address
+    pool with ``reserve: ports`` the description of the port names the exposure; a pool file has a line per exposure.
+    Both belong to one exposure alone. A pool with ``reserve: outside`` records nothing: give the address.
+    """
+
+    kind: ClassVar[str] = "exposure"
+
+    @property
+    def neighbours(self) -> ExposureNeighbours:
+        """The related resources of the spec; empty before the exposure is resolved."""
+        return ExposureNeighbours()
+
+    @property
+    def needs_mac(self) -> bool:
+        """Whether a MAC address is reserved, for the interface of a virtual machine."""
+        return self.how == "bridge"
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        return (ResolvedExposure.of(self, neighbours=ExposureNeighbours.of(context, self)),)
+
+    def needs(self) -> Iterable[Key]:
+        keys = (self.key_of(AddressPool.kind, self.pool), self.key_of(PoolFile.kind, self.pool)) if self.pool else ()
+        files = (each.key for each in self.neighbours.named(self.pool))  # of another project of the spec
+        return (access(self.owner), *keys, *files)
+
+    def desired(self) -> Values:
+        values: Values = {"pool": self.pool}
+        if self.address is not None:
+            values["address"] = self.address
+        return values | ({"mac": RESERVED} if self.needs_mac else {})
+
+    # --- existing state -------------------------------------------------------------------
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        found = [
+            (name, Placement(held[self.name], register))
+            for name, register, held in self.neighbours.registers(run)
+            if self.name in held
+        ]
+        if found:
+            return self._observed(*min(found, key=lambda each: each[0] != self.pool))
+        return None if self._register(run) else self._unregistered()
+
+    def _unregistered(self) -> Observed:
+        """Return an exposure whose address nobody records: there is nothing to do, nor to release."""
+        outputs = {"address": self.address} if self.address else {}
+        return Observed(id=self.address or self.name, values=self.desired(), outputs=outputs)
+
+    def _observed(self, pool: str, found: Placement) -> Observed:
+        claim = found.claim
+        return Observed(
+            id=claim_id(pool, claim.address),
+            ours=True,
+            values={"pool": pool, "address": claim.address, "mac": RESERVED if claim.mac else None},
+            outputs={"address": claim.address} | ({"mac": claim.mac} if claim.mac else {}),
+            record=found,
+        )
+
+    def _register(self, run: CloudRun) -> AnyRegister | None:
+        """Return the register of its pool; None if it has no pool, or one that nobody records."""
+        return next((register_of(run, each) for each in self.neighbours.named(self.pool)), None)
+
+    def placed(self, observed: Observed | None, public_address: str | None = None) -> Placed:
+        """Return the exposure with what it holds, for those who render it."""
+        outputs = observed.outputs if observed else {}
+        return Placed(
+            exposure=self,
+            address=outputs.get("address", self.address),
+            mac=outputs.get("mac"),
+            public_address=public_address,
+        )
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        held = observed.outputs.get("address") if observed and observed.ours else None
+        for what, fix, code in exposure_rules.findings(run, self, self.neighbours, held):
+            yield self.mistake(what, fix, code)
+
+    # --- operations -----------------------------------------------------------------------
+
+    def create(self, run: CloudRun) -> Observed:
+        register = self._register(run)
+        if register is None or self.pool is None:
+            raise NotFound(f"{self.key}: pool {self.pool} does not exist")
+        request = Request(name=self.name, address=self.address, mac=self.needs_mac)
+        outside = isinstance(register, PoolFileRegister) and self.needs_mac  # the other register reads them itself
+        macs = _macs_of_ports(run, self) if outside else ()
+        claim = register.claim([request], macs)[self.name]
+        return self._observed(self.pool, Placement(claim, register))
+
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        """Claim the new address first, then release the former one."""
+        moved = self.create(run) if self._register(run) else self._unregistered()
+        if observed.values["pool"] != self.pool:
+            self.delete(run, observed)
+        return moved
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        register = observed.record_as(Placement).register
+        if register is not None:
+            register.release([self.name])
+
+
+def _macs_of_ports(run: CloudRun, exposure: Exposure) -> frozenset[str]:
+    """Return the MAC addresses of the ports in the project, and of their pairs."""
+    listed = ports_of(run.fresh(), run.find_project_id(exposure.owner))
+    pairs = (pair.mac_address for port in listed for pair in port.allowed_address_pairs)
+    return frozenset((*(port.mac_address for port in listed), *pairs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedExposure(Resolved, Exposure):
+    """An exposure together with the related resources of the spec."""
+
+    neighbours: ExposureNeighbours = field(default=ExposureNeighbours(), repr=False)

@@ -1,0 +1,85 @@
+"""The resources of a spec that an exposure is related to, and the registers in which it may hold an address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Context
+from openstack_prep.exposures.model import Exposed
+from openstack_prep.exposures.pool_file import PoolFile
+from openstack_prep.exposures.register.claims import Claim
+from openstack_prep.exposures.register.neutron import NeutronRegister
+from openstack_prep.exposures.register.pool_file import PoolFileRegister
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.network.subnet import Subnet
+
+Pool: TypeAlias = AddressPool | PoolFile
+AnyRegister: TypeAlias = NeutronRegister | PoolFileRegister
+
+
+@dataclass(frozen=True)
+class ExposureFields(Exposed, InProject):
+    """The fields of an exposure in a spec."""
+
+
+@dataclass(frozen=True)
+class ExposureNeighbours:
+    """The related resources in the project of an exposure."""
+
+    pools: tuple[Pool, ...] = ()
+    subnets: tuple[Subnet, ...] = ()
+    exposures: tuple[ExposureFields, ...] = ()
+
+    @classmethod
+    def of(cls, context: Context, owner: InProject) -> ExposureNeighbours:
+        pools = [each.resolve(context)[0] for each in owner.of_project(context.declared(AddressPool))]
+        return cls(
+            pools=(
+                *(each for each in pools if isinstance(each, AddressPool)),
+                *context.declared(PoolFile),
+            ),
+            subnets=tuple(owner.of_project(context.declared(Subnet))),
+            exposures=tuple(context.declared(ExposureFields)),
+        )
+
+    def named(self, name: str | None) -> list[Pool]:
+        """Return the pools with a name: one, unless the spec contradicts itself."""
+        return [each for each in self.pools if each.name == name]
+
+    def registers(self, run: CloudRun) -> Iterator[tuple[str, AnyRegister, Mapping[str, Claim]]]:
+        """Yield the registers of all pools by name, with what this spec holds there, read once per run."""
+        for pool in self.pools:
+            register = register_of(run, pool)
+            if register is not None:
+                yield pool.name, register, held(run, pool)
+
+
+def register_of(run: CloudRun, pool: Pool) -> AnyRegister | None:
+    """Return the register of a pool; None if nobody records who has its addresses."""
+    if isinstance(pool, PoolFile):
+        return pool.register(run)
+    if pool.reserve == "outside":
+        return None
+    return NeutronRegister(run=run, project=pool.owner, pool=pool.name)
+
+
+def held(run: CloudRun, pool: Pool) -> Mapping[str, Claim]:
+    """Return what this spec holds in a pool, by name."""
+    if isinstance(pool, PoolFile):
+        found = pool.read(run)
+        return found.of_spec(run.ownership.spec) if found and pool.register(run).is_user(found) else {}
+    register = register_of(run, pool)
+    return register.held() if register else {}
+
+
+def holders(run: CloudRun, pool: Pool) -> Mapping[str, str]:
+    """Return who holds each claimed address of a pool."""
+    if isinstance(pool, PoolFile):
+        found = pool.read(run)
+        return {each.address: key for key, each in found.claims.items()} if found else {}
+    register = register_of(run, pool)
+    return register.holders() if register else {}
