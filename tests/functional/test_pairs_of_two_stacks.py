@@ -101,7 +101,7 @@ def test_a_port_between_two_servers_keeps_the_pairs_of_its_own_stack(prep: Prep,
 
     spec["address_pairs"][1]["addresses"] = []
     prep.write(spec)
-    assert prep.changes() == {"address_pairs/cluster2"}  # what it does not declare any more goes, without a server, too
+    assert prep.changes() == {"address_pairs/cluster1"}  # which declares it, and does not select that port
     prep.apply()
     assert pairs(devcloud) == {"cluster1": {FIRST, BOTH}, "cluster2": {SECOND}}
     admin.network.update_port(port.id, **used)
