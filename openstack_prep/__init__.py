@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from openstack_prep.core.executor import Event
     from openstack_prep.core.model import Action, Change, Key, Observed, Resource, Result, Status, Step
     from openstack_prep.core.plan import ApplyFailed, Plan, Report
+    from openstack_prep.exposures.exposed_cluster import ExposedCluster
     from openstack_prep.exposures.exposure import Exposure
     from openstack_prep.exposures.pool_file import PoolFile
     from openstack_prep.hooks.address_pairs import sync_address_pairs
@@ -86,6 +87,7 @@ __all__ = [
     "DownloadError",
     "EnvFile",
     "Event",
+    "ExposedCluster",
     "Exposure",
     "ExternalNetwork",
     "Flavor",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from openstack_prep.core.model import Resource as Resource
+    from openstack_prep.exposures.exposed_cluster import ExposedCluster as ExposedCluster
     from openstack_prep.exposures.exposure import Exposure as Exposure
     from openstack_prep.exposures.pool_file import PoolFile as PoolFile
     from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster as RkeCluster
@@ -74,6 +75,7 @@ _IN_CLOUD = {
 _IN_FILES = {
     "PoolFile": "exposures.pool_file",
     "Exposure": "exposures.exposure",
+    "ExposedCluster": "exposures.exposed_cluster",
     "RkeCluster": "kubernetes.cluster.rke_cluster",
     "CloudsEntry": "resources.files.clouds_entry",
     "EnvFile": "resources.files.env_file",

@@ -61,6 +61,9 @@ COMMANDS = {
     "kubernetes.convert": {
         "kubernetes convert": "convert RKE's cluster.yml to files of RKE2, and list how workloads move to a new cluster"
     },
+    "exposures.show": {
+        "exposures show": "show which outside address leads to what, and the state of each hop (exit 1 on failure)"
+    },
     "exposures.convert": {
         "exposures convert": (
             "convert Services with externalIPs to MetalLB, Cilium or kube-vip, and prove that each address is kept"

@@ -19,6 +19,7 @@ from openstack_prep.core.model import Action, Status
 from openstack_prep.exposures.convert.model import Left
 from openstack_prep.exposures.convert.proof import Kept
 from openstack_prep.exposures.convert.steps import Step as ConvertStep
+from openstack_prep.exposures.model import Way
 from openstack_prep.kubernetes.cilium.required import Passage, Place, Protocol
 from openstack_prep.kubernetes.cluster.rke_checklist import Step as ChecklistStep
 from openstack_prep.kubernetes.convert.model import Entry
@@ -92,6 +93,11 @@ PARTS_OF_DOCUMENTS = {
     "result": _object(RESULT, {"before": {"type": "object"}, **EXISTS}),
     "existing": _object(EXISTS),
     "chain": _object({"name": TEXT, "target": TEXT, "links": _list("diagnostic")}),
+    "exposure": _object(
+        {"name": TEXT, "cluster": TEXT, "address": TEXT_OR_NULL, "mac_address": TEXT_OR_NULL}
+        | {"public_address": TEXT_OR_NULL, "names": TEXTS, "target": TEXT, "ports": TEXTS, "how": _enum(get_args(Way))}
+        | {"hops": _list("diagnostic")}
+    ),
     "checklist_step": _record(ChecklistStep, commands=TEXTS),
     "kept_service": _record(Kept, **dict.fromkeys(("old", "new", "by", "remaining"), TEXTS)),
     "left_service": _record(Left, addresses=TEXTS),
@@ -146,6 +152,10 @@ DOCUMENTS = {
     "conversion": _document(
         "kubernetes convert; becomes: null when a key does not carry over; files: by name, with secrets as asterisks",
         {"kubernetes_version": TEXT, "keys": _list("conversion_key"), "empty": TEXTS, "files": BY_NAME, "steps": TEXTS},
+    ),
+    "exposures": _document(
+        "exposures show; hops: from outside to inside",
+        {"ok": BOOLEAN, "exposures": _list("exposure")},
     ),
     "exposures_conversion": _document(
         "exposures convert; services: addresses before and afterwards; files: by name",

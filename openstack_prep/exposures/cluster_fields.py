@@ -9,7 +9,10 @@ from typing import ClassVar
 from openstack_prep.base.fields import File, Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.resource import Coherent
+from openstack_prep.exposures.external_ips import ExternalIPs
 from openstack_prep.exposures.model import Label
+from openstack_prep.exposures.service_host import ServiceHost
+from openstack_prep.exposures.virtualization import Virtualization
 from openstack_prep.kubernetes.model import STRICT
 from openstack_prep.resources.identity.in_project import InProject
 
@@ -58,3 +61,9 @@ class ClusterFields(InProject):
     """Security group in which the ports of the exposures are opened."""
     kubernetes_version: Name | None = None
     """Version of Kubernetes, such as v1.36.2: which objects and fields it has."""
+    service_host: ServiceHost | None = None
+    """Services machine with BIND and HAProxy, for exposures with how: service-host."""
+    external_ips: ExternalIPs | None = None
+    """Nodes that carry addresses, for exposures with how: external-ip."""
+    virtualization: Virtualization | None = None
+    """Bridges and networks of virtual machines, for exposures that lead to virtual machines."""

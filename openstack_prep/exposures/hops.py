@@ -64,7 +64,7 @@ def hops(placed: Placed, view: View) -> Iterator[Diagnostic]:
 
 def _names(placed: Placed, view: View) -> Iterator[Diagnostic]:
     for name in placed.exposure.names:
-        host = name.replace("*.", f"{placed.exposure.name}.", 1)  # a wildcard answers for any name below it
+        host = name_to_resolve(placed, name)
         answer = view.answers.get(host)
         if answer is None:
             continue
@@ -80,6 +80,11 @@ def _names(placed: Placed, view: View) -> Iterator[Diagnostic]:
             yield ok(NAME, f"{host} is {', '.join(answer.addresses)} ({answer.source})")
 
 
+def name_to_resolve(placed: Placed, name: str) -> str:
+    """Return a name that a resolver can be asked for: of a wildcard, one below it."""
+    return name.replace("*.", f"{placed.exposure.name}.", 1)
+
+
 def _floating_ip(placed: Placed, view: View) -> Diagnostic:
     exposure, address = placed.exposure, placed.public_address
     found = next((each for each in view.floating_ips if each["floating_ip_address"] == address), None)
@@ -88,7 +93,8 @@ def _floating_ip(placed: Placed, view: View) -> Diagnostic:
         return Diagnostic(code="floating-ip.missing", where=FLOATING_IP, what=what, fix=view.apply)
     if not found["port_id"]:
         what = f"{address} is attached to no port"
-        return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=view.apply)
+        fix = view.apply if exposure.pool else "declare floating_ip_attachments; for OpenShift: openstack-prep post-ipi"
+        return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=fix)
     if placed.address and found["fixed_ip_address"] != placed.address:
         what = f"{address} leads to {found['fixed_ip_address']}, not to {placed.address}"
         return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=f"detach it, then {view.apply}")

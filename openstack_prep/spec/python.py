@@ -20,7 +20,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Resource
-from openstack_prep.spec.loading import Spec
+from openstack_prep.spec.loading import Spec, with_opened
 from openstack_prep.spec.sections import Sections
 
 WRITTEN_AS_TEXT = (
@@ -112,7 +112,8 @@ def _normalised(spec: Spec) -> Spec:
                 mistakes += error.mistakes
     if mistakes:
         raise SpecError(mistakes)
-    return replace(spec, resources=tuple(resources), warnings=(*spec.warnings, *warnings), checked=True)
+    whole = tuple(with_opened(resources, {}))
+    return replace(spec, resources=whole, warnings=(*spec.warnings, *warnings), checked=True)
 
 
 def _label(resource: Resource) -> str:

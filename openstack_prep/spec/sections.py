@@ -73,6 +73,8 @@ class Sections:
     """Heat stacks."""
     exposures: tuple[kinds.Exposure, ...] = ()
     """What leads from outside to the services, virtual machines and hosts of clusters."""
+    exposed_clusters: tuple[kinds.ExposedCluster, ...] = ()
+    """Clusters with exposures: the files for them, and their nodes in OpenStack."""
     cluster_networks: kinds.ClusterNetworks | None = None
     """Networks from which the networks of pods and Services are allocated, so that those of two clusters never overlap.
     """

@@ -46,6 +46,10 @@ class MarkedFiles:
             texts = {path.name: _text(path) for path in sorted(self.folder.iterdir()) if path.is_file()}
         return {name: text for name, text in texts.items() if self._is_tagged(name, text)}
 
+    def contents(self) -> dict[str, str]:
+        """Return the texts of the managed files by name, without the ownership tag."""
+        return {name: text.replace(f"{self._tag(name)}\n", "", 1) for name, text in self.there().items()}
+
     def of_others(self, names: Sequence[str]) -> list[Path]:
         """Return existing files and links that are not managed and have the name of a managed file."""
         ours = self.there()

@@ -1,0 +1,158 @@
+"""The files by which a cluster answers at the addresses of its exposures.
+
+Source: the pages of docs/external-access.md for each way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake, NotFound, SpecError
+from openstack_prep.base.key import Key
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.exposures import rendering
+from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures.exposure import Exposure
+from openstack_prep.exposures.model import Placed
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.files.marked_files import MarkedFiles
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExposedCluster(ClusterFields):
+    """A cluster with exposures: the files that it needs for them, and its nodes in OpenStack if it has any there.
+
+    The first line of each file is an ownership tag, and only the owner can read the file; a file without the tag is
+    never overwritten. Apply also opens what the exposures need in OpenStack: address pairs on the nodes' ports, rules
+    in the security group ``open_in``, and attached floating IPs.
+    """
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
+        clusters = context.declared(ExposedCluster)
+        shared = [each for each in clusters if each.directory == self.directory and each.key != self.key]
+        if shared:
+            what = f"directory {self.directory} is also used by {shared[0].key}"
+            raise SpecError([self.mistake(what, "give each cluster its own", Code.SPEC_CONTRADICTION)])
+        # the exposures as they will be looked up: with their pools
+        exposures = [part for each in mine for part in each.resolve(context)]
+        floating = self.of_project(context.declared(FloatingIP))
+        return (ResolvedExposedCluster.of(self, exposures=tuple(exposures), floating_ips=tuple(floating)),)
+
+    @property
+    def exposures(self) -> Sequence[Exposure]:
+        """Its exposures; empty until it is resolved."""
+        return ()
+
+    @property
+    def floating_ips(self) -> Sequence[FloatingIP]:
+        """The floating IPs of the spec in its project; empty until it is resolved."""
+        return ()
+
+    def needs(self) -> Iterable[Key]:
+        floating = {each.floating_ip for each in self.exposures if each.floating_ip}
+        return (*super().needs(), *(self.key_of(FloatingIP.kind, each) for each in sorted(floating)))
+
+    def follows(self) -> Iterable[Key]:
+        return tuple(each.key for each in self.exposures)
+
+    def desired(self) -> Values:
+        return {"directory": self.directory, "drift": frozenset()}
+
+    # --- current state --------------------------------------------------------------------
+
+    def files(self, ownership: OwnershipTag) -> MarkedFiles:
+        return MarkedFiles(Path(self.directory), f"# {ownership.describe(self.name)}")
+
+    def placed(self, run: CloudRun) -> list[Placed] | None:
+        """Return the exposures with what is reserved for them; None if something is not reserved yet."""
+        found = []
+        for each in self.exposures:
+            claim, public = run.look(each), self.public_address(run, each)
+            if claim is None or (each.floating_ip and public is None):
+                return None
+            found.append(each.placed(claim, public))
+        return found
+
+    def public_address(self, run: CloudRun, exposure: Exposure) -> str | None:
+        """Return the address of the floating IP that leads to an exposure; None if it has none, or none yet."""
+        floating = next((each for each in self.floating_ips if each.name == exposure.floating_ip), None)
+        found = run.look(floating) if floating else None
+        return found.outputs.get("address") if found else None
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        files = self.files(run.ownership)
+        if not files.there():
+            return None
+        return Observed(
+            id=self.directory,
+            ours=True,
+            values=self.desired() | {"drift": frozenset(self._drift(run))},
+            outputs={"directory": self.directory},
+        )
+
+    def _drift(self, run: CloudRun) -> Iterator[str]:
+        """Yield how the files differ from the declaration."""
+        placed = self.placed(run)
+        if placed is None:
+            yield "addresses are not reserved yet"
+        elif not list(rendering.mistakes(self, placed)):
+            files = self.files(run.ownership)
+            texts, shown = (self._texts(run, placed, openly=openly) for openly in (True, False))
+            yield from files.drift(texts, shown)
+
+    def _texts(self, run: CloudRun, placed: Sequence[Placed], *, openly: bool) -> dict[str, str]:
+        return rendering.texts(self, placed, self.files(run.ownership).contents(), date.today(), openly=openly)
+
+    # --- checks ---------------------------------------------------------------------------
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        placed = self.placed(run)
+        known = placed or [each.placed(run.look(each)) for each in self.exposures]
+        found = list(self._mistakes(known))
+        yield from found
+        names = self._texts(run, placed, openly=False) if placed and not found else ()  # else writing refuses them
+        for path in self.files(run.ownership).of_others(list(names)):
+            what = f"{path} exists and is not managed by this spec"
+            yield self.mistake(what, "choose a different directory, or remove the file")
+
+    def _mistakes(self, placed: Sequence[Placed]) -> Iterator[Mistake]:
+        for each in rendering.mistakes(self, placed):
+            yield self.mistake(f"{each.where}: {each.what}", each.fix, each.code)
+
+    # --- operations -----------------------------------------------------------------------
+
+    def create(self, run: CloudRun) -> Observed:
+        placed = self.placed(run)
+        if placed is None:
+            raise NotFound(f"{self.key}: an exposure has no address yet")
+        if found := list(self._mistakes(placed)):
+            raise SpecError(found)
+        self.files(run.ownership).write(self._texts(run, placed, openly=True))
+        for each in rendering.warnings(self, placed):
+            run.note(self.key, each)
+        observed = self.find_one(run)
+        assert observed is not None
+        return observed
+
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        return self.create(run)
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        left = self.files(run.ownership).remove()
+        if left:
+            run.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedExposedCluster(Resolved, ExposedCluster):
+    """A cluster with its exposures and the floating IPs that lead to them."""
+
+    exposures: tuple[Exposure, ...] = field(default=(), repr=False)
+    floating_ips: tuple[FloatingIP, ...] = field(default=(), repr=False)

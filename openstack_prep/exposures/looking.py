@@ -1,0 +1,98 @@
+"""``exposures show``: what OpenStack, the resolver and the files show of the paths to a spec's exposures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Resource
+from openstack_prep.exposures.exposed_cluster import ExposedCluster
+from openstack_prep.exposures.hops import View, hops, name_to_resolve
+from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.report import Path, Report
+from openstack_prep.openshift.names.resolver import resolve
+from openstack_prep.openshift.verify.chain import Chain
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+
+CHUNK = 50
+"""Ids in one query: addresses may be some thousand letters long."""
+
+
+def look(run: CloudRun, resources: Sequence[Resource], *, spec: str, path: str, hosts: FilePath | None) -> Report:
+    """Return the exposures of a spec, hop by hop; only reads.
+
+    ``resources`` are resolved. ``path`` is the spec's file, for commands; ``hosts`` a hosts file to read before the
+    resolver. Raises SpecError if the spec has no exposed cluster, and CloudError.
+    """
+    clusters = [each for each in resources if isinstance(each, ExposedCluster)]
+    if not clusters:
+        raise SpecError([Mistake(path, "the spec has no exposed_clusters", "declare exposed_clusters and exposures")])
+    placed = {each.key: _placed(run, each) for each in clusters}
+    names = {name_to_resolve(one, name) for each in placed.values() for one in each for name in one.exposure.names}
+    answers = resolve(names, hosts=hosts) if names else {}
+    paths = [
+        _path(one, view)
+        for cluster in clusters
+        for view in (_view(run, cluster, path, answers),)
+        for one in placed[cluster.key]
+    ]
+    return Report(spec=spec, paths=tuple(paths))
+
+
+def _placed(run: CloudRun, cluster: ExposedCluster) -> list[Placed]:
+    return [each.placed(run.look(each), cluster.public_address(run, each)) for each in cluster.exposures]
+
+
+def _path(placed: Placed, view: View) -> Path:
+    exposure = placed.exposure
+    return Path(
+        placed=placed, chain=Chain(name=exposure.name, target=str(exposure.target), links=tuple(hops(placed, view)))
+    )
+
+
+def _view(run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[str, Any]) -> View:
+    observed = run.look(cluster)
+    drift = tuple(sorted(observed.values["drift"])) if observed else None
+    ports, floating_ips = _of_project(run, cluster, "ports"), _of_project(run, cluster, "floatingips")
+    nodes = _nodes(run, cluster, ports)
+    groups = {group for node in nodes or () for group in node["security_groups"]}
+    return View(
+        spec=path,
+        nodes=nodes,
+        groups=_groups(run, groups),
+        floating_ips=floating_ips,
+        ports=ports,
+        answers=answers,
+        file_drift=drift,
+    )
+
+
+def _of_project(run: CloudRun, cluster: ExposedCluster, collection: str) -> Sequence[Raw]:
+    """Return all ports or floating IPs of the cluster's project; none if it does not exist yet."""
+    project_id = run.find_project_id(cluster.owner)
+
+    def read() -> Sequence[Raw]:
+        return list(run.admin.network.list(f"/{collection}", collection, project_id=project_id))
+
+    return run.read_once((look, collection, project_id), read) if project_id else ()
+
+
+def _nodes(run: CloudRun, cluster: ExposedCluster, ports: Sequence[Raw]) -> Sequence[Raw] | None:
+    """Return the ports of the nodes; None if they are no servers of this cloud."""
+    if cluster.nodes is None:
+        return None
+    pairs: AddressPairs = cluster.sibling(AddressPairs, cluster.name, **cluster.nodes.choice)
+    chosen = {each.id for each in pairs.chosen(run) or ()}
+    return [each for each in ports if each["id"] in chosen]
+
+
+def _groups(run: CloudRun, ids: Iterable[str]) -> Mapping[str, Raw]:
+    wanted = sorted(ids)
+    chunks = [wanted[start : start + CHUNK] for start in range(0, len(wanted), CHUNK)]
+    neutron = run.admin.network
+    listed = (each for chunk in chunks for each in neutron.list("/security-groups", "security_groups", id=chunk))
+    return {each["id"]: each for each in listed}

@@ -1,0 +1,81 @@
+"""All files of an exposed cluster, what is wrong with its settings, and what to know of them: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+from openstack_prep.base.errors import Mistake
+from openstack_prep.exposures import external_ips, service_host, services, virtualization
+from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures.model import Placed, Way
+
+NEEDS: Mapping[Way, str] = {"service-host": "service_host", "external-ip": "external_ips", "bridge": "virtualization"}
+"""The settings that a way needs, except for Services that lead to virtual machines."""
+
+
+def texts(
+    cluster: ClusterFields,
+    placed: Sequence[Placed],
+    before: Mapping[str, str],
+    today: date,
+    *,
+    openly: bool = False,
+) -> dict[str, str]:
+    """Return the texts of all files by name, with secrets as asterisks unless ``openly``.
+
+    ``before`` are the existing files: zones take their serials from them, so that equal ones keep theirs.
+    """
+    found = services.files(placed)
+    if cluster.external_ips and (mine := _by(placed, "external-ip")):
+        on_openstack = cluster.nodes is not None
+        found |= external_ips.files(cluster.external_ips, mine, on_openstack=on_openstack, openly=openly)
+    if cluster.virtualization:
+        found |= virtualization.files(cluster.virtualization, placed)
+    if cluster.service_host and (mine := _by(placed, "service-host")):
+        found |= service_host.files(cluster.service_host, mine, previous=before, today=today)
+    return found
+
+
+def mistakes(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[Mistake]:
+    """Yield all mistakes; their places are fields of the cluster."""
+    for each in placed:
+        yield from _without_settings(cluster, each)
+    version = cluster.kubernetes_version
+    if cluster.external_ips and (mine := _by(placed, "external-ip")):
+        yield from _under("external_ips", external_ips.mistakes(cluster.external_ips, mine, version))
+    if cluster.virtualization:
+        yield from _under("virtualization", virtualization.mistakes(cluster.virtualization, placed))
+    if cluster.service_host:
+        yield from _under("service_host", service_host.mistakes(cluster.service_host, _by(placed, "service-host")))
+        if names := service_host.without_mac(cluster.service_host):
+            what = f"{', '.join(names)} have no MAC addresses"
+            yield Mistake("service_host", what, "set macs of each group, and mac of the services machine")
+
+
+def warnings(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[str]:
+    """Yield warnings about valid settings."""
+    version = cluster.kubernetes_version
+    if cluster.external_ips and (mine := _by(placed, "external-ip")):
+        yield from external_ips.warnings(cluster.external_ips, mine, version)
+    if cluster.virtualization:
+        yield from virtualization.warnings(cluster.virtualization, placed, version)
+
+
+def _by(placed: Sequence[Placed], way: Way) -> list[Placed]:
+    """Return the exposures of a way that lead to Services or hosts; virtual machines have their own files."""
+    return [each for each in placed if each.exposure.how == way and not each.exposure.target.virtual_machine]
+
+
+def _without_settings(cluster: ClusterFields, placed: Placed) -> Iterator[Mistake]:
+    exposure = placed.exposure
+    needed = "virtualization" if exposure.target.virtual_machine else NEEDS.get(exposure.how)
+    if needed and getattr(cluster, needed) is None:
+        what = f"is missing, and exposure {exposure.name} ({exposure.how}, {exposure.target}) needs it"
+        yield Mistake(needed, what, "add it")
+
+
+def _under(field: str, found: Iterator[Mistake]) -> Iterator[Mistake]:
+    for each in found:
+        yield replace(each, where=f"{field}.{each.where}" if each.where else field)
