@@ -219,6 +219,8 @@ def test_ipv6(devcloud: Any, images: tuple[str, str]) -> None:
     both = made.stack(**plain, cluster_cidr="10.42.0.0/16,fd42::/56")
     (refused,) = lab.plan(*IPV6, both).refusals
     assert "dual-stack" in str(refused)
+    (refused,) = lab.plan(*IPV6, made.stack(**plain, cluster_cidr="fd42::/56")).refusals
+    assert "cluster_cidr and service_cidr have different IP versions" in str(refused)
     lab.apply(*IPV6, made.stack(**plain, **networks, **cidrs))
     shown = {each["output_key"]: each["output_value"] for each in stack_values(made)["outputs"]}
     address = shown["api_address"]
