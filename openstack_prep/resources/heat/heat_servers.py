@@ -52,7 +52,7 @@ class FailedAction:
 
     @property
     def final(self) -> bool:
-        """Whether Heat waits for what never comes; a single reading could be one between two requests of Heat."""
+        """Whether Heat waits for nothing; a single reading could be one between two requests of Heat."""
         return self.unchanged > 1
 
 
@@ -169,5 +169,5 @@ def _reason(nova: Service, path: str, server: Raw) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a text of Nova on one line: with line ends it could pass for lines of this program."""
+    """Return a text of Nova on one line: with line ends it could look like other lines of the output."""
     return printable(" ".join(text.split()))
