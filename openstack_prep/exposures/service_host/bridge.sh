@@ -287,7 +287,7 @@ restore() {
 
 status() {
     local address
-    address=$(addresses "$BRIDGE")
+    address=$(addresses "$BRIDGE" || true)
     if is_pending; then
         echo "$BRIDGE: $(state), $(($(read_state "$PENDING" deadline) - $(date +%s))) seconds left: $address"
         return 3

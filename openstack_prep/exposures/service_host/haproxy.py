@@ -63,7 +63,7 @@ def config(settings: ServiceHost, placed: Sequence[Placed], found: Sequence[Mach
 
 
 def listeners(settings: ServiceHost, placed: Sequence[Placed]) -> Iterator[Listener]:
-    """Yield what HAProxy serves: inside API, machine-config, ingress and all exposures; outside, their ports."""
+    """Yield what HAProxy serves: the exposures' ports; for clients inside, also API, machine-config and ingress."""
     ends: dict[tuple[int, int], list[str]] = {(port, port): [settings.address] for port in INSIDE}
     for each in placed:
         for port in each.exposure.ports:
