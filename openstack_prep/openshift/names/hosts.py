@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
+from openstack_prep.dns import lines
 from openstack_prep.dns.zone import Record, with_next_serial, zone_text
 
 ROUTES = (
@@ -58,7 +59,7 @@ class Names:
 def hosts_lines(names: Names) -> list[str]:
     """Return the lines of a hosts file, one per name."""
     routes = ((names.ingress, f"{route}.apps.{names.domain}") for route in names.routes)
-    return [f"{address} {name}" for address, name in (*names.servers(), *routes)]
+    return lines.hosts_lines([*names.servers(), *routes])
 
 
 # --- name servers -------------------------------------------------------------------------
@@ -66,8 +67,7 @@ def hosts_lines(names: Names) -> list[str]:
 
 def dnsmasq_lines(names: Names) -> list[str]:
     """Return lines for dnsmasq: exact names for the API, a wildcard below ``apps`` for the routers."""
-    exact = [f"host-record={name},{address}" for address, name in names.servers()]
-    return [*exact, f"address=/apps.{names.domain}/{names.ingress}"]
+    return lines.dnsmasq_lines([*names.servers(), (names.ingress, f"*.apps.{names.domain}")])
 
 
 def zone(names: Names, *, server: str, today: date, old: str = "") -> str:

@@ -1,0 +1,56 @@
+"""The declaration of how the names of exposures become known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from annotated_types import Ge, Le, Len
+
+from openstack_prep.base.fields import Address, Name, Reads
+from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.exposures.model import DnsName, Label
+from openstack_prep.kubernetes.model import STRICT, Namespace
+
+
+def release(value: object) -> object:
+    """Read a release of an image; YAML reads 2.3 as a number."""
+    if isinstance(value, float):
+        raise InvalidValue("is a number in YAML", 'write the full release in quotes, such as "2.3.0"')
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExternalDns:
+    """ExternalDNS with the webhook for Designate: values for its Helm chart, and the names as DNSEndpoint."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    namespace: Namespace = "external-dns"
+    """Namespace of ExternalDNS."""
+    owner: Label
+    """Name of this installation, which it writes beside its records; other records are left alone."""
+    cloud: Name = "openstack"
+    """Cloud of clouds.yaml."""
+    secret: Label = "oscloudsyaml"
+    """Secret of Kubernetes with the key clouds.yaml."""
+    webhook_release: Annotated[Name, Reads(release)] = "2.3.0"
+    """Release of the webhook's image."""
+    ttl: Annotated[int, Ge(1), Le(2**31 - 1)] = 300
+    """Seconds for which resolvers may cache the records."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExposureNames:
+    """Files that make the names of exposures known."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    zones: tuple[DnsName, ...] = ()
+    """Zones that contain the names; each is rendered for BIND."""
+    server: DnsName | None = None
+    """Name server of the zones, such as ns.example.com."""
+    name_servers: Annotated[tuple[Address, ...], Len(0, 3)] = ()
+    """Addresses of name servers that serve the zones, for systemd-resolved and resolv.conf."""
+    external_dns: ExternalDns | None = None
+    """ExternalDNS with Designate."""
