@@ -1,8 +1,8 @@
 """cloud-init's network data (version 2) with the fixed addresses of virtual machines: pure functions.
 
-Sources: cloud-init 22.4 and 25.3 (doc/rtd/reference/network-config-format-v2.rst, cloudinit/net/network_state.py,
-sysconfig.py, network_manager.py), netplan's YAML reference. KubeVirt 1.9, vmi-create-admitter.go: at most 2048 bytes
-within a VirtualMachine; pkg/network/link/address.go: the pod network's gateway in the guest.
+Sources: cloud-init 22.4 (cloudinit/net/network_state.py, sysconfig.py, network_manager.py) and netplan 0.106, which
+rendered these data for NetworkManager, networkd and ifcfg files. KubeVirt 1.9, vmi-create-admitter.go: at most 2048
+bytes within a VirtualMachine; pkg/network/link/address.go: the pod network's gateway in the guest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ LONGEST = 2048
 """Bytes of network data that a VirtualMachine may contain; more needs a Secret."""
 POD_GATEWAY = "10.0.2.1"
 """Gateway of the pod network with masquerade: the first address of 10.0.2.0/24, KubeVirt's default vmNetworkCIDR."""
-LOW_PRIORITY = 1000
+FIRST, LAST = 50, 1000
+"""Metrics of default routes. cloud-init ignores that of DHCP for NetworkManager, whose own one is 100."""
 DEFAULTS = {4: "0.0.0.0/0", 6: "::/0"}
 
 
@@ -40,7 +41,7 @@ def network_data(settings: Virtualization, machine: Machine, attached: Sequence[
 def _pod_interface(settings: Virtualization, machine: Machine, attached: Sequence[Attachment]) -> Values:
     found: Values = {"dhcp4": True}
     if leaves_outside(machine, attached):
-        found["dhcp4-overrides"] = {"route-metric": LOW_PRIORITY}
+        found["dhcp4-overrides"] = {"route-metric": LAST}
         routes = [{"to": each, "via": POD_GATEWAY} for each in settings.cluster_networks if ":" not in each]
         found |= {"routes": routes} if routes else {}
     return found
@@ -71,4 +72,4 @@ def _outside(machine: Machine, attached: Attachment) -> Values:
 def _routes(machine: Machine, attached: Attachment) -> Iterator[Values]:
     gateway = attached.network.gateway
     if gateway is not None and machine.default_route == "outside":
-        yield {"to": DEFAULTS[ipaddress.ip_address(gateway).version], "via": gateway}
+        yield {"to": DEFAULTS[ipaddress.ip_address(gateway).version], "via": gateway, "metric": FIRST}

@@ -97,8 +97,7 @@ def _default_routes(settings: Virtualization, attached: Sequence[Attachment]) ->
         if gateway is None or settings.machine(each.machine).default_route != "outside":
             continue
         key = (each.machine, ipaddress.ip_address(gateway).version)
-        if key in seen:
+        if seen.setdefault(key, each.network.name) != each.network.name:
             what = f"{each.machine} would have default routes by networks {seen[key]} and {each.network.name}"
             fix = "remove the gateway of one network, or set default_route: pod for the machine"
             yield Mistake(f"exposures[{each.placed.exposure.name}].address", what, fix)
-        seen.setdefault(key, each.network.name)
