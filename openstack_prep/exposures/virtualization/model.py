@@ -21,7 +21,7 @@ from openstack_prep.kubernetes.model import STRICT, Namespace
 VlanId = Annotated[int, Ge(1), Le(4094)]
 Mtu = Annotated[int, Ge(576), Le(65536)]
 WORKERS = {"node-role.kubernetes.io/worker": ""}
-"""The default node selector of bridges; RKE and RKE2 label workers with the value "true"."""
+"""The default node selector of bridges, for OpenShift; RKE labels workers with the value "true", RKE2 not at all."""
 
 
 def kubevirt_version(value: object) -> object:
@@ -54,7 +54,8 @@ class NodeBridge:
     node_addresses: Mapping[Name, Text] | None = None
     """Addresses with prefix lengths by node name, for ipv4: static; each node gets a policy of its own."""
     node_selector: Mapping[Name, Text] | None = None
-    """Labels of the nodes with the bridge; default: node-role.kubernetes.io/worker with an empty value."""
+    """Labels of the nodes with the bridge, {} for all nodes; default: node-role.kubernetes.io/worker with an empty
+    value, as in OpenShift."""
 
 
 @dataclass(frozen=True, kw_only=True)
