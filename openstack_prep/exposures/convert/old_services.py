@@ -7,11 +7,14 @@ the whole manifest), and server-side apply leaves those of others untouched.
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any
 
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.exposures.convert.fields import Fields, type_name, usual
+from openstack_prep.exposures.convert.fields import Fields, usual
 from openstack_prep.exposures.convert.model import Families, OldService, families_of
+from openstack_prep.kubernetes.model import LABEL, WORD
+from openstack_prep.kubernetes.nodes import KEY
 from openstack_prep.kubernetes.services import ANNOTATIONS
 
 AUTOMATIC = "external-ip"
@@ -98,7 +101,7 @@ def _families(item: Fields, cluster_ips: list[str]) -> Families:
 
 def _spec(item: Fields) -> Values:
     """Return the fields that decide what answers at the addresses."""
-    found: Values = {"selector": item.texts("spec.selector")}
+    found: Values = {"selector": _selector(item)}
     ports = [each for index, one in enumerate(item.items("spec.ports", dict)) if (each := _port(item, index, one))]
     found["ports"] = ports
     for name, choices in CHOICES.items():
@@ -115,6 +118,14 @@ def _spec(item: Fields) -> Values:
     return found
 
 
+def _selector(item: Fields) -> dict[str, str]:
+    found = item.texts("spec.selector")
+    for key, value in found.items():
+        if not re.fullmatch(KEY, key) or (value and not re.fullmatch(WORD, value)):
+            item.wrong("spec.selector", f"{key!r:.80}: {value!r:.80} is not a label", UNCHANGED)
+    return found
+
+
 def _port(item: Fields, index: int, port: Raw) -> Values | None:
     where = f"spec.ports[{index}]"
     number, protocol = port.get("port"), port.get("protocol", "TCP")
@@ -125,23 +136,24 @@ def _port(item: Fields, index: int, port: Raw) -> Values | None:
         item.wrong(f"{where}.protocol", f"{protocol!r:.40} is not a protocol", f"write one of {', '.join(PROTOCOLS)}")
         return None
     found: Values = {"port": number, "protocol": protocol}
-    kinds: dict[str, tuple[type, ...]] = {
-        "name": (str,),
-        "targetPort": (int, str),
-        "nodePort": (int,),
-        "appProtocol": (str,),
-    }
-    for name, types in kinds.items():
+    for name, (is_number, pattern) in PORT_FIELDS.items():
         value: Any = port.get(name)
         if value in (None, "", 0):
             continue
-        if not isinstance(value, types) or isinstance(value, bool):
-            item.wrong(f"{where}.{name}", f"is {type_name(value)}", UNCHANGED)
-        else:
+        if (is_number and _is_port(value)) or (isinstance(value, str) and re.fullmatch(pattern, value)):
             found[name] = value
+        else:
+            item.wrong(f"{where}.{name}", f"{value!r:.40} is not valid", UNCHANGED)
     return dict(sorted(found.items(), key=lambda each: ORDER.index(each[0])))
 
 
+PORT_FIELDS = {
+    "name": (False, LABEL),
+    "targetPort": (True, LABEL),
+    "nodePort": (True, "(?!)"),
+    "appProtocol": (False, KEY),
+}
+"""Whether each field may be a port number, and the pattern of its texts."""
 ORDER = ("name", "protocol", "port", "targetPort", "nodePort", "appProtocol")
 
 

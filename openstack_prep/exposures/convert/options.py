@@ -17,6 +17,8 @@ OLDEST: dict[To, tuple[int, int]] = {"metallb": (0, 13), "cilium": (1, 13), "kub
 """MetalLB 0.13 has IPAddressPool and loadBalancerIPs; kube-vip 0.6 reads kube-vip.io/loadbalancerIPs."""
 RELEASE = r"v?(\d{1,4})\.(\d{1,4})(\.\d{1,6})?"
 MOST_ASN = 2**32 - 1
+CILIUM_CLASSES = {"l2": "io.cilium/l2-announcer", "bgp": "io.cilium/bgp-control-plane"}
+"""Source: Cilium, Documentation/network/lb-ipam.rst and the CRDs of announcements."""
 
 
 def wanted(
@@ -31,7 +33,7 @@ def wanted(
 ) -> Wanted:
     """Return the options; raises SpecError with all mistakes."""
     found = [*_release(to, release), *_announcement(to, announce, interfaces, my_asn, peers)]
-    found += _values(interfaces, my_asn, peers, class_name)
+    found += [*_values(interfaces, my_asn, peers, class_name), *_class(to, announce, class_name)]
     if found:
         raise SpecError(found)
     return Wanted(
@@ -90,6 +92,13 @@ def _values(
     if class_name and not re.fullmatch(rf"({HOST}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?", class_name):
         fix = "write one such as metallb.example.com/internal"
         yield Mistake(f"--load-balancer-class {class_name}", "is not the name of a class", fix)
+
+
+def _class(to: To, announce: str | None, class_name: str | None) -> Iterator[Mistake]:
+    served = CILIUM_CLASSES[announce or "l2"]
+    if to == "cilium" and class_name and class_name != served:
+        what = f"Cilium does not serve this class with --announce {announce or 'l2'}"
+        yield Mistake(f"--load-balancer-class {class_name}", what, f"write {served}, or omit it")
 
 
 def _is_asn(text: str) -> bool:

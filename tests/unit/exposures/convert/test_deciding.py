@@ -186,6 +186,11 @@ def test_nothing_to_convert() -> None:
         ("metallb", {"announce": "bgp", "my_asn": "0", "peers": ["x"]}, ["--my-asn 0", "--peer x"]),
         ("metallb", {"interfaces": ["eth0; reboot"]}, ["--interface eth0; reboot"]),
         ("metallb", {"class_name": "a\nb"}, ["--load-balancer-class a\nb"]),
+        (
+            "cilium",
+            {"class_name": "io.cilium/bgp-control-plane"},
+            ["--load-balancer-class io.cilium/bgp-control-plane"],
+        ),
     ],
 )
 def test_options_that_do_not_fit(to: To, options: dict[str, Any], places: list[str]) -> None:

@@ -93,7 +93,7 @@ def test_all_mistakes_of_all_files_are_reported_with_their_places() -> None:
     "name", ["a b", "$(reboot)", "`id`", "a;b", "a\nb", "-a", "A", "a" * 64, "", "../a", "a'b", "a/b"]
 )
 def test_names_that_kubernetes_does_not_accept_are_refused(name: str) -> None:
-    assert places(whole(item(name, externalIPs=["192.0.2.1"]))) == ["f0: items[0]: metadata.name"]
+    assert places(whole(item(name, externalIPs=["192.0.2.1"], selector=None))) == ["f0: items[0]: metadata.name"]
     if name:
         assert places(whole(item("a", name, externalIPs=["192.0.2.1"]))) == ["f0: items[0]: metadata.namespace"]
 
