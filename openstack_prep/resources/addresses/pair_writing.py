@@ -84,7 +84,8 @@ def _add_records(network: Service, ownership: OwnershipTag, path: str, share: Sh
     if not fresh:
         return share
     again = _read(network, path)
-    if _judged_by(again) != _judged_by(replace(share.port, tags=(*share.port.tags, *fresh))):
+    others = tuple(each for each in again.tags if each not in fresh)
+    if _judged_by(replace(again, tags=others)) != _judged_by(share.port):
         raise CloudError(f"PUT network{path}: the port was modified concurrently", status=412, retryable=True)
     return replace(share, port=again)
 
