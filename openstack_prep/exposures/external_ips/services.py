@@ -15,7 +15,7 @@ from openstack_prep.base.yaml_text import dump
 from openstack_prep.exposures.external_ips.carrying import addresses, chosen
 from openstack_prep.exposures.model import ExposedPort, Placed
 
-SERVICES, PATCHES = "services.yaml", "patch-services.sh"
+SERVICES, PATCHES = "external-ip-services.yaml", "patch-external-ips.sh"
 HEAD = """\
 #!/bin/sh
 # Adds external addresses to existing Services: sh {name}

@@ -82,7 +82,7 @@ def test_the_order_of_exposures_does_not_matter(name: str) -> None:
 
 
 def test_services_are_valid() -> None:
-    (service,) = yaml.safe_load_all(files(PLAIN, ALL)["services.yaml"])
+    (service,) = yaml.safe_load_all(files(PLAIN, ALL)["external-ip-services.yaml"])
     kubernetes_validate.validate(service, "1.36", strict=True)
     assert service["spec"]["externalIPs"] == ["200.1.1.1", "2001:db8:1::1"]
 
@@ -174,7 +174,7 @@ def test_the_script_of_the_router(tmp_path: Path) -> None:
 
 
 def test_the_script_that_patches(tmp_path: Path) -> None:
-    script = files(PLAIN, ALL)["patch-services.sh"]
+    script = files(PLAIN, ALL)["patch-external-ips.sh"]
     assert run(tmp_path, script, kubectl=KUBECTL).returncode == 0
     assert (tmp_path / "log").read_text() == (
         "<-n><on><patch><service><dns><--type><merge><-p>" + '<{"spec": {"externalIPs": ["200.1.1.2"]}}>' + "\n"
@@ -190,7 +190,7 @@ def test_words_of_a_patch_are_quoted() -> None:
     """Names that Python code may give and a spec may not."""
     target = Target(service="a b/$(reboot)'\n")
     exposure = Exposed(name="e", cluster="c", target=target, ports=(ExposedPort(port=1),), how="external-ip")
-    script = files(PLAIN, [Placed(exposure=exposure, address="200.1.1.1")])["patch-services.sh"]
+    script = files(PLAIN, [Placed(exposure=exposure, address="200.1.1.1")])["patch-external-ips.sh"]
     words = shlex.split(script[script.index("kubectl -n 'a b'") :])
     assert words[2] == "a b"
     assert words[5] == "$(reboot)'\n"
