@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 from openstack_prep.base.fields import File, Name
@@ -11,6 +11,7 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.resource import Coherent
 from openstack_prep.exposures.external_ips import ExternalIPs
 from openstack_prep.exposures.model import Label
+from openstack_prep.exposures.names import ExposureNames
 from openstack_prep.exposures.service_host import ServiceHost
 from openstack_prep.exposures.virtualization import Virtualization
 from openstack_prep.kubernetes.model import STRICT
@@ -61,6 +62,8 @@ class ClusterFields(InProject):
     """Security group in which the ports of the exposures are opened."""
     kubernetes_version: Name | None = None
     """Version of Kubernetes, such as v1.36.2: which objects and fields it has."""
+    names: ExposureNames = field(default_factory=ExposureNames)
+    """Files that make the exposures' names known."""
     service_host: ServiceHost | None = None
     """Services machine with BIND and HAProxy, for exposures with how: service-host."""
     external_ips: ExternalIPs | None = None

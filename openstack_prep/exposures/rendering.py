@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.exposures import external_ips, service_host, services, virtualization
+from openstack_prep.exposures import external_ips, names, service_host, services, virtualization
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Placed, Way
 
@@ -28,6 +28,8 @@ def texts(
     ``before`` are the existing files: zones take their serials from them, so that equal ones keep theirs.
     """
     found = services.files(placed)
+    if any(each.exposure.names for each in placed):
+        found |= names.files(cluster.names, placed, previous=before, today=today)
     if cluster.external_ips and (mine := _by(placed, "external-ip")):
         on_openstack = cluster.nodes is not None
         found |= external_ips.files(cluster.external_ips, mine, on_openstack=on_openstack, openly=openly)
@@ -42,6 +44,7 @@ def mistakes(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[Mista
     """Yield all mistakes; their places are fields of the cluster."""
     for each in placed:
         yield from _without_settings(cluster, each)
+    yield from _under("names", names.mistakes(cluster.names, placed))
     version = cluster.kubernetes_version
     if cluster.external_ips and (mine := _by(placed, "external-ip")):
         yield from _under("external_ips", external_ips.mistakes(cluster.external_ips, mine, version))
@@ -49,8 +52,8 @@ def mistakes(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[Mista
         yield from _under("virtualization", virtualization.mistakes(cluster.virtualization, placed))
     if cluster.service_host:
         yield from _under("service_host", service_host.mistakes(cluster.service_host, _by(placed, "service-host")))
-        if names := service_host.without_mac(cluster.service_host):
-            what = f"{', '.join(names)} have no MAC addresses"
+        if lacking := service_host.without_mac(cluster.service_host):
+            what = f"{', '.join(lacking)} have no MAC addresses"
             yield Mistake("service_host", what, "set macs of each group, and mac of the services machine")
 
 

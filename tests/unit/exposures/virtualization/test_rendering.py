@@ -13,6 +13,7 @@ import yaml
 
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.virtualization import Machine, NodeBridge, Virtualization, files, mistakes
+from openstack_prep.exposures.virtualization.rendering import SERVICES
 from tests.unit.exposures.virtualization import schemas
 from tests.unit.exposures.virtualization.cases import FULL, MAC, OUTSIDE, PLACED, PLAIN, WEB, placed
 
@@ -72,7 +73,7 @@ def test_texts_with_metacharacters_remain_values(text: str) -> None:
     definition, cluster = read["networks.yaml"]
     assert yaml.safe_load(definition["spec"]["config"])["plugins"][0]["bridge"] == text
     assert cluster["spec"]["network"]["localnet"]["physicalNetworkName"] == text
-    assert read["virtual-machine-services.yaml"][0]["spec"]["selector"] == {text: text}
+    assert read[SERVICES][0]["spec"]["selector"] == {text: text}
     assert text in read["cloud-init-shop_web.yaml"][0]["ethernets"]
 
 
@@ -124,9 +125,9 @@ def test_replacing_sets_the_pod_network_first() -> None:
 )
 def test_services_select_a_machine_as_virtctl_does(version: str | None, machine: str, selector: dict[str, str]) -> None:
     settings = Virtualization(kubevirt_version=version)
-    assert rendered(settings, placed("ssh", "node-port", machine))["virtual-machine-services.yaml"]["spec"]["selector"] == selector
+    assert rendered(settings, placed("ssh", "node-port", machine))[SERVICES]["spec"]["selector"] == selector
 
 
 def test_the_annotation_of_an_older_load_balancer() -> None:
     found = files(Virtualization(), (placed("a", "cilium", address="192.0.2.3"),), {"cilium": "io.cilium/lb-ipam-ips"})
-    assert yaml.safe_load(found["virtual-machine-services.yaml"])["metadata"]["annotations"] == {"io.cilium/lb-ipam-ips": "192.0.2.3"}
+    assert yaml.safe_load(found[SERVICES])["metadata"]["annotations"] == {"io.cilium/lb-ipam-ips": "192.0.2.3"}
