@@ -12,9 +12,9 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.exposures import exposure_rules
 from openstack_prep.exposures.model import Placed
-from openstack_prep.exposures.neighbours import AnyRegister, ExposureFields, ExposureNeighbours, register_of
+from openstack_prep.exposures.neighbours import ExposureFields, ExposureNeighbours, register_of
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.claims import Claim, Request
+from openstack_prep.exposures.register.claims import Claim, Register, Request
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import access
@@ -30,7 +30,7 @@ class Placement:
     """What an exposure holds, and in which register."""
 
     claim: Claim
-    register: AnyRegister | None = None
+    register: Register | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class Exposure(ExposureFields):
             record=found,
         )
 
-    def _register(self, run: CloudRun) -> AnyRegister | None:
+    def _register(self, run: CloudRun) -> Register | None:
         """Return the register of its pool; None if it has no pool, or one that nobody records."""
         return next((register_of(run, each) for each in self.neighbours.named(self.pool)), None)
 

@@ -8,17 +8,16 @@ from typing import TypeAlias
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context
+from openstack_prep.core.run import query
 from openstack_prep.exposures.model import Exposed
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.claims import Claim
+from openstack_prep.exposures.register.claims import Claim, Register
 from openstack_prep.exposures.register.neutron import NeutronRegister
-from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.network.subnet import Subnet
 
 Pool: TypeAlias = AddressPool | PoolFile
-AnyRegister: TypeAlias = NeutronRegister | PoolFileRegister
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,11 @@ class ExposureNeighbours:
 
     @classmethod
     def of(cls, context: Context, owner: InProject) -> ExposureNeighbours:
+        """Return the related resources, once for all exposures of a project."""
+        return context.read_once((cls, owner.owner), lambda: cls._of(context, owner))
+
+    @classmethod
+    def _of(cls, context: Context, owner: InProject) -> ExposureNeighbours:
         pools = [each.resolve(context)[0] for each in owner.of_project(context.declared(AddressPool))]
         return cls(
             pools=(
@@ -50,7 +54,7 @@ class ExposureNeighbours:
         """Return the pools with a name: one, unless the spec contradicts itself."""
         return [each for each in self.pools if each.name == name]
 
-    def registers(self, run: CloudRun) -> Iterator[tuple[str, AnyRegister, Mapping[str, Claim]]]:
+    def registers(self, run: CloudRun) -> Iterator[tuple[str, Register, Mapping[str, Claim]]]:
         """Yield the registers of all pools by name, with what this spec holds there, read once per run."""
         for pool in self.pools:
             register = register_of(run, pool)
@@ -58,7 +62,7 @@ class ExposureNeighbours:
                 yield pool.name, register, held(run, pool)
 
 
-def register_of(run: CloudRun, pool: Pool) -> AnyRegister | None:
+def register_of(run: CloudRun, pool: Pool) -> Register | None:
     """Return the register of a pool; None if nobody records who has its addresses."""
     if isinstance(pool, PoolFile):
         return pool.register(run)
@@ -67,8 +71,9 @@ def register_of(run: CloudRun, pool: Pool) -> AnyRegister | None:
     return NeutronRegister(run=run, project=pool.owner, pool=pool.name)
 
 
+@query
 def held(run: CloudRun, pool: Pool) -> Mapping[str, Claim]:
-    """Return what this spec holds in a pool, by name."""
+    """Return what this spec holds in a pool, by name, as the run has read it."""
     if isinstance(pool, PoolFile):
         found = pool.read(run)
         return found.of_spec(run.ownership.spec) if found and pool.register(run).is_user(found) else {}
@@ -76,8 +81,9 @@ def held(run: CloudRun, pool: Pool) -> Mapping[str, Claim]:
     return register.held() if register else {}
 
 
+@query
 def holders(run: CloudRun, pool: Pool) -> Mapping[str, str]:
-    """Return who holds each claimed address of a pool."""
+    """Return who holds each claimed address of a pool, as the run has read it."""
     if isinstance(pool, PoolFile):
         found = pool.read(run)
         return {each.address: key for key, each in found.claims.items()} if found else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,10 +36,11 @@ class ClaimRefused(PrepError):
 class Register(Protocol):
     """Who has which address.  Names are those of one spec; a register knows the spec that it works for."""
 
-    def claim(self, requests: Sequence[Request]) -> dict[str, Claim]:
+    def claim(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> dict[str, Claim]:
         """Claim for all names or for none of them, and return what each holds by now.
 
-        A name keeps what it holds, unless it asks for another address. Raises ClaimRefused, with the holder's name.
+        A name keeps what it holds, unless it asks for another address. ``foreign_macs`` are in use elsewhere. Raises
+        ClaimRefused, with the holder's name.
         """
         ...
 
