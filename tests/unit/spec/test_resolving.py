@@ -11,6 +11,8 @@ import pytest
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, Key, Resolved, Resource
+from openstack_prep.exposures.exposed_cluster import ExposedCluster
+from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -26,7 +28,7 @@ from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.resolving import resolve_spec
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "install_configs").glob("*.yaml"))
-KNOWING = (AddressPairs, AddressPool, RkeCluster, Stack, FloatingIP, Port)
+KNOWING = (AddressPairs, AddressPool, ExposedCluster, Exposure, RkeCluster, Stack, FloatingIP, Port)
 
 
 @pytest.fixture(autouse=True)
