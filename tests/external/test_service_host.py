@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +50,41 @@ cat /etc/group > /run/group; echo haproxy:x:0: >> /run/group; mount --bind /run/
 
 def test_haproxy_accepts_the_configuration(programs: Programs, folder: Path) -> None:
     programs.inside(f"{HAPROXY} haproxy -c -f {folder}/haproxy.cfg", "haproxy")
+
+
+def test_ansible_reads_inventory_and_variables(programs: Programs, tmp_path: Path) -> None:
+    folder = write(tmp_path / "files", OKD, [API, APPS], MACS)
+    checkout = tmp_path / "kubeinit"
+    (checkout / "hosts/okd").mkdir(parents=True)
+    (checkout / "playbooks").mkdir()
+    (checkout / "hosts/okd/inventory").write_text((folder / "inventory").read_text())
+    shown = {"interface": "{{ kubeinit_libvirt_external_service_interface }}", "mac": "{{ mac }}"}
+    shown |= {"enabled": "{{ kubeinit_libvirt_external_service_interface_enabled }}"}
+    play = {
+        "hosts": "okd_master_nodes[0]",
+        "gather_facts": False,
+        "become": False,
+        "connection": "local",
+        "tasks": [
+            {"copy": {"content": "{{ shown | to_json }}", "dest": str(tmp_path / "seen")}, "vars": {"shown": shown}}
+        ],
+    }
+    (checkout / "playbooks/okd.yml").write_text(json.dumps([play]))
+    for name in ("ansible-playbook", "ansible-inventory"):
+        programs.path(name)
+    listed = json.loads(programs.run("ansible-inventory", "-i", folder / "inventory", "--list"))
+    groups = {group: listed[group]["hosts"] for group in listed["all"]["children"] if group != "ungrouped"}
+    assert {group: len(hosts) for group, hosts in groups.items()} == {
+        "okd_master_nodes": 3,
+        "okd_worker_nodes": 2,
+        "okd_service_nodes": 1,
+        "okd_bootstrap_nodes": 1,
+    }
+    local = f"-e ansible_become=false -e ansible_python_interpreter={sys.executable}"
+    programs.run("bash", "-c", f"cd {checkout} && bash {folder}/ansible-playbook.sh {local}")
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert (seen["interface"]["ip"], seen["interface"]["netmask"]) == ("10.19.41.157", "255.255.255.0")
+    assert (seen["enabled"], seen["mac"]) == (True, MACS["okd-master-01"])
 
 
 # --- answers ------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from openstack_prep.exposures.service_host.model import (
     ServiceHost,
     machines,
 )
-from openstack_prep.exposures.service_host.rules import mistakes
+from openstack_prep.exposures.service_host.rules import mistakes, warnings
 
 __all__ = [
     "ExternalInterface",
@@ -30,6 +30,7 @@ __all__ = [
     "files",
     "machines",
     "mistakes",
+    "warnings",
     "without_mac",
 ]
 

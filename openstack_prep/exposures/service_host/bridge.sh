@@ -38,7 +38,7 @@ fail() {
 device() { nmcli --escape no --get-values "$1" device show "$2" 2>/dev/null; }
 property() { nmcli --escape no --get-values "$1" connection show uuid "$2" 2>/dev/null; }
 uuid_of() { nmcli --get-values connection.uuid connection show id "$1" 2>/dev/null; }
-addresses() { device IP4.ADDRESS,IP6.ADDRESS "$1" | sed '/^fe80:/d; s/^fe80:[^|]*| //; s/ |//g' | tr '\n' ' '; }
+addresses() { device IP4.ADDRESS,IP6.ADDRESS "$1" | tr '|' '\n' | sed 's/ //g; /^fe80:/d; /^$/d' | tr '\n' ' '; }
 is_up() { [[ $(device GENERAL.STATE "$BRIDGE") == 100* ]]; }
 
 other_nics() {

@@ -33,6 +33,12 @@ def mistakes(
         yield from _exposure(settings, each, {machine.name for machine in found})
 
 
+def warnings(settings: ServiceHost) -> Iterator[str]:
+    """Yield warnings about valid settings."""
+    if settings.kubeinit:
+        yield "kubeinit: KubeInit 2.0.0 and later ignore these variables; use 1.0.2 or earlier"
+
+
 # --- machines -----------------------------------------------------------------------------
 
 

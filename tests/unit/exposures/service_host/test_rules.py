@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.exposures.model import ExposedPort, Placed
-from openstack_prep.exposures.service_host import Machines, ServiceHost, mistakes
+from openstack_prep.exposures.service_host import Machines, ServiceHost, mistakes, warnings
 from tests.unit.exposures.service_host.declared import API, APPS, EXTERNAL, GAME, MACS, OKD, PLAIN
 
 
@@ -68,6 +68,11 @@ def test_names_for_clients_inside(label: str) -> None:
 def test_kubeinit_has_one_ipv4_address() -> None:
     assert places(OKD, API, replace(APPS, address="10.19.41.158")) == ["kubeinit"]
     assert "kubeinit" in places(replace(PLAIN, kubeinit=OKD.kubeinit), GAME, macs={})
+
+
+def test_a_warning_names_the_releases_of_kubeinit() -> None:
+    assert "1.0.2" in next(warnings(OKD))
+    assert list(warnings(PLAIN)) == []
 
 
 def test_an_address_of_the_inner_network_is_not_outside() -> None:

@@ -45,7 +45,7 @@ fail() {
 device() { nmcli --escape no --get-values "$1" device show "$2" 2>/dev/null; }
 property() { nmcli --escape no --get-values "$1" connection show uuid "$2" 2>/dev/null; }
 uuid_of() { nmcli --get-values connection.uuid connection show id "$1" 2>/dev/null; }
-addresses() { device IP4.ADDRESS,IP6.ADDRESS "$1" | sed '/^fe80:/d; s/^fe80:[^|]*| //; s/ |//g' | tr '\n' ' '; }
+addresses() { device IP4.ADDRESS,IP6.ADDRESS "$1" | tr '|' '\n' | sed 's/ //g; /^fe80:/d; /^$/d' | tr '\n' ' '; }
 is_up() { [[ $(device GENERAL.STATE "$BRIDGE") == 100* ]]; }
 
 other_nics() {
@@ -294,7 +294,7 @@ restore() {
 
 status() {
     local address
-    address=$(addresses "$BRIDGE")
+    address=$(addresses "$BRIDGE" || true)
     if is_pending; then
         echo "$BRIDGE: $(state), $(($(read_state "$PENDING" deadline) - $(date +%s))) seconds left: $address"
         return 3
