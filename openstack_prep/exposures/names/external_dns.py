@@ -1,10 +1,10 @@
 """ExternalDNS for Designate: the values of its Helm chart, and names as DNSEndpoint.
 
-Sources: ExternalDNS' chart 1.21.1 (values.yaml, templates/deployment.yaml) and its CRD (externaldns.k8s.io/v1alpha1);
-inovex/external-dns-openstack-webhook 2.3.0: cmd/webhook/main.go has one option, --domain-filter;
-internal/designate/client/client.go lists zones whose whole name is the filter; internal/designate/provider/provider.go
-reads A, TXT and CNAME alone, so that it would create AAAA records again and again; clouds.yaml is its only source of
-credentials.
+Sources: ExternalDNS' chart 1.21.1 (values.yaml, templates/deployment.yaml, CHANGELOG.md) and its CRD
+(externaldns.k8s.io/v1alpha1); inovex/external-dns-openstack-webhook 2.3.0: cmd/webhook/main.go has one option,
+--domain-filter; internal/designate/client/client.go lists zones whose whole name is the filter;
+internal/designate/provider/provider.go reads A, TXT and CNAME alone, so that it would create AAAA records again and
+again; clouds.yaml is its only source of credentials.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def values(settings: ExposureNames, external_dns: ExternalDns) -> str:
             "registry": "txt",
             "txtOwnerId": external_dns.owner,
             # the record beside a wildcard would be a-*.apps, which is no name in DNS
-            "extraArgs": {"txt-wildcard-replacement": "any"},
+            "extraArgs": ["--txt-wildcard-replacement=any"],
         }
     )
 

@@ -138,7 +138,6 @@ apply() {
     cp -- "${BASH_SOURCE[0]}" "$PENDING/bridge.sh"
     write "$PENDING" old "$old"
     write "$PENDING" autoconnect "$([[ -z $old ]] || property connection.autoconnect "$old")"
-    write "$PENDING" state changing
     detach change || { rm -rf "$PENDING"; fail "systemd-run failed; nothing was changed" 1; }
     exec 9>&-
     follow
@@ -151,6 +150,7 @@ detach() {
 }
 
 follow() {
+    await is_state "" # until the process is there
     await is_state changing
     [[ $(state) == waiting ]] || fail "$(state)" 1
     echo "$BRIDGE is up: $(addresses "$BRIDGE")"
@@ -158,6 +158,7 @@ follow() {
 }
 
 change() {
+    write "$PENDING" state changing
     trap settle EXIT
     trap 'exit 143' TERM INT HUP
     local old
