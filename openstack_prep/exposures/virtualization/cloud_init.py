@@ -1,8 +1,8 @@
 """cloud-init's network data (version 2) with the fixed addresses of virtual machines: pure functions.
 
-Sources: cloud-init 22.4 (cloudinit/net/network_state.py, sysconfig.py, network_manager.py) and netplan 0.106, which
-rendered these data for NetworkManager, networkd and ifcfg files. KubeVirt 1.9, vmi-create-admitter.go: at most 2048
-bytes within a VirtualMachine; pkg/network/link/address.go: the pod network's gateway in the guest.
+Sources: cloud-init 22.4 and 26.2 (cloudinit/net/network_state.py, sysconfig.py, network_manager.py) and netplan 0.106,
+which rendered these data for NetworkManager, networkd and ifcfg files. KubeVirt 1.9, vmi-create-admitter.go: at most
+2048 bytes within a VirtualMachine; pkg/network/link/address.go: the pod network's gateway in the guest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONGEST = 2048
 POD_GATEWAY = "10.0.2.1"
 """Gateway of the pod network with masquerade: the first address of 10.0.2.0/24, KubeVirt's default vmNetworkCIDR."""
 FIRST, LAST = 50, 1000
-"""Metrics of default routes. cloud-init ignores that of DHCP for NetworkManager, whose own one is 100."""
+"""Metrics of default routes; cloud-init passes the first one to NetworkManager since 24.4, whose own one is 100."""
 DEFAULTS = {4: "0.0.0.0/0", 6: "::/0"}
 
 
