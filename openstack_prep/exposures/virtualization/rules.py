@@ -5,8 +5,8 @@
 
 Sources: kubemacpool 0.51 (pkg/pool-manager/pool.go, virtualmachine_pool.go: a MAC address of the range is given to any
 machine unless a machine has it already); KubeVirt 1.9 (pkg/network/link/mac.go; pkg/network/admitter/netiface.go: ports
-are TCP or UDP); Kubernetes 1.36, pkg/apis/core/validation/validation.go (ValidateService, ValidateNonSpecialIP) and the
-default of --service-node-port-range; KEP 5707 (externalIPs).
+are TCP or UDP); Kubernetes, pkg/apis/core/validation/validation.go (ValidateNonSpecialIP), Service v1, and the default
+of --service-node-port-range; KEP 5707 (externalIPs). No Service answers at a multicast address, also beyond those.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from openstack_prep.exposures.virtualization.services import ID_SINCE, LONGEST_L
 from openstack_prep.kubernetes.convert.versions import minor_of
 
 SERVICE_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-"""Names of Services, RFC 1035; Kubernetes 1.34 and later may allow a digit first."""
+"""Names of Services, RFC 1035: the rule of all releases."""
 RESERVED_MAC = "02:00:00:00:00:00"
 """The MAC address of KubeVirt's bridge within pods."""
 NODE_PORTS = range(30000, 32768)
@@ -149,7 +149,7 @@ def _external_ip(placed: Placed) -> Findings:
     address = ipaddress.ip_address(placed.address)
     if address.is_unspecified or address.is_loopback or address.is_link_local or address.is_multicast:
         fix = "choose an address of a network of the nodes"
-        yield "address", f"Kubernetes refuses {address} as an external IP", fix
+        yield "address", f"{address} cannot be an external IP", fix
 
 
 def _service_port(placed: Placed, port: ExposedPort, before: Sequence[ExposedPort]) -> Findings:
