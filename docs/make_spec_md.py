@@ -59,6 +59,25 @@ exposures:
 pool_files:
   - {name: libvirt, path: pools/libvirt.yaml, cidr: 192.168.122.0/24, addresses: [192.168.122.100-192.168.122.149]}
 """,
+    "exposed_clusters": """\
+exposed_clusters:
+  - name: shop
+    directory: shop # for Services, names and whatever else the cluster needs
+    nodes: {stack: shop} # address pairs for the exposures
+    open_in: shop # a security group for their ports
+
+exposures:
+  - name: web
+    cluster: shop
+    target: {service: shop/web}
+    ports: [{port: 443}]
+    how: metallb
+    pool: shop
+    names: [shop.example.com]
+
+address_pools:
+  - {name: shop, subnet: nodes, addresses: [10.0.0.208-10.0.0.215]}
+""",
     "floating_ip_attachments": """\
 floating_ips:
   - {name: web, external_network: external}

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.raw import Raw
+from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed
-from openstack_prep.exposures.opened import IN_GROUPS, ON_NODES
+from openstack_prep.exposures.opened import IN_GROUPS, ON_NODES, carriers
 from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Traffic, admission
 from openstack_prep.openshift.names.resolver import Answer
@@ -29,6 +30,7 @@ class View:
 
     spec: str
     """Path of the spec, for commands."""
+    cluster: ClusterFields
     nodes: Sequence[Raw] | None = None
     """Ports of its nodes; None: they are no servers of this cloud."""
     groups: Mapping[str, Raw] = field(default_factory=dict)
@@ -119,7 +121,8 @@ def _on_nodes(placed: Placed, view: View, nodes: Sequence[Raw]) -> Iterator[Diag
         return
     secured = [port for port in nodes if port.get("port_security_enabled", True)]
     if placed.address and placed.exposure.how in ON_NODES:
-        yield _pairs(placed.address, secured, view)
+        names = carriers(view.cluster, placed.exposure, placed.address, [port["name"] for port in nodes])
+        yield _pairs(placed.address, [port for port in secured if names is None or port["name"] in names], view)
     if placed.exposure.how in IN_GROUPS:
         for each in placed.exposure.ports:
             yield from _groups(placed.exposure, each, placed.address, secured, view)

@@ -62,6 +62,7 @@ def _view(run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[st
     groups = {group for node in nodes or () for group in node["security_groups"]}
     return View(
         spec=path,
+        cluster=cluster,
         nodes=nodes,
         groups=_groups(run, groups),
         floating_ips=floating_ips,

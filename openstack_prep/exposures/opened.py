@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from openstack_prep.base.ranges import Range
 from openstack_prep.core.model import Resource
-from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures.cluster_fields import ClusterFields, Nodes
+from openstack_prep.exposures.external_ips.carrying import nodes_of
 from openstack_prep.exposures.model import Exposed, Way
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -88,16 +89,41 @@ def _merged(before: Sequence[SecurityGroupRule], rules: Sequence[SecurityGroupRu
 def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Resource]) -> Iterator[Resource]:
     """Yield address pairs for the addresses that no address pairs of the spec allow on the nodes yet."""
     assert cluster.nodes is not None
-    choice = cluster.nodes.choice
     pools = {each.name: each for each in cluster.of_project(e for e in found if isinstance(e, AddressPool))}
     there = cluster.of_project(each for each in found if isinstance(each, AddressPairs))
-    same = [each for each in there if all(getattr(each, field) == value for field, value in choice.items())]
-    lacking = [each for each in exposures if not any(_allows(pairs, each, pools) for pairs in same)]
-    given = sorted({each.address for each in lacking if each.address})
-    of_pools = sorted({each.pool for each in lacking if not each.address and each.pool in pools})
-    if given or of_pools:
-        name = f"exposures-{cluster.name}"
-        yield cluster.sibling(AddressPairs, name, addresses=tuple(given) or None, pools=tuple(of_pools), **choice)
+    lacking: dict[str, tuple[Mapping[str, Any], list[Any]]] = {}
+    for each in exposures:
+        for suffix, choice in _chosen(cluster, cluster.nodes, each):
+            same = [one for one in there if all(getattr(one, field) == value for field, value in choice.items())]
+            if not any(_allows(pairs, each, pools) for pairs in same):
+                lacking.setdefault(f"exposures-{cluster.name}{suffix}", (choice, []))[1].append(each)
+    for name, (choice, wanting) in lacking.items():
+        given = sorted({each.address for each in wanting if each.address})
+        of_pools = sorted({each.pool for each in wanting if not each.address and each.pool in pools})
+        if given or of_pools:
+            yield cluster.sibling(AddressPairs, name, addresses=tuple(given) or None, pools=tuple(of_pools), **choice)
+
+
+def _chosen(cluster: ClusterFields, nodes: Nodes, exposure: Exposed) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the ports that answer for an exposure, as fields of address pairs: of all nodes, or of its carriers."""
+    names = carriers(cluster, exposure, exposure.address, nodes.ports)
+    if names is None:
+        yield "", nodes.choice
+    for each in names or ():
+        yield f"-{each}", {"ports": (each,)}
+
+
+def carriers(
+    cluster: ClusterFields, exposure: Exposed, address: str | None, ports: Collection[str]
+) -> list[str] | None:
+    """Return the nodes that carry an address of Services with externalIPs; None if all do, or if no port says which.
+
+    Only ports with the names of the nodes say which port belongs to which node.
+    """
+    if cluster.external_ips is None or exposure.how != "external-ip" or address is None:
+        return None
+    names = [each.name for each in nodes_of(cluster.external_ips, address)]
+    return names if {*names} <= {*ports} else None
 
 
 def _allows(pairs: AddressPairs, exposure: Any, pools: dict[str, AddressPool]) -> bool:

@@ -172,7 +172,7 @@ def _assemble(
         raise SpecError(mistakes)
     return Spec(
         sections.name,
-        tuple(resources),
+        tuple(with_opened(resources, places)),
         sections.clouds,
         places,
         parameters,

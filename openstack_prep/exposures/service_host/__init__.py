@@ -15,7 +15,7 @@ from openstack_prep.exposures.service_host.model import (
     ExternalInterface,
     KubeInit,
     Machine,
-    Machines,
+    MachineGroup,
     ServiceHost,
     machines,
 )
@@ -25,7 +25,7 @@ __all__ = [
     "ExternalInterface",
     "KubeInit",
     "Machine",
-    "Machines",
+    "MachineGroup",
     "ServiceHost",
     "files",
     "machines",

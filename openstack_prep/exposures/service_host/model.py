@@ -70,8 +70,8 @@ class ExternalInterface:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machines:
-    """Machines with consecutive addresses."""
+class MachineGroup:
+    """MachineGroup with consecutive addresses."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -113,11 +113,11 @@ class ServiceHost(Coherent):
     """MAC address of the services machine within the cluster's network; default: reserved for its name."""
     external: ExternalInterface
     """Interface of the services machine to the network outside."""
-    masters: Machines
+    masters: MachineGroup
     """Control plane."""
-    workers: Machines | None = None
+    workers: MachineGroup | None = None
     """Workers; without them, the masters are workers."""
-    bootstrap: Machines | None = None
+    bootstrap: MachineGroup | None = None
     """Bootstrap machine; remove it when the cluster is installed."""
     forwarders: tuple[Address, ...] = ()
     """Name servers that BIND asks for all other names, for clients inside."""

@@ -13,7 +13,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.service_host.bind import INSIDE_ONLY
 from openstack_prep.exposures.service_host.haproxy import DNS, INSIDE, MACHINE_CONFIG
-from openstack_prep.exposures.service_host.model import Machine, Machines, ServiceHost, machines
+from openstack_prep.exposures.service_host.model import Machine, MachineGroup, ServiceHost, machines
 
 GROUPS = ("masters", "workers", "bootstrap")
 
@@ -45,7 +45,7 @@ def warnings(settings: ServiceHost) -> Iterator[str]:
 def _groups(settings: ServiceHost) -> Iterator[Mistake]:
     network = ipaddress.ip_network(settings.network)
     for field in GROUPS:
-        group: Machines | None = getattr(settings, field)
+        group: MachineGroup | None = getattr(settings, field)
         if group is None:
             continue
         if group.macs and len(group.macs) != group.count:

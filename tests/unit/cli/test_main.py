@@ -611,7 +611,7 @@ def test_an_example_is_a_right_spec(prep: Prep, tmp_path: Path) -> None:
 def test_an_example_that_is_not_there(prep: Prep) -> None:
     said = prep("example", "maximal")
     assert said.code == 2
-    assert "no example 'maximal'; choose from minimal, " in said.err
+    assert "no example 'maximal'; choose from exposures-external-ip, " in said.err
 
 
 def test_the_schema_is_printed(prep: Prep) -> None:

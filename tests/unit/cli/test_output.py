@@ -74,6 +74,13 @@ kind: Service
 metadata: {name: head}
 spec: {externalIPs: [192.0.2.11], clusterIP: None}
 """
+EXPOSURES = """\
+name: lab
+clouds: {admin: lab}
+exposures:
+- {name: web, cluster: one, how: metallb, target: {service: web/web}, ports: [{port: 80}], address: 192.0.2.10}
+exposed_clusters: [{name: one, directory: one}]
+"""
 CONFIG = """\
 apiVersion: v1
 metadata: {name: dev}
@@ -120,6 +127,7 @@ def folder(
         "empty.yaml": "name: lab\nclouds: {admin: lab}\n",
         "cluster.yml": NODES,
         "services.yaml": EXPOSED,
+        "exposures.yaml": EXPOSURES,
         "pull-secret.json": '{"auths": {"x": {"auth": "Zm9vOmJhcg=="}}}',
     }
     for name, text in files.items():
@@ -205,6 +213,7 @@ SUCCESSES = [
     ("validate", "none.yaml", 2, "validation", ""),
     ("kubernetes checklist", "mesh.yaml", 0, "checklist", ""),
     ("kubernetes convert", "cluster.yml", 0, "conversion", ""),
+    ("exposures show", "exposures.yaml", 1, "exposures", ""),
     ("exposures convert", "services.yaml --to metallb", 0, "exposures_conversion", ""),
     ("rke check", "cluster.yml", 0, "validated_files", ""),
     ("rke check", "cluster.yml spec.yaml none.yml", 2, "validated_files", ""),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.hops import View, hops
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
 from openstack_prep.exposures.report import Path, Report
@@ -60,6 +61,7 @@ def floating(**more: Any) -> dict[str, Any]:
 
 RIGHT = View(
     spec="spec.yaml",
+    cluster=ClusterFields(name="one", directory="one"),
     nodes=[node("n1", ADDRESS), node("n2", "10.1.0.208/29")],
     groups={"g": {"security_group_rules": [rule(443)]}},
     floating_ips=[floating()],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
-from openstack_prep.exposures.service_host import ExternalInterface, KubeInit, Machines, ServiceHost
+from openstack_prep.exposures.service_host import ExternalInterface, KubeInit, MachineGroup, ServiceHost
 
 TODAY = date(2026, 11, 23)
 EXTERNAL = ExternalInterface(nic="eno1", gateway="10.19.41.254", prefix_length=24)
@@ -14,9 +14,9 @@ OKD = ServiceHost(
     network="10.0.0.0/24",
     address="10.0.0.100",
     external=EXTERNAL,
-    masters=Machines(count=3, first_address="10.0.0.1"),
-    workers=Machines(count=2, first_address="10.0.0.6", macs=("52:54:00:10:64:16", "52:54:00:33:75:35")),
-    bootstrap=Machines(count=1, first_address="10.0.0.200"),
+    masters=MachineGroup(count=3, first_address="10.0.0.1"),
+    workers=MachineGroup(count=2, first_address="10.0.0.6", macs=("52:54:00:10:64:16", "52:54:00:33:75:35")),
+    bootstrap=MachineGroup(count=1, first_address="10.0.0.200"),
     forwarders=("192.0.2.53",),
     inside=("172.16.0.0/24",),
     kubeinit=KubeInit(),
@@ -71,7 +71,7 @@ PLAIN = ServiceHost(
     external=ExternalInterface(
         nic="enp3s0", bridge="br0", gateway="2001:db8:1::1", prefix_length=64, confirm_within=60
     ),
-    masters=Machines(count=1, first_address="2001:db8::1", macs=("52:54:00:00:02:00",)),
+    masters=MachineGroup(count=1, first_address="2001:db8::1", macs=("52:54:00:00:02:00",)),
     zone_directory="/etc/bind/zones",
     dnssec_validation=False,
     ingress_health_port=None,

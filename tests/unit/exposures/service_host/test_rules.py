@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.exposures.model import ExposedPort, Placed
-from openstack_prep.exposures.service_host import Machines, ServiceHost, mistakes, warnings
+from openstack_prep.exposures.service_host import MachineGroup, ServiceHost, mistakes, warnings
 from tests.unit.exposures.service_host.declared import API, APPS, EXTERNAL, GAME, MACS, OKD, PLAIN
 
 
@@ -25,12 +25,12 @@ def test_valid_settings() -> None:
 @pytest.mark.parametrize(
     ("changes", "where"),
     [
-        ({"masters": Machines(count=3, first_address="10.0.1.1")}, "masters.first_address"),
-        ({"masters": Machines(count=9, first_address="10.0.0.250")}, "masters.first_address"),
-        ({"masters": Machines(count=3, first_address="10.0.0.0")}, "masters.first_address"),
-        ({"masters": Machines(count=3, first_address="10.0.0.5")}, "workers.first_address"),
-        ({"masters": Machines(count=2, first_address="10.0.0.1", macs=("52:54:00:00:00:01",))}, "masters.macs"),
-        ({"workers": Machines(count=1, first_address="10.0.0.6", macs=("01:54:00:00:00:77",))}, "workers.macs"),
+        ({"masters": MachineGroup(count=3, first_address="10.0.1.1")}, "masters.first_address"),
+        ({"masters": MachineGroup(count=9, first_address="10.0.0.250")}, "masters.first_address"),
+        ({"masters": MachineGroup(count=3, first_address="10.0.0.0")}, "masters.first_address"),
+        ({"masters": MachineGroup(count=3, first_address="10.0.0.5")}, "workers.first_address"),
+        ({"masters": MachineGroup(count=2, first_address="10.0.0.1", macs=("52:54:00:00:00:01",))}, "masters.macs"),
+        ({"workers": MachineGroup(count=1, first_address="10.0.0.6", macs=("01:54:00:00:00:77",))}, "workers.macs"),
         ({"mac": "52:54:00:10:64:16"}, "mac"),
         ({"mac": API.mac}, "mac"),
         ({"address": "10.0.1.100"}, "address"),
