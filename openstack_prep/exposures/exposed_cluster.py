@@ -113,11 +113,10 @@ class ExposedCluster(ClusterFields):
     # --- checks ---------------------------------------------------------------------------
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
-        placed = self.placed(run)
-        known = placed or [each.placed(run.look(each)) for each in self.exposures]
-        found = list(self._mistakes(known))
+        placed = self.placed(run) or [each.expected(run, number) for number, each in enumerate(self.exposures)]
+        found = list(self._mistakes(placed))
         yield from found
-        names = self._texts(run, placed, openly=False) if placed and not found else ()  # else writing refuses them
+        names = () if found else self._texts(run, placed, openly=False)
         for path in self.files(run.ownership).of_others(list(names)):
             what = f"{path} exists and is not managed by this spec"
             yield self.mistake(what, "choose a different directory, or remove the file")

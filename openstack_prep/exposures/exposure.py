@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import ClassVar
 
+from openstack_prep.base import ranges
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -21,6 +23,7 @@ from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.reserved_ports import claim_id
 
+EXPECTED_MAC = "d2:00:00:00:00:"
 RESERVED = "reserved"
 """The value of ``mac``: which one it is, the register decides."""
 
@@ -108,6 +111,16 @@ class Exposure(ExposureFields):
             mac=outputs.get("mac"),
             public_address=public_address,
         )
+
+    def expected(self, run: CloudRun, number: int) -> Placed:
+        """Return the exposure as it may be placed, for checks before its claim: ``number`` tells it from others."""
+        placed = self.placed(run.look(self))
+        pool = next(iter(self.neighbours.named(self.pool)), None)
+        if pool is None:
+            return placed
+        addresses = [str(each) for each in islice(chain.from_iterable(ranges.read(pool.addresses)), number + 1)]
+        mac = f"{EXPECTED_MAC}{number % 256:02x}" if self.needs_mac else None
+        return replace(placed, address=placed.address or addresses[-1], mac=placed.mac or mac)
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         held = observed.outputs.get("address") if observed and observed.ours else None

@@ -33,6 +33,7 @@ from openstack_prep.resources.network.reserved_ports import (
     addresses_of,
     claim_id,
     claim_of,
+    port_name,
     shown,
     use_of,
 )
@@ -62,6 +63,12 @@ class AddressPool(PoolFields):
     def needs(self) -> Iterable[Key]:
         quota = Quota(project=self.project, project_domain=self.project_domain)
         return (*super().needs(), self.key_of(Subnet.kind, self.subnet), quota.key)
+
+    def provides(self) -> Iterable[Key]:
+        """Return also the ports that reserve its addresses, to which floating IPs lead."""
+        ranges = self.ranges if self.reserve == "ports" and self.count <= CEILING else ()
+        ports = (self.key_of("port", port_name(self.name, str(address))) for each in ranges for address in each)
+        return (self.key, *ports)
 
     def desired(self) -> Values:
         return {"subnet": self.subnet, "addresses": tuple(map(str, self.ranges)), "reserve": self.reserve}

@@ -171,6 +171,8 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
     def create(self, run: CloudRun) -> Observed:
         """Attach it after reading it again: it may be new, or may have been attached elsewhere in the meantime."""
         now = run.fresh()
+        if self._port(run) is None:  # created since by the address pool that it reserves an address of
+            run = now
         record, port = self._floating_ip(now), self._port(run)
         if record is None or port is None:
             raise NotFound(f"{self.key}: the {'floating IP' if record is None else 'port'} no longer exists")
