@@ -8,11 +8,13 @@ from itertools import chain, islice
 from typing import ClassVar
 
 from openstack_prep.base import ranges
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.exposures import exposure_rules
+from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.neighbours import ExposureFields, ExposureNeighbours, register_of
 from openstack_prep.exposures.pool_file import PoolFile
@@ -60,10 +62,22 @@ class Exposure(ExposureFields):
     def resolve(self, context: Context) -> Sequence[Resource]:
         return (ResolvedExposure.of(self, neighbours=ExposureNeighbours.of(context, self)),)
 
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        clusters = [each.name for each in self.of_project(context.declared(ClusterFields))]
+        if clusters and self.cluster not in clusters:
+            what = f"cluster {self.cluster} is not in exposed_clusters (they are: {', '.join(clusters)})"
+            yield self.mistake(what, "declare it, or correct the name", Code.SPEC_UNRESOLVED)
+
     def needs(self) -> Iterable[Key]:
         keys = (self.key_of(AddressPool.kind, self.pool), self.key_of(PoolFile.kind, self.pool)) if self.pool else ()
         files = (each.key for each in self.neighbours.named(self.pool))  # of another project of the spec
-        return (access(self.owner), *keys, *files)
+        return (access(self.owner), *keys, *files, *self._before())
+
+    def _before(self) -> Iterator[Key]:
+        """Yield the exposures of its pool with given addresses, which a free one must not be."""
+        for each in self.neighbours.exposures if self.pool and self.address is None else ():
+            if each.pool == self.pool and each.address is not None:
+                yield Key(self.kind, each.name, each.place)
 
     def desired(self) -> Values:
         values: Values = {"pool": self.pool}

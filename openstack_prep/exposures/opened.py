@@ -18,7 +18,7 @@ from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.network.reserved_ports import port_name
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
-from openstack_prep.resources.network.security_group_rule import ANYWHERE, SecurityGroupRule
+from openstack_prep.resources.network.security_group_rule import ANYWHERE, SecurityGroupRule, in_words
 
 ON_NODES: tuple[Way, ...] = ("metallb", "cilium", "kube-vip", "external-ip")
 """Ways in which the nodes of a cluster answer for the address, with their own MAC addresses."""
@@ -79,8 +79,10 @@ def _open(found: list[Resource], cluster: ClusterFields, name: str, rules: Seque
 
 def _merged(before: Sequence[SecurityGroupRule], rules: Sequence[SecurityGroupRule]) -> tuple[SecurityGroupRule, ...]:
     """Return rules with further ones; rules that Neutron considers equal appear once, as they were first declared."""
-    by_record = {(each.record(), each.remote_group): each for each in (*reversed(rules), *reversed(before))}
-    return tuple(reversed(by_record.values()))
+    by_words: dict[str, SecurityGroupRule] = {}
+    for each in (*before, *rules):
+        by_words.setdefault(in_words(each.record(), each.remote_group), each)
+    return tuple(by_words.values())
 
 
 # --- address pairs --------------------------------------------------------------------------

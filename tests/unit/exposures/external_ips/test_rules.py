@@ -18,7 +18,7 @@ from openstack_prep.exposures.external_ips import (
     warnings,
 )
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
-from tests.unit.exposures.external_ips.test_files import ALL, BGP, NODES, PLAIN, TOR, TOR6, placed
+from tests.unit.exposures.external_ips.declared import ALL, BGP, NODES, PLAIN, TOR, TOR6, placed
 
 SIX = ExternalIPNode(name="six", addresses=("2001:db8::6",))
 FOUR = ExternalIPNode(name="four", addresses=("192.168.200.4",))

@@ -1,0 +1,121 @@
+"""The shipped specs of exposures, from plan to destroy, and what `exposures show` says of each hop."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.conftest import Prep
+
+SHIPPED = resources.files("openstack_prep.install_configs")
+NAMES = ("external-ip", "metallb", "openshift", "service-host", "virtual-machines")
+FILES = {
+    "external-ip": {"dnsmasq.conf", "external-ip-services.yaml", "hosts"},
+    "metallb": {"dnsmasq.conf", "hosts", "patch-services.sh", "services.yaml"},
+    "openshift": {"dnsmasq.conf", "hosts"},
+    "service-host": {"bridge.sh", "haproxy.cfg", "inventory", "named.conf", "okd.example.com.outside.zone"},
+    "virtual-machines": {"cloud-init-shop_database.yaml", "network-policy.yaml", "networks.yaml"},
+}
+"""Files of each, among others."""
+
+
+def shown(prep: Prep, code: int = 0) -> dict[str, set[str]]:
+    """Return the codes of what is wrong with each exposure; names lead where the written hosts file says."""
+    (hosts,) = prep.folder.glob("*-access/hosts")
+    out = prep.run("exposures", "show", prep.spec.name, "--hosts", str(hosts), "--format", "json", code=code).stdout
+    found = json.loads(out)["exposures"]
+    return {each["name"]: {hop["code"] for hop in each["hops"] if hop["status"] != "ok"} for each in found}
+
+
+@pytest.fixture
+def shipped(prep: Prep, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """A shipped spec in the folder, whose project's user has a password of the test."""
+    spec: dict[str, Any] = yaml.safe_load((SHIPPED / f"exposures-{request.param}.yaml").read_text())
+    for user in spec.get("users", ()):
+        user["password"] = {"env": "PREP_PASSWORD"}
+    prep.write(spec)
+    return spec
+
+
+@pytest.mark.parametrize("shipped", NAMES, indirect=True)
+def test_a_shipped_spec_from_plan_to_destroy(prep: Prep, shipped: dict[str, Any]) -> None:
+    """Nothing is wrong with any hop after the first apply, except what the cluster itself brings."""
+    planned = {key for key, action in prep.plan().items() if action == "create"}
+    assert planned <= set(prep.apply())
+    assert prep.changes() == set()
+    (folder,) = prep.folder.glob("*-access")
+    assert {each.name for each in folder.iterdir()} >= FILES[_name(shipped)]
+    assert {each.stat().st_mode & 0o777 for each in folder.iterdir()} == {0o600}
+    # a wildcard is no entry of a hosts file, and nobody has installed a cluster that has the floating IPs
+    expected = {
+        each["name"]: {"dns.missing"} if any("*" in name for name in each.get("names", ())) else set()
+        for each in shipped["exposures"]
+    }
+    if _name(shipped) == "openshift":
+        expected = {name: codes | {"floating-ip.detached"} for name, codes in expected.items()}
+    assert shown(prep, 1 if any(expected.values()) else 0) == expected
+    prep.destroy()
+    assert not folder.exists()
+
+
+def _name(spec: dict[str, Any]) -> str:
+    """Return which of the shipped specs it is."""
+    names = {"shop": "external-ip", "ocp": "openshift", "okd": "service-host", "machines": "virtual-machines"}
+    return names.get(spec["name"], spec["name"])
+
+
+@pytest.mark.parametrize("shipped", ["metallb"], indirect=True)
+def test_a_broken_hop_is_named_and_the_next_apply_mends_it(
+    prep: Prep, shipped: dict[str, Any], devcloud: Devcloud
+) -> None:
+    """Somebody removes pairs, a rule, the floating IP from its port, and a file; a foreign file is kept."""
+    prep.apply()
+    neutron = devcloud.admin.network
+    project = devcloud.admin.identity.find_project("metallb", ignore_missing=False).id
+    (node,) = neutron.ports(project_id=project, name="node1")
+    neutron.update_port(node, allowed_address_pairs=[])
+    (group,) = neutron.security_groups(project_id=project, name="nodes")
+    (rule,) = (each for each in group.security_group_rules if each["port_range_min"] == 443)
+    neutron.delete_security_group_rule(rule["id"])
+    (floating,) = neutron.ips(project_id=project)
+    neutron.update_ip(floating, port_id=None)
+    (prep.folder / "metallb-access" / "services.yaml").unlink()
+    (prep.folder / "metallb-access" / "mine").write_text("kept")
+    pairs, files = {"pairs.missing"}, {"exposure.files-differ"}
+    wanted = {"shop": pairs | files | {"security-group.blocks", "floating-ip.detached"}, "metrics": pairs | files}
+    assert shown(prep, 1) == wanted
+    prep.apply()
+    assert shown(prep) == {"shop": set(), "metrics": set()}
+    prep.destroy()
+    assert [each.name for each in Path(prep.folder / "metallb-access").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("shipped", ["service-host"], indirect=True)
+def test_a_foreign_file_is_refused_and_serials_grow_with_changes_alone(prep: Prep, shipped: dict[str, Any]) -> None:
+    folder = prep.folder / "okd-access"
+    folder.mkdir()
+    (folder / "haproxy.cfg").write_text("somebody's\n")
+    assert "haproxy.cfg exists and is not managed by this spec" in prep.run("plan", prep.spec.name, code=2).stderr
+    (folder / "haproxy.cfg").unlink()
+    prep.apply()
+    zone = folder / "okd.example.com.outside.zone"
+    first = zone.read_text()
+    shipped["exposures"][0]["names"].append("git.okd.example.com")
+    prep.write(shipped)
+    assert prep.apply()["exposed_cluster/okd"]["action"] == "update"
+    second = zone.read_text()
+    assert "git IN A 192.0.2.150" in second
+    assert _serial(second) > _serial(first)
+    zone.unlink()
+    prep.apply()
+    prep.destroy()
+
+
+def _serial(zone: str) -> int:
+    return int(zone.partition("( ")[2].split()[0])

@@ -1,0 +1,115 @@
+"""What exposures add to a spec: rules, address pairs and attached floating IPs, and nothing that it declares itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
+from openstack_prep.spec.loading import Spec, load_spec, with_opened
+
+POOL = {"name": "lb", "subnet": "nodes", "addresses": ["10.1.0.200-10.1.0.203"]}
+CLUSTER = {"name": "one", "directory": "one", "nodes": {"stack": "k"}, "open_in": "nodes"}
+
+
+def exposure(name: str, **more: Any) -> dict[str, Any]:
+    given = {"cluster": "one", "how": "metallb", "target": {"service": "a/b"}, "ports": [{"port": 443}], "pool": "lb"}
+    return {"name": name} | given | more
+
+
+def loaded(tmp_path: Path, *exposures: dict[str, Any], **sections: Any) -> Spec:
+    spec = {"name": "s", "address_pools": [POOL], "exposures": [*exposures], "exposed_clusters": [CLUSTER]}
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(spec | sections))
+    return load_spec(tmp_path / "s.yaml")
+
+
+def of(spec: Spec, kind: type[Any]) -> list[Any]:
+    return [each for each in spec.resources if isinstance(each, kind)]
+
+
+def test_pairs_and_rules_of_an_exposure(tmp_path: Path) -> None:
+    spec = loaded(tmp_path, exposure("a", address="10.1.0.200"), exposure("b", allowed_cidrs=["10.0.0.0/8"]))
+    (pairs,) = of(spec, AddressPairs)
+    assert (pairs.name, pairs.stack, pairs.addresses, pairs.pools) == ("exposures-one", "k", ("10.1.0.200",), ("lb",))
+    (rules,) = of(spec, SecurityGroupRules)
+    assert {(each.ports, each.remote_ip_prefix) for each in rules.rules} == {
+        ("443", "0.0.0.0/0"),
+        ("443", "10.0.0.0/8"),
+    }
+    assert spec.places[pairs.key].endswith("s.yaml:" + spec.places[pairs.key].rpartition(":")[2])
+
+
+def test_what_the_spec_declares_is_not_added(tmp_path: Path) -> None:
+    own = [{"name": "own", "stack": "k", "pools": ["lb"]}]
+    group = [
+        {"name": "nodes", "rules": [{"protocol": "tcp", "ports": 443, "description": "first"}, {"protocol": "icmp"}]}
+    ]
+    spec = loaded(tmp_path, exposure("a", address="10.1.0.200"), address_pairs=own, security_groups=group)
+    assert [each.name for each in of(spec, AddressPairs)] == ["own"]
+    (found,) = of(spec, SecurityGroup)
+    assert [each.protocol for each in found.rules] == ["tcp", "icmp"]  # without a prefix: from everywhere
+    assert found.rules[0].description == "first"
+
+
+def test_pairs_for_other_ports_do_not_count(tmp_path: Path) -> None:
+    other = [{"name": "own", "stack": "other", "pools": ["lb"]}]
+    spec = loaded(tmp_path, exposure("a", address="10.1.0.200"), address_pairs=other)
+    assert [each.name for each in of(spec, AddressPairs)] == ["own", "exposures-one"]
+
+
+def test_it_is_added_once(tmp_path: Path) -> None:
+    spec = loaded(tmp_path, exposure("a", address="10.1.0.200"))
+    assert with_opened(spec.resources, {}) == list(spec.resources)
+
+
+@pytest.mark.parametrize("how", ["service-host", "floating-ip", "node-port"])
+def test_ways_without_an_address_on_nodes_have_no_pairs(how: str, tmp_path: Path) -> None:
+    spec = loaded(tmp_path, exposure("a", how=how, pool=None, ports=[{"port": 443, "node_port": 30443}]))
+    assert of(spec, AddressPairs) == []
+    opened = [rule.ports for each in of(spec, SecurityGroupRules) for rule in each.rules]
+    assert opened == {"service-host": [], "floating-ip": ["443"], "node-port": ["30443"]}[how]
+
+
+def test_carriers_alone_have_pairs(tmp_path: Path) -> None:
+    nodes = [{"name": each, "addresses": [f"10.1.0.{number}"]} for number, each in enumerate(("n1", "n2"), 11)]
+    cluster = CLUSTER | {"nodes": {"ports": ["n1", "n2"]}, "external_ips": {"interface": "eth0", "nodes": nodes}}
+    spec = loaded(tmp_path, exposure("a", how="external-ip", address="10.1.0.200"), exposed_clusters=[cluster])
+    (pairs,) = of(spec, AddressPairs)
+    assert pairs.name == f"exposures-one-{pairs.ports[0]}"
+    cluster["external_ips"] = cluster["external_ips"] | {"carriers": "all"}  # type: ignore[operator]
+    spec = loaded(tmp_path, exposure("a", how="external-ip", address="10.1.0.200"), exposed_clusters=[cluster])
+    assert sorted(each.ports for each in of(spec, AddressPairs)) == [("n1",), ("n2",)]
+
+
+def test_a_floating_ip_leads_to_the_reserving_port(tmp_path: Path) -> None:
+    floating = [{"name": "web", "external_network": "external"}]
+    spec = loaded(tmp_path, exposure("a", address="10.1.0.200", floating_ip="web"), floating_ips=floating)
+    (attachment,) = of(spec, FloatingIPAttachment)
+    assert (attachment.port, attachment.floating_ip) == ("lb-10.1.0.200", "web")
+    own = [{"floating_ip": "web", "port": "mine"}]
+    spec = loaded(
+        tmp_path,
+        exposure("a", address="10.1.0.200", floating_ip="web"),
+        floating_ips=floating,
+        floating_ip_attachments=own,
+    )
+    assert [each.port for each in of(spec, FloatingIPAttachment)] == ["mine"]
+
+
+def test_ipv6_is_opened_for_ipv6(tmp_path: Path) -> None:
+    pool = POOL | {"addresses": ["2001:db8::200-2001:db8::203"]}
+    spec = loaded(tmp_path, exposure("a"), address_pools=[pool])
+    (rules,) = of(spec, SecurityGroupRules)
+    assert [each.remote_ip_prefix for each in rules.rules] == ["::/0"]
+
+
+def test_a_group_without_a_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as raised:
+        loaded(tmp_path, exposure("a"), exposed_clusters=[CLUSTER | {"nodes": {}}])
+    assert "nodes" in raised.value.mistakes[0].where
