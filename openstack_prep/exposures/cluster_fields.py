@@ -60,6 +60,8 @@ class ClusterFields(InProject):
     """Its nodes, if they are servers of this cloud: they get address pairs for the exposures."""
     open_in: Name | None = None
     """Security group in which the ports of the exposures are opened."""
+    router: Name | None = None
+    """Router of this spec that gets the static routes of external_ips to given addresses."""
     kubernetes_version: Name | None = None
     """Version of Kubernetes, such as v1.36.2: which objects and fields it has."""
     names: ExposureNames = field(default_factory=ExposureNames)

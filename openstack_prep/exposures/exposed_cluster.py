@@ -22,6 +22,7 @@ from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.model import Placed
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.marked_files import MarkedFiles
+from openstack_prep.resources.network.router import Router
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,15 @@ class ExposedCluster(ClusterFields):
         exposures = [part for each in mine for part in each.resolve(context)]
         floating = self.of_project(context.declared(FloatingIP))
         return (ResolvedExposedCluster.of(self, exposures=tuple(exposures), floating_ips=tuple(floating)),)
+
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        routers = [each.name for each in self.of_project(context.declared(Router))]
+        if self.router and self.router not in routers:
+            what = f"router {self.router} is not in routers (they are: {', '.join(routers) or 'none'})"
+            yield self.mistake(what, "declare it, or correct the name", Code.SPEC_UNRESOLVED)
+        if self.router and not (self.external_ips and self.external_ips.static_routes):
+            what = "router is set, but external_ips has no static_routes"
+            yield self.mistake(what, "set static_routes: true, or remove router", Code.SPEC_CONTRADICTION)
 
     @property
     def exposures(self) -> Sequence[Exposure]:

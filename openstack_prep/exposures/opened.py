@@ -10,13 +10,15 @@ from typing import Any
 from openstack_prep.base.ranges import Range
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.cluster_fields import ClusterFields, Nodes
-from openstack_prep.exposures.external_ips.carrying import nodes_of
-from openstack_prep.exposures.model import Exposed, Way
+from openstack_prep.exposures.external_ips.carrying import hops, nodes_of
+from openstack_prep.exposures.model import Exposed, Placed, Way
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.reserved_ports import port_name
+from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import ANYWHERE, SecurityGroupRule, in_words
 
@@ -36,7 +38,20 @@ def with_opened(resources: Sequence[Resource], cluster: ClusterFields) -> tuple[
     if cluster.nodes:
         found += _pairs(cluster, [each for each in mine if each.how in ON_NODES], found)
     found += _attachments(mine, found)
+    for router in cluster.of_project(each for each in resources if isinstance(each, Router)):
+        if router.name == cluster.router:
+            found[found.index(router)] = replace(router, routes=_routes(cluster, mine, router.routes or ()))
     return tuple(found)
+
+
+def _routes(cluster: ClusterFields, exposures: Iterable[Exposed], before: Sequence[Route]) -> tuple[Route, ...] | None:
+    """Return the routes of a router with those to the addresses of Services with externalIPs."""
+    if cluster.external_ips is None or not cluster.external_ips.static_routes:
+        return tuple(before) or None
+    placed = [Placed(exposure=each, address=each.address) for each in exposures]
+    found = hops(cluster.external_ips, placed)
+    new = (Route(destination=each.destination, nexthop=hop) for each in found for hop in each.next_hops)
+    return tuple(dict.fromkeys((*before, *new))) or None
 
 
 # --- rules of security groups ---------------------------------------------------------------

@@ -31,7 +31,7 @@ def texts(
     if any(each.exposure.names for each in placed):
         found |= names.files(cluster.names, placed, previous=before, today=today)
     if cluster.external_ips and (mine := _by(placed, "external-ip")):
-        on_openstack = cluster.nodes is not None
+        on_openstack = cluster.router is not None
         found |= external_ips.files(cluster.external_ips, mine, on_openstack=on_openstack, openly=openly)
     if cluster.virtualization:
         found |= virtualization.files(cluster.virtualization, placed)

@@ -11,6 +11,7 @@ import yaml
 from openstack_prep.base.errors import SpecError
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
+from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.spec.loading import Spec, load_spec, with_opened
 
@@ -85,6 +86,21 @@ def test_carriers_alone_have_pairs(tmp_path: Path) -> None:
     cluster["external_ips"] = cluster["external_ips"] | {"carriers": "all"}  # type: ignore[operator]
     spec = loaded(tmp_path, exposure("a", how="external-ip", address="10.1.0.200"), exposed_clusters=[cluster])
     assert sorted(each.ports for each in of(spec, AddressPairs)) == [("n1",), ("n2",)]
+
+
+def test_the_router_gets_the_static_routes(tmp_path: Path) -> None:
+    nodes = [{"name": "n1", "addresses": ["10.1.0.11"]}, {"name": "n2", "addresses": ["10.1.0.12"]}]
+    settings = {"interface": "vips", "create_interface": True, "nodes": nodes, "carriers": "all", "static_routes": True}
+    router = {"name": "r", "external_network": "x", "routes": [{"destination": "10.9.0.0/16", "nexthop": "10.1.0.9"}]}
+    cluster = CLUSTER | {"router": "r", "external_ips": settings}
+    given = exposure("a", how="external-ip", pool=None, address="200.1.1.1")
+    spec = loaded(tmp_path, given, routers=[router], exposed_clusters=[cluster])
+    (found,) = of(spec, Router)
+    assert [(each.destination, each.nexthop) for each in found.routes] == [
+        ("10.9.0.0/16", "10.1.0.9"),
+        ("200.1.1.1/32", "10.1.0.11"),
+        ("200.1.1.1/32", "10.1.0.12"),
+    ]
 
 
 def test_a_floating_ip_leads_to_the_reserving_port(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""All files as they are written: tests/unit/exposures/data/virtualization*; OPENSTACK_PREP_STORE=1 writes them again."""
+"""All files as they are written: data/virtualization*; OPENSTACK_PREP_STORE=1 writes them again."""
 
 from __future__ import annotations
 

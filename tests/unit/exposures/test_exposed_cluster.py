@@ -1,0 +1,55 @@
+"""References of exposures and exposed clusters, judged without a cloud."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.base.codes import Code
+from openstack_prep.core.model import Context
+from openstack_prep.spec.loading import load_spec
+
+EXPOSURE = {"name": "a", "cluster": "one", "how": "metallb", "target": {"service": "a/b"}, "ports": [{"port": 443}]}
+RIGHT: dict[str, Any] = {
+    "name": "s",
+    "floating_ips": [{"name": "web", "external_network": "x"}],
+    "address_pools": [{"name": "lb", "subnet": "n", "addresses": ["10.1.0.200-10.1.0.203"]}],
+    "exposures": [EXPOSURE | {"pool": "lb", "address": "10.1.0.200", "floating_ip": "web"}],
+    "exposed_clusters": [{"name": "one", "directory": "one"}],
+}
+
+
+def mistakes(tmp_path: Path, **changed: Any) -> list[tuple[str, str]]:
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(RIGHT | changed))
+    spec = load_spec(tmp_path / "s.yaml")
+    context: Any = Context(resources=spec.resources, cloud=None)
+    return [(found.where, found.code) for each in spec.resources for found in each.list_mistakes(context)]
+
+
+def test_a_right_spec_has_none(tmp_path: Path) -> None:
+    assert mistakes(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"cluster": "two"}, Code.SPEC_UNRESOLVED),
+        ({"floating_ip": "other"}, Code.SPEC_UNRESOLVED),
+        ({"address": None}, Code.SPEC_CONTRADICTION),
+    ],
+)
+def test_an_exposure_that_refers_to_nothing(changed: dict[str, Any], code: Code, tmp_path: Path) -> None:
+    found = mistakes(tmp_path, exposures=[RIGHT["exposures"][0] | changed])
+    assert ("exposure/a", code) in found
+
+
+@pytest.mark.parametrize("router", ["none", "r"])
+def test_a_router_without_routes(router: str, tmp_path: Path) -> None:
+    cluster = {"name": "one", "directory": "one", "router": router}
+    found = mistakes(tmp_path, exposed_clusters=[cluster], routers=[{"name": "r", "external_network": "x"}])
+    assert found == [("exposed_cluster/one", Code.SPEC_UNRESOLVED)] * (router != "r") + [
+        ("exposed_cluster/one", Code.SPEC_CONTRADICTION)
+    ]
