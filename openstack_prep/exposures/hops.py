@@ -15,6 +15,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed
 from openstack_prep.exposures.opened import IN_GROUPS, ON_NODES, carriers
+from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
 from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Traffic, admission
 from openstack_prep.openshift.names.resolver import Answer
@@ -39,6 +40,8 @@ class View:
     """All of the project."""
     ports: Sequence[Raw] = ()
     """All of the project."""
+    around_nodes: VisibleNodes | None = None
+    """Networks of the nodes, for virtual machines on bridges; None: nothing is known of them."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """What the resolver says of each name."""
     file_drift: tuple[str, ...] | None = ()
@@ -58,6 +61,8 @@ def hops(placed: Placed, view: View) -> Iterator[Diagnostic]:
     yield _reserved(placed, view)
     if view.nodes is not None:
         yield from _on_nodes(placed, view, view.nodes)
+    if placed.exposure.how == "bridge" and view.around_nodes is not None:
+        yield from _bridge(placed, view, view.around_nodes)
     yield _files(view)
 
 
@@ -126,6 +131,15 @@ def _on_nodes(placed: Placed, view: View, nodes: Sequence[Raw]) -> Iterator[Diag
     if placed.exposure.how in IN_GROUPS:
         for each in placed.exposure.ports:
             yield from _groups(placed.exposure, each, placed.address, secured, view)
+
+
+def _bridge(placed: Placed, view: View, around: VisibleNodes) -> Iterator[Diagnostic]:
+    """Yield whether frames of a virtual machine pass OpenStack, once it has its addresses."""
+    settings = view.cluster.virtualization
+    if settings is None or placed.address is None or placed.mac is None:
+        return
+    found = list(diagnose(settings, [placed], around))
+    yield from found or [ok(PAIRS, f"{placed.address} with {placed.mac} is allowed on the nodes with the bridge")]
 
 
 def _pairs(address: str, secured: Sequence[Raw], view: View) -> Diagnostic:

@@ -7,13 +7,14 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.hops import View, hops, name_to_resolve
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.report import Path, Report
+from openstack_prep.exposures.virtualization import VisibleNodes
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.chain import Chain
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
@@ -65,6 +66,7 @@ def _view(run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[st
         cluster=cluster,
         nodes=nodes,
         groups=_groups(run, groups),
+        around_nodes=_around(run, cluster, nodes),
         floating_ips=floating_ips,
         ports=ports,
         answers=answers,
@@ -89,6 +91,29 @@ def _nodes(run: CloudRun, cluster: ExposedCluster, ports: Sequence[Raw]) -> Sequ
     pairs: AddressPairs = cluster.sibling(AddressPairs, cluster.name, **cluster.nodes.choice)
     chosen = {each.id for each in pairs.chosen(run) or ()}
     return [each for each in ports if each["id"] in chosen]
+
+
+def _around(run: CloudRun, cluster: ExposedCluster, nodes: Sequence[Raw] | None) -> VisibleNodes | None:
+    """Return the networks that virtual machines on bridges are attached to by way of the nodes."""
+    settings = cluster.virtualization
+    if settings is None or not nodes:
+        return None
+    neutron, wanted = (
+        run.admin.network,
+        [each.openstack_network for each in settings.networks if each.openstack_network],
+    )
+    by: list[Values] = [{field: wanted} for field in ("name", "id")] if wanted else []
+    networks = {each["id"]: each for query in by for each in neutron.list("/networks", "networks", **query)}
+    here: Values = {"network_id": sorted(networks)}
+    tagged = any(each.vlan for each in settings.networks) or any(each.vlan for each in settings.bridges)
+    return VisibleNodes(
+        cloud=run.admin.name,
+        servers={each["device_id"]: each["name"] or each["device_id"] for each in nodes if each["device_id"]},
+        networks=list(networks.values()),
+        subnets=list(neutron.list("/subnets", "subnets", **here)) if networks else [],
+        ports=[*nodes, *(neutron.list("/ports", "ports", **here) if networks else ())],
+        trunks=list(neutron.list("/trunks", "trunks")) if tagged else [],
+    )
 
 
 def _groups(run: CloudRun, ids: Iterable[str]) -> Mapping[str, Raw]:
