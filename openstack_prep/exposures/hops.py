@@ -138,6 +138,10 @@ def _bridge(placed: Placed, view: View, around: VisibleNodes) -> Iterator[Diagno
     settings = view.cluster.virtualization
     if settings is None or placed.address is None or placed.mac is None:
         return
+    if not around.servers:
+        what, fix = "no server has the ports of the nodes yet", "create the servers with these ports"
+        yield Diagnostic(code="machine.missing", where=NODES, what=what, fix=fix)
+        return
     found = list(diagnose(settings, [placed], around))
     yield from found or [ok(PAIRS, f"{placed.address} with {placed.mac} is allowed on the nodes with the bridge")]
 
