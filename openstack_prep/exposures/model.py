@@ -47,9 +47,17 @@ def namespaced(value: object) -> object:
     return value
 
 
+def interface_name(value: object) -> object:
+    """Read the name of an interface, of which Linux accepts more than is wise in a script."""
+    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", value):
+        raise InvalidValue("is not the name of an interface", "use at most 15 letters, digits, '_', '.' and '-'")
+    return value
+
+
 Label = Annotated[Name, Reads(dns_label)]
 DnsName = Annotated[Name, Reads(dns_name)]
 Namespaced = Annotated[Name, Reads(namespaced)]
+Interface = Annotated[Name, Reads(interface_name)]
 
 
 @dataclass(frozen=True, kw_only=True)

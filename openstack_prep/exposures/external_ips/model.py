@@ -15,7 +15,7 @@ from openstack_prep.base.fields import Address, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import AddressRange
 from openstack_prep.base.secret import Secret
-from openstack_prep.exposures.model import HOST, Label
+from openstack_prep.exposures.model import HOST, Interface, Label
 from openstack_prep.kubernetes.balancing.pools import Asn
 from openstack_prep.kubernetes.model import STRICT, Namespace
 
@@ -29,15 +29,7 @@ def node_name(value: object) -> object:
     return value
 
 
-def interface_name(value: object) -> object:
-    """Read the name of an interface, of which Linux accepts more than is wise in a script."""
-    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", value):
-        raise InvalidValue("is not the name of an interface", "use at most 15 letters, digits, hyphens and dots")
-    return value
-
-
 NodeName = Annotated[Name, Reads(node_name)]
-Interface = Annotated[Name, Reads(interface_name)]
 
 
 @dataclass(frozen=True, kw_only=True)

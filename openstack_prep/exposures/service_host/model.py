@@ -16,18 +16,11 @@ from annotated_types import Ge, Le
 from openstack_prep.base.fields import Address, Cidr, Mac, Name, Port, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.resource import Coherent
-from openstack_prep.exposures.model import DnsName, Label
+from openstack_prep.exposures.model import DnsName, Interface, Label
 from openstack_prep.kubernetes.model import STRICT
 
 Role = Literal["master", "worker", "service", "bootstrap"]
 ROLES: tuple[Role, ...] = ("master", "worker", "service", "bootstrap")
-
-
-def interface(value: object) -> object:
-    """Read the name of a network interface, which commands of scripts contain."""
-    if isinstance(value, str) and not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", value):
-        raise InvalidValue("is not the name of an interface", "use at most 15 letters, digits, '_', '.' and '-'")
-    return value
 
 
 def folder(value: object) -> object:
@@ -44,7 +37,6 @@ def word(value: object) -> object:
     return value
 
 
-Interface = Annotated[Name, Reads(interface)]
 Folder = Annotated[Name, Reads(folder)]
 Word = Annotated[Name, Reads(word)]
 
