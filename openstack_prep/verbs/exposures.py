@@ -7,8 +7,8 @@ from pathlib import Path
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.executor import JOBS
-from openstack_prep.exposures.looking import look as look_at
-from openstack_prep.exposures.report import Report
+from openstack_prep.exposures.paths.looking import look as look_at
+from openstack_prep.exposures.paths.report import Report
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
 

@@ -11,9 +11,9 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
-from openstack_prep.exposures.hops import View, hops, name_to_resolve
 from openstack_prep.exposures.model import Placed
-from openstack_prep.exposures.report import Path, Report
+from openstack_prep.exposures.paths.hops import View, hops, name_to_resolve
+from openstack_prep.exposures.paths.report import Path, Report
 from openstack_prep.exposures.virtualization import VisibleNodes
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.chain import Chain

@@ -9,9 +9,9 @@ import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.hops import View, hops
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
-from openstack_prep.exposures.report import Path, Report
+from openstack_prep.exposures.paths.hops import View, hops
+from openstack_prep.exposures.paths.report import Path, Report
 from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify.chain import Chain
 
