@@ -5,6 +5,7 @@ Source: the pages of docs/external-access.md for each way.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -19,6 +20,7 @@ from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, R
 from openstack_prep.exposures import rendering
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import Exposure
+from openstack_prep.exposures.exposure_rules import WITHOUT_ADDRESS
 from openstack_prep.exposures.model import Placed
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.marked_files import MarkedFiles
@@ -36,8 +38,11 @@ class ExposedCluster(ClusterFields):
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
-        clusters = context.declared(ExposedCluster)
-        shared = [each for each in clusters if each.directory == self.directory and each.key != self.key]
+        folder = os.path.realpath(self.directory)
+        others = (
+            each for each in context.resources if each.kind in (self.kind, "rke_cluster") and each.key != self.key
+        )
+        shared = [each for each in others if os.path.realpath(getattr(each, "directory", "")) == folder]
         if shared:
             what = f"directory {self.directory} is also used by {shared[0].key}"
             raise SpecError([self.mistake(what, "give each cluster its own", Code.SPEC_CONTRADICTION)])
@@ -78,7 +83,7 @@ class ExposedCluster(ClusterFields):
     # --- current state --------------------------------------------------------------------
 
     def files(self, ownership: OwnershipTag) -> MarkedFiles:
-        return MarkedFiles(Path(self.directory), f"# {ownership.describe(self.name)}")
+        return MarkedFiles(Path(self.directory), f"# {ownership.describe(f'{self.kind}/{self.name}')}")
 
     def placed(self, run: CloudRun) -> list[Placed] | None:
         """Return the exposures with what is reserved for them; None if something is not reserved yet."""
@@ -97,20 +102,18 @@ class ExposedCluster(ClusterFields):
         return found.outputs.get("address") if found else None
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        files = self.files(run.ownership)
-        if not files.there():
-            return None
-        return Observed(
-            id=self.directory,
-            ours=True,
-            values=self.desired() | {"drift": frozenset(self._drift(run))},
-            outputs={"directory": self.directory},
-        )
+        there = bool(self.files(run.ownership).there())
+        drift = frozenset(self._drift(run))
+        return self._observed(there, drift) if there or not drift else None
+
+    def _observed(self, there: bool, drift: frozenset[str]) -> Observed:
+        values = self.desired() | {"drift": drift}
+        return Observed(id=self.directory, ours=there, values=values, outputs={"directory": self.directory})
 
     def _drift(self, run: CloudRun) -> Iterator[str]:
         """Yield how the files differ from the declaration."""
         placed = self.placed(run)
-        if placed is None:
+        if placed is None or not _complete(placed):
             yield "addresses are not reserved yet"
         elif not list(rendering.mistakes(self, placed)):
             files = self.files(run.ownership)
@@ -123,10 +126,10 @@ class ExposedCluster(ClusterFields):
     # --- checks ---------------------------------------------------------------------------
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
-        placed = self.placed(run) or [each.expected(run, number) for number, each in enumerate(self.exposures)]
+        placed = self.placed(run) or [each.expected(run) for each in self.exposures]
         found = list(self._mistakes(placed))
         yield from found
-        names = () if found else self._texts(run, placed, openly=False)
+        names = self._texts(run, placed, openly=False) if not found and _complete(placed) else ()
         for path in self.files(run.ownership).of_others(list(names)):
             what = f"{path} exists and is not managed by this spec"
             yield self.mistake(what, "choose a different directory, or remove the file")
@@ -139,16 +142,14 @@ class ExposedCluster(ClusterFields):
 
     def create(self, run: CloudRun) -> Observed:
         placed = self.placed(run)
-        if placed is None:
+        if placed is None or not _complete(placed):
             raise NotFound(f"{self.key}: an exposure has no address yet")
         if found := list(self._mistakes(placed)):
             raise SpecError(found)
         self.files(run.ownership).write(self._texts(run, placed, openly=True))
         for each in rendering.warnings(self, placed):
             run.note(self.key, each)
-        observed = self.find_one(run)
-        assert observed is not None
-        return observed
+        return self._observed(bool(self.files(run.ownership).there()), frozenset())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(run)
@@ -157,6 +158,11 @@ class ExposedCluster(ClusterFields):
         left = self.files(run.ownership).remove()
         if left:
             run.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
+
+
+def _complete(placed: Sequence[Placed]) -> bool:
+    """Whether each exposure that needs an address has one."""
+    return all(each.address or each.exposure.how in WITHOUT_ADDRESS for each in placed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import islice
 from typing import ClassVar
 
-from openstack_prep.base import ranges
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.raw import Values
@@ -16,7 +15,14 @@ from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, 
 from openstack_prep.exposures import exposure_rules
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Placed
-from openstack_prep.exposures.neighbours import ExposureFields, ExposureNeighbours, register_of
+from openstack_prep.exposures.neighbours import (
+    ExposureFields,
+    ExposureNeighbours,
+    free_in,
+    held,
+    holders,
+    register_of,
+)
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.claims import Claim, Register, Request
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
@@ -135,15 +141,19 @@ class Exposure(ExposureFields):
             public_address=public_address,
         )
 
-    def expected(self, run: CloudRun, number: int) -> Placed:
-        """Return the exposure as it may be placed, for checks before its claim: ``number`` tells it from others."""
+    def expected(self, run: CloudRun) -> Placed:
+        """Return the exposure as it may be placed, for checks before its claim: with free addresses of its pool."""
         placed = self.placed(run.look(self))
         pool = next(iter(self.neighbours.named(self.pool)), None)
         if pool is None:
             return placed
-        addresses = [str(each) for each in islice(chain.from_iterable(ranges.read(pool.addresses)), number + 1)]
+        wanting = [each for each in self.neighbours.exposures if each.pool == self.pool]
+        without = [each.name for each in wanting if each.address is None and each.name not in held(run, pool)]
+        taken = {*holders(run, pool), *(each.address for each in wanting if each.address)}
+        number = without.index(self.name) if self.name in without else 0
+        address = next(islice(free_in(pool, taken), number, None), None)
         mac = f"{EXPECTED_MAC}{number % 256:02x}" if self.needs_mac else None
-        return replace(placed, address=placed.address or addresses[-1], mac=placed.mac or mac)
+        return replace(placed, address=placed.address or address, mac=placed.mac or mac)
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         held = observed.outputs.get("address") if observed and observed.ours else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from openstack_prep.base import ranges
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context
 from openstack_prep.core.run import query
@@ -79,6 +80,13 @@ def held(run: CloudRun, pool: Pool) -> Mapping[str, Claim]:
         return found.of_spec(run.ownership.spec) if found and pool.register(run).is_user(found) else {}
     register = register_of(run, pool)
     return register.held() if register else {}
+
+
+def free_in(pool: Pool, taken: Collection[str]) -> Iterator[str]:
+    """Yield the addresses of a pool that are not taken, in their order."""
+    if isinstance(pool, PoolFile):
+        return pool.settings.free(taken)
+    return (str(each) for one in ranges.without(pool.ranges, ranges.read(taken)) for each in one)
 
 
 @query

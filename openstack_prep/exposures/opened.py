@@ -28,6 +28,17 @@ IN_GROUPS: tuple[Way, ...] = (*ON_NODES, "floating-ip", "node-port", "bridge")
 """Ways in which requests pass the security groups of nodes."""
 
 
+MOST_PAIRS = 10
+"""Neutron's default for max_allowed_address_pair."""
+PREFIX = "exposures-"
+"""Beginning of the names of address pairs that exposures add."""
+
+
+def is_derived(pairs: AddressPairs) -> bool:
+    """Whether exposures have added address pairs to a spec."""
+    return pairs.name.startswith(PREFIX)
+
+
 def with_opened(resources: Sequence[Resource], cluster: ClusterFields) -> tuple[Resource, ...]:
     """Return the resources of a spec with what the exposures of a cluster need in OpenStack beyond them; idempotent."""
     found = list(resources)
@@ -113,10 +124,14 @@ def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Res
         for suffix, choice in _chosen(cluster, cluster.nodes, each):
             same = [one for one in there if all(getattr(one, field) == value for field, value in choice.items())]
             if not any(_allows(pairs, each, pools) for pairs in same):
-                lacking.setdefault(f"exposures-{cluster.name}{suffix}", (choice, []))[1].append(each)
+                lacking.setdefault(f"{PREFIX}{cluster.name}{suffix}", (choice, []))[1].append(each)
     for name, (choice, wanting) in lacking.items():
-        given = sorted({each.address for each in wanting if each.address})
-        of_pools = sorted({each.pool for each in wanting if not each.address and each.pool in pools})
+        chosen = {each.pool for each in wanting if not each.address and each.pool in pools}
+        # OVN answers for an address that a port reserves, unless another port has a pair with exactly this address
+        single = {name for name in chosen if pools[name].reserve == "ports" and pools[name].count <= MOST_PAIRS}
+        addresses = {str(each) for name in single for one in pools[name].ranges for each in one}
+        given = sorted(addresses | {each.address for each in wanting if each.address})
+        of_pools = sorted(chosen - single)
         if given or of_pools:
             yield cluster.sibling(AddressPairs, name, addresses=tuple(given) or None, pools=tuple(of_pools), **choice)
 

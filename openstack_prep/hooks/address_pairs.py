@@ -15,14 +15,15 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core.plan import Report
+from openstack_prep.exposures.opened import is_derived
 from openstack_prep.kubernetes import services as kubernetes
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs import api
 
-SECTIONS = ("name", "clouds", "project", "address_pools", "address_pairs")
-"""The sections of a spec that are read: no secrets, nothing that is generated."""
+SECTIONS = ("name", "clouds", "project", "address_pools", "address_pairs", "exposures", "exposed_clusters")
+"""The sections of a spec that are read: no secrets, nothing that is generated; exposures have pairs of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +107,7 @@ def _of_spec(
     try:
         for pairs in (each for each in here if isinstance(each, AddressPairs) and each.name in meant):
             used = None
-            if found is not None and pairs.pools:
+            if found is not None and pairs.pools and not is_derived(pairs):
                 used = _service_addresses(found, [one for name in pairs.pools for one in pools.get(name, ())], tell)
             made.append(pairs.resolve_with(here, used, alone=True))
     except SpecError as error:
@@ -117,7 +118,7 @@ def _of_spec(
 def _selected_pairs(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_services: bool) -> list[str]:
     """Return the names of the pairs to synchronise; with Services, those of the cluster that they belong to."""
     known = [each.name for each in pairs]
-    pooled = [each.name for each in pairs if each.pools and only in (None, each.name)]
+    pooled = [each.name for each in pairs if each.pools and only in (None, each.name) and not is_derived(each)]
     mistake = None
     if not pairs:
         mistake = Mistake(

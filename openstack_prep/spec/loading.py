@@ -107,8 +107,22 @@ def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec
             [Mistake(f"{path}:1", what, "start the file with `name: my-cluster`", code=Code.SPEC_UNREADABLE)]
         )
     data = {name: each for name, each in document.data.items() if sections is None or name in sections}
+    if sections is not None and "exposed_clusters" in data:
+        data["exposed_clusters"] = _without_secrets(data["exposed_clusters"])
     spec = _read(data, document, document.path.resolve().parent, document.repeated)
     return replace(spec, complete=sections is None)
+
+
+def _without_secrets(clusters: object) -> object:
+    """Return exposed clusters without passwords, for those who need a part of a spec and no secrets."""
+    if not isinstance(clusters, list):
+        return clusters
+    found = []
+    for each in clusters:
+        if isinstance(each, dict) and isinstance(each.get("external_ips"), dict):
+            each = each | {"external_ips": {key: value for key, value in each["external_ips"].items() if key != "bgp"}}
+        found.append(each)
+    return found
 
 
 @dataclass(frozen=True)

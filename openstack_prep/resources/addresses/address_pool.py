@@ -6,7 +6,7 @@ Source: Networking API v2.0, "Ports", "Subnets"; "Quotas".
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Self
@@ -140,7 +140,9 @@ class AddressPool(PoolFields):
         yield from self.conflicts(room)
         yield from self._check_holders(run, room, self.kept(run))
         yield from self._check_quota(run)
-        for port in self.going(room, observed.record_as(PoolPorts).ports if observed else ()):
+        going = self.going(room, observed.record_as(PoolPorts).ports if observed else ())
+        yield from self._check_floating(run, {port.id: port for port in going}, frozenset())
+        for port in going:
             claim = claim_of(port)
             if used := use_of(port) or (f"claimed by exposure {claim.exposure}" if claim else ""):
                 what = f"{shown(port)} would be removed from the pool, but is {used}"
@@ -220,10 +222,17 @@ class AddressPool(PoolFields):
             if (claim := claim_of(port)) and not ids & going:
                 what = f"{shown(port)} is claimed by exposure {claim.exposure}"
                 yield self.mistake(what, "delete that exposure first", Code.STILL_USED)
-        project_id = run.find_project_id(self.owner)
+        yield from self._check_floating(run, kept, going)
+
+    def _check_floating(
+        self, run: CloudRun, ports: Mapping[str, PortRecord], going: frozenset[str]
+    ) -> Iterator[Mistake]:
+        """Yield floating IPs on ports that are deleted, unless they are themselves: Neutron would detach them."""
+        project_id = run.find_project_id(self.owner) if ports else None
         for record in FloatingIP.listing(run, project_id) if project_id else ():
-            if record.port_id in kept and record.id not in going:
-                what = f"floating IP {record.address} is attached to {shown(kept[record.port_id])}"
+            port = ports.get(record.port_id or "")
+            if port is not None and record.id not in going:
+                what = f"floating IP {record.address} is attached to {shown(port)}"
                 yield self.mistake(what, "detach it first", Code.STILL_USED)
 
     # --- the verbs ------------------------------------------------------------------------

@@ -67,6 +67,24 @@ def test_services_narrow_the_pools_to_what_is_in_use(cloud: Cloud, spec: Path) -
     assert wanted_by(cloud, spec, said())[0].desired()["addresses"] == {"10.1.0.5"}
 
 
+def test_pairs_of_exposures_are_kept_and_not_narrowed(cloud: Cloud, spec: Path) -> None:
+    """Without them the declared pairs would take the recorded ones for theirs, and remove them."""
+    exposure = "{name: web, cluster: k, how: metallb, target: {service: a/b}, ports: [{port: 80}], pool: more}"
+    bgp = "{my_asn: 1, peers: [{name: t, peer_asn: 2, peer_address: 10.1.0.1, password: {env: NOT_SET}}]}"
+    node = "{name: n, addresses: [10.1.0.9]}"
+    settings = f"{{interface: eth0, nodes: [{node}], bgp: {bgp}}}"
+    cluster = f"{{name: k, directory: k, nodes: {{security_group: rke}}, external_ips: {settings}}}"
+    pool = "  - {name: more, subnet: nodes, addresses: [10.1.0.230-10.1.0.231]}\naddress_pairs"
+    text = f"{SPEC}\nexposures: [{exposure}]\nexposed_clusters: [{cluster}]\n"
+    spec.write_text(text.replace("address_pairs", pool, 1))
+    declared, derived = to_sync(cloud, spec, services=said(), tell=lambda note: None).resources
+    assert isinstance(declared, AddressPairs)
+    assert isinstance(derived, AddressPairs)
+    assert declared.desired()["addresses"] == {"10.1.0.5"}
+    assert derived.desired()["addresses"] == {"10.1.0.230", "10.1.0.231"}
+    assert [each.name for each in declared.neighbours.pairs] == [declared.name, derived.name]
+
+
 def test_what_a_spec_lacks_for_it(cloud: Cloud, spec: Path) -> None:
     spec.write_text("name: mesh\n")
     with pytest.raises(SpecError, match="mesh: the spec declares no address_pairs; declare them"):
