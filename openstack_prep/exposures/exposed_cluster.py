@@ -52,6 +52,9 @@ class ExposedCluster(ClusterFields):
         return (ResolvedExposedCluster.of(self, exposures=tuple(exposures), floating_ips=tuple(floating)),)
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
+        for found in rendering.missing_settings(self, mine):
+            yield self.mistake(f"{found.where}: {found.what}", found.fix, Code.SPEC_CONTRADICTION)
         routers = [each.name for each in self.of_project(context.declared(Router))]
         if self.router and self.router not in routers:
             what = f"router {self.router} is not in routers (they are: {', '.join(routers) or 'none'})"

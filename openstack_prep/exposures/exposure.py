@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import ClassVar
 
-from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
-from openstack_prep.exposures import exposure_rules
-from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures import exposure_rules, references
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.neighbours import (
     ExposureFields,
@@ -27,7 +25,6 @@ from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.claims import Claim, Register, Request
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from openstack_prep.resources.addresses.address_pool import AddressPool
-from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP
 from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.reserved_ports import claim_id
@@ -70,18 +67,7 @@ class Exposure(ExposureFields):
         return (ResolvedExposure.of(self, neighbours=ExposureNeighbours.of(context, self)),)
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
-        clusters = [each.name for each in self.of_project(context.declared(ClusterFields))]
-        if clusters and self.cluster not in clusters:
-            what = f"cluster {self.cluster} is not in exposed_clusters (they are: {', '.join(clusters)})"
-            yield self.mistake(what, "declare it, or correct the name", Code.SPEC_UNRESOLVED)
-        floating = [each.name for each in self.of_project(context.declared(FloatingIP))]
-        if self.floating_ip and self.floating_ip not in floating:
-            what = f"floating IP {self.floating_ip} is not in floating_ips (they are: {', '.join(floating) or 'none'})"
-            yield self.mistake(what, "declare it, or correct the name", Code.SPEC_UNRESOLVED)
-        attached = {each.label for each in self.of_project(context.declared(AttachedFloatingIP))}
-        if self.floating_ip and self.pool and self.floating_ip not in attached:
-            what = f"floating IP {self.floating_ip} can only be attached to a port that reserves a given address"
-            yield self.mistake(what, "set address, and reserve: ports of its address pool", Code.SPEC_CONTRADICTION)
+        return (self.mistake(*found) for found in references.findings(self, context))
 
     def needs(self) -> Iterable[Key]:
         keys = (self.key_of(AddressPool.kind, self.pool), self.key_of(PoolFile.kind, self.pool)) if self.pool else ()

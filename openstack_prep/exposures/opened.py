@@ -14,7 +14,7 @@ from openstack_prep.exposures.external_ips.carrying import hops, nodes_of
 from openstack_prep.exposures.model import Exposed, Placed, Way
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
-from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP
+from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.reserved_ports import port_name
@@ -177,7 +177,8 @@ def _attachments(exposures: Iterable[Any], found: Sequence[Resource]) -> Iterato
     for each in exposures:
         there = each.of_project(one for one in found if isinstance(one, AttachedFloatingIP))
         pools = each.of_project(one for one in found if isinstance(one, AddressPool) and one.reserve == "ports")
-        free = each.floating_ip and all(one.label != each.floating_ip for one in there)
+        known = {one.name for one in each.of_project(o for o in found if isinstance(o, FloatingIP))}
+        free = each.floating_ip in known and all(one.label != each.floating_ip for one in there)
         if free and each.address and any(one.name == each.pool for one in pools):
             fields = {"project": each.project, "project_domain": each.project_domain}
             port = port_name(each.pool, each.address)

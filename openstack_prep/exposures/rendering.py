@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.exposures import external_ips, names, service_host, services, virtualization
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.model import Placed, Way
+from openstack_prep.exposures.model import Exposed, Placed, Way
 
 NEEDS: Mapping[Way, str] = {"service-host": "service_host", "external-ip": "external_ips", "bridge": "virtualization"}
 """The settings that a way needs, except for Services that lead to virtual machines."""
@@ -42,8 +42,7 @@ def texts(
 
 def mistakes(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[Mistake]:
     """Yield all mistakes; their places are fields of the cluster."""
-    for each in placed:
-        yield from _without_settings(cluster, each)
+    yield from missing_settings(cluster, [each.exposure for each in placed])
     yield from _under("names", names.mistakes(cluster.names, placed))
     version = cluster.kubernetes_version
     if cluster.external_ips and (mine := _by(placed, "external-ip")):
@@ -71,12 +70,13 @@ def _by(placed: Sequence[Placed], way: Way) -> list[Placed]:
     return [each for each in placed if each.exposure.how == way and not each.exposure.target.virtual_machine]
 
 
-def _without_settings(cluster: ClusterFields, placed: Placed) -> Iterator[Mistake]:
-    exposure = placed.exposure
-    needed = "virtualization" if exposure.target.virtual_machine else NEEDS.get(exposure.how)
-    if needed and getattr(cluster, needed) is None:
-        what = f"is missing, and exposure {exposure.name} ({exposure.how}, {exposure.target}) needs it"
-        yield Mistake(needed, what, "add it")
+def missing_settings(cluster: ClusterFields, exposures: Iterable[Exposed]) -> Iterator[Mistake]:
+    """Yield the settings that exposures need and the cluster lacks."""
+    for each in exposures:
+        needed = "virtualization" if each.target.virtual_machine else NEEDS.get(each.how)
+        if needed and getattr(cluster, needed) is None:
+            what = f"is missing, and exposure {each.name} ({each.how}, {each.target}) needs it"
+            yield Mistake(needed, what, "add it")
 
 
 def _under(field: str, found: Iterator[Mistake]) -> Iterator[Mistake]:

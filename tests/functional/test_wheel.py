@@ -22,6 +22,7 @@ MUST = {
     "openstack_prep/cli/main.py",
     "openstack_prep/base/codes.yaml",
     "openstack_prep/exposures/codes.yaml",
+    "openstack_prep/exposures/service_host/bridge.sh",
     "openstack_prep/kubernetes/codes.yaml",
     "openstack_prep/openshift/codes.yaml",
     "openstack_prep/kinds.py",

@@ -78,8 +78,9 @@ def _names(placed: Placed, view: View) -> Iterator[Diagnostic]:
         if answer.late:
             yield unknown("dns.timeout", NAME, f"{answer.source} did not resolve {host} in time", "try again")
         elif not answer.addresses:
-            fix = f"let {name} lead to {placed.outside or 'the address'}"
-            yield Diagnostic(code="dns.missing", where=NAME, what=f"{host} has no address", fix=fix)
+            below = f", a name below {name}," if host != name else ""
+            fix = f"let {name} lead to {placed.outside or 'the address'}: the files in {view.cluster.directory} say so"
+            yield Diagnostic(code="dns.missing", where=NAME, what=f"{host}{below} has no address", fix=fix)
         elif placed.outside and placed.outside not in answer.addresses:
             what = f"{host} is {', '.join(answer.addresses)} ({answer.source}), not {placed.outside}"
             yield Diagnostic(code="dns.wrong-address", where=NAME, what=what, fix=f"correct the DNS of {name}")

@@ -39,11 +39,20 @@ def test_a_right_spec_has_none(tmp_path: Path) -> None:
         ({"cluster": "two"}, Code.SPEC_UNRESOLVED),
         ({"floating_ip": "other"}, Code.SPEC_UNRESOLVED),
         ({"address": None}, Code.SPEC_CONTRADICTION),
+        ({"pool": "other"}, Code.SPEC_UNRESOLVED),
+        ({"address": "10.1.0.250"}, Code.SPEC_CONTRADICTION),
+        ({"pool": None, "address": None}, Code.SPEC_CONTRADICTION),
     ],
 )
 def test_an_exposure_that_refers_to_nothing(changed: dict[str, Any], code: Code, tmp_path: Path) -> None:
     found = mistakes(tmp_path, exposures=[RIGHT["exposures"][0] | changed])
-    assert ("exposure/a", code) in found
+    assert found == [("exposure/a", code)]
+
+
+@pytest.mark.parametrize("how", ["bridge", "service-host", "external-ip"])
+def test_settings_that_a_way_needs(how: str, tmp_path: Path) -> None:
+    found = mistakes(tmp_path, exposures=[EXPOSURE | {"how": how, "pool": "lb"}])
+    assert found == [("exposed_cluster/one", Code.SPEC_CONTRADICTION)]
 
 
 @pytest.mark.parametrize("router", ["none", "r"])
