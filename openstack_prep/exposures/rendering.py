@@ -22,9 +22,11 @@ def texts(
     today: date,
     *,
     openly: bool = False,
+    only_ready: bool = False,
 ) -> dict[str, str]:
     """Return the texts of all files by name, with secrets as asterisks unless ``openly``.
 
+    ``only_ready``: those that do not exist yet are asterisks, too; who only compares must not generate them.
     ``before`` are the existing files: zones take their serials from them, so that equal ones keep theirs.
     """
     found = services.files(placed)
@@ -32,7 +34,9 @@ def texts(
         found |= names.files(cluster.names, placed, previous=before, today=today)
     if cluster.external_ips and (mine := _by(placed, "external-ip")):
         on_openstack = cluster.router is not None
-        found |= external_ips.files(cluster.external_ips, mine, on_openstack=on_openstack, openly=openly)
+        found |= external_ips.files(
+            cluster.external_ips, mine, on_openstack=on_openstack, openly=openly, only_ready=only_ready
+        )
     if cluster.virtualization:
         found |= virtualization.files(cluster.virtualization, placed)
     if cluster.service_host and (mine := _by(placed, "service-host")):

@@ -17,16 +17,22 @@ from openstack_prep.exposures.model import Placed
 
 
 def files(
-    settings: ExternalIPs, placed: Sequence[Placed], *, on_openstack: bool = False, openly: bool = True
+    settings: ExternalIPs,
+    placed: Sequence[Placed],
+    *,
+    on_openstack: bool = False,
+    openly: bool = True,
+    only_ready: bool = False,
 ) -> dict[str, str]:
     """Return the files by name, with passwords as asterisks unless ``openly``.
 
+    ``only_ready``: those that do not exist yet are asterisks, too; nothing is generated.
     ``on_openstack``: the router is Neutron's, which gets its routes by ``openings`` and not by a script.
     """
     found = services.files(placed) | interfaces.files(settings, placed)
     if on_openstack:
         found.pop(interfaces.ROUTES, None)
-    return found | announcing.files(settings, placed, openly=openly)
+    return found | announcing.files(settings, placed, openly=openly, only_ready=only_ready)
 
 
 __all__ = [

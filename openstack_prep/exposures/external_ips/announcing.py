@@ -8,8 +8,10 @@ the router; hold time and keepalive time only together).
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
+from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.base.yaml_text import dump
@@ -21,18 +23,28 @@ from openstack_prep.kubernetes.balancing.pools import drop_empty
 CONFIGURATIONS = "frr-configurations.yaml"
 NAME = "external-ips"
 HOSTNAME = "kubernetes.io/hostname"
+PASSWORD = r"[!-~]{1,80}"  # TCP_MD5SIG_MAXKEYLEN
+PASSWORD_FAULT = "contains characters that FRR does not accept, or is too long"
+PASSWORD_FIX = "use 1 to 80 visible ASCII characters"
 
 
-def files(settings: ExternalIPs, placed: Sequence[Placed], *, openly: bool = True) -> dict[str, str]:
-    """Return the files, with passwords as asterisks unless ``openly``."""
+def files(
+    settings: ExternalIPs, placed: Sequence[Placed], *, openly: bool = True, only_ready: bool = False
+) -> dict[str, str]:
+    """Return the files, with passwords as asterisks unless ``openly``.
+
+    ``only_ready``: passwords that do not exist yet are asterisks, too, because who only reads must not generate them.
+    Raises ConfigError for one that cannot be read, or that FRR does not accept.
+    """
     if settings.bgp is None:
         return {}
+    shown = {each.name: _shown(each, openly, only_ready) for each in settings.bgp.peers if each.password}
     held = {node: found for node, found in carried(settings, placed).items() if found}
     if settings.bgp.software == "frr-k8s":
-        documents = [*_passwords(settings.bgp, openly), *_configurations(settings.bgp, held)]
+        documents = [*_passwords(settings.bgp, shown), *_configurations(settings.bgp, held)]
         return {CONFIGURATIONS: dump(*documents)} if held else {}
     nodes = {each.name: each for each in settings.nodes}
-    return {f"frr-{node}.conf": _frr(settings.bgp, nodes[node], found, openly) for node, found in held.items()}
+    return {f"frr-{node}.conf": _frr(settings.bgp, nodes[node], found, shown) for node, found in held.items()}
 
 
 def prefixes(held: Sequence[str], version: int) -> list[str]:
@@ -55,14 +67,24 @@ def _keepalive(peer: ExternalIPPeer) -> int:
     return max((peer.hold_time or 0) // 3, 1)
 
 
-def _shown(password: Secret, openly: bool) -> str:
-    return password.reveal() if openly else HIDDEN
+def _shown(peer: ExternalIPPeer, openly: bool, only_ready: bool) -> str:
+    password = peer.password
+    if password is None or not openly or (only_ready and not password.ready):
+        return HIDDEN
+    if not is_accepted(password):  # it may have come into being after the checks
+        raise ConfigError(f"external_ips.bgp: password of peer {peer.name} {PASSWORD_FAULT}; {PASSWORD_FIX}")
+    return password.reveal()
+
+
+def is_accepted(password: Secret) -> bool:
+    """Whether FRR accepts a password; this reveals it."""
+    return re.fullmatch(PASSWORD, password.reveal()) is not None
 
 
 # --- FRR ----------------------------------------------------------------------------------
 
 
-def _frr(bgp: ExternalIPBGP, node: ExternalIPNode, held: Sequence[str], openly: bool) -> str:
+def _frr(bgp: ExternalIPBGP, node: ExternalIPNode, held: Sequence[str], shown: Mapping[str, str]) -> str:
     lines = [f"# /etc/frr/frr.conf of {node.name}; bgpd=yes in /etc/frr/daemons. Check it: vtysh -C -f FILE"]
     lines += ["frr defaults traditional", f"hostname {node.name}", "log syslog informational", "!"]
     versions = [each for each in (4, 6) if prefixes(held, each)]
@@ -76,7 +98,7 @@ def _frr(bgp: ExternalIPBGP, node: ExternalIPNode, held: Sequence[str], openly: 
     lines += [f" bgp router-id {router_id(node)}", " no bgp default ipv4-unicast"]
     lines.append(" bgp network import-check")  # announced only while the node has the address
     for peer in bgp.peers:
-        lines += [f" {each}" for each in _neighbor(peer, openly)]
+        lines += [f" {each}" for each in _neighbor(peer, shown)]
     for version in versions:
         lines += ["", f" address-family ipv{version} unicast"]
         lines += [f"  network {each}" for each in prefixes(held, version)]
@@ -88,12 +110,12 @@ def _frr(bgp: ExternalIPBGP, node: ExternalIPNode, held: Sequence[str], openly: 
     return "\n".join([*lines, "exit", "!"]) + "\n"
 
 
-def _neighbor(peer: ExternalIPPeer, openly: bool) -> Iterator[str]:
+def _neighbor(peer: ExternalIPPeer, shown: Mapping[str, str]) -> Iterator[str]:
     start = f"neighbor {peer.peer_address}"
     yield f"{start} remote-as {peer.peer_asn}"
     yield f"{start} description {peer.name}"
     if peer.password:
-        yield f"{start} password {_shown(peer.password, openly)}"
+        yield f"{start} password {shown[peer.name]}"
     if peer.ebgp_multi_hop:
         yield f"{start} ebgp-multihop"
     if peer.hold_time:
@@ -103,11 +125,11 @@ def _neighbor(peer: ExternalIPPeer, openly: bool) -> Iterator[str]:
 # --- frr-k8s ------------------------------------------------------------------------------
 
 
-def _passwords(bgp: ExternalIPBGP, openly: bool) -> Iterator[Values]:
+def _passwords(bgp: ExternalIPBGP, shown: Mapping[str, str]) -> Iterator[Values]:
     for peer in bgp.peers:
         if peer.password:
             metadata = {"name": f"{NAME}-{peer.name}", "namespace": bgp.namespace}
-            data = {"password": _shown(peer.password, openly)}
+            data = {"password": shown[peer.name]}
             yield {
                 "apiVersion": "v1",
                 "kind": "Secret",

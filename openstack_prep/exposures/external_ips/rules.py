@@ -15,7 +15,7 @@ from itertools import combinations
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.ranges import Range, overlaps
 from openstack_prep.base.ranges import read as read_ranges
-from openstack_prep.exposures.external_ips.announcing import router_id
+from openstack_prep.exposures.external_ips.announcing import PASSWORD_FAULT, PASSWORD_FIX, is_accepted, router_id
 from openstack_prep.exposures.external_ips.carrying import addresses, chosen, hops
 from openstack_prep.exposures.external_ips.model import ExternalIPBGP, ExternalIPs
 from openstack_prep.exposures.external_ips.services import of_service
@@ -164,9 +164,9 @@ def _peers(bgp: ExternalIPBGP) -> Iterator[Mistake]:
         if peer.ebgp_multi_hop and peer.peer_asn == bgp.my_asn:
             what = f"only applies to eBGP, and my_asn and peer_asn are both {bgp.my_asn}"
             yield Mistake(f"{where}.ebgp_multi_hop", what, "remove it, or correct the AS numbers")
-        if peer.password and not re.fullmatch(r"[!-~]{1,80}", peer.password.reveal()):
-            fix = "use 1 to 80 visible ASCII characters"  # TCP_MD5SIG_MAXKEYLEN
-            yield Mistake(f"{where}.password", "contains characters that FRR does not accept, or is too long", fix)
+        # checks must not generate a password: one that is not ready is checked when the files are written
+        if peer.password and peer.password.ready and not is_accepted(peer.password):
+            yield Mistake(f"{where}.password", PASSWORD_FAULT, PASSWORD_FIX)
 
 
 def _routes(settings: ExternalIPs, placed: Sequence[Placed]) -> Iterator[Mistake]:

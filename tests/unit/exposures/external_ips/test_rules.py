@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from openstack_prep.base.secret import Secret
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.exposures.external_ips import (
     ExternalIPBGP,
     ExternalIPNode,
     ExternalIPPeer,
     ExternalIPs,
+    files,
     mistakes,
     warnings,
 )
@@ -57,6 +60,27 @@ def test_settings(changes: dict[str, Any], place: str) -> None:
     settings = replace(PLAIN, **changes)
     assert place in places(settings)
     assert "a\nb" not in str(list(mistakes(settings, ALL)))
+
+
+@pytest.mark.parametrize("source", ["generate", "content"])
+def test_reading_does_not_need_a_password_that_is_not_ready(source: str, tmp_path: Path) -> None:
+    path = tmp_path / "bgp.pw"
+    peers = (replace(TOR, password=from_spec({source: "bgp.pw"}, base=tmp_path)), TOR6)
+    settings = replace(PLAIN, carriers="all", bgp=replace(BGP, peers=peers))
+    assert places(settings) == []
+    read = files(settings, ALL, only_ready=True)
+    assert read == files(settings, ALL, openly=False)
+    assert not path.exists()
+    if source == "generate":
+        written = files(settings, ALL)
+        assert any(path.read_text().strip() in each for each in written.values())
+        assert files(settings, ALL, only_ready=True) == written
+    else:
+        path.write_text("a b")  # after the checks
+        with pytest.raises(ConfigError, match=TOR.name) as raised:
+            files(settings, ALL)
+        assert "a b" not in str(raised.value)
+        assert places(settings) == ["bgp.peers[0].password"]
 
 
 @pytest.mark.parametrize(
