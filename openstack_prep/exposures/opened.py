@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake
 from openstack_prep.base.ranges import Range
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.cluster_fields import ClusterFields, Nodes
@@ -50,19 +52,36 @@ def with_opened(resources: Sequence[Resource], cluster: ClusterFields) -> tuple[
         found += _pairs(cluster, [each for each in mine if each.how in ON_NODES], found)
     found += _attachments(mine, found)
     for router in cluster.of_project(each for each in resources if isinstance(each, Router)):
-        if router.name == cluster.router:
-            found[found.index(router)] = replace(router, routes=_routes(cluster, mine, router.routes or ()))
+        if router.name == cluster.router and router.routes is not None:
+            found[found.index(router)] = replace(router, routes=_routes(cluster, mine, router.routes))
     return tuple(found)
 
 
-def _routes(cluster: ClusterFields, exposures: Iterable[Exposed], before: Sequence[Route]) -> tuple[Route, ...] | None:
+# --- routes of a router ---------------------------------------------------------------------
+
+
+def route_mistakes(cluster: ClusterFields, routers: Iterable[Router]) -> Iterator[Mistake]:
+    """Yield a mistake if the router of static routes does not declare its routes.
+
+    Apply manages the routes of a router as a whole: only a spec that declares them, perhaps as [], agrees to the loss
+    of those that others have added, and says what remains when the last exposure goes.
+    """
+    for each in cluster.of_project(routers):
+        if each.name == cluster.router and each.routes is None:
+            what = f"router {each.name} declares no routes"
+            fix = f"declare routes (perhaps []) of router {each.name}: "
+            fix += "exposures add to them, and apply removes all others"
+            yield cluster.mistake(what, fix, Code.SPEC_CONTRADICTION)
+
+
+def _routes(cluster: ClusterFields, exposures: Iterable[Exposed], before: Sequence[Route]) -> tuple[Route, ...]:
     """Return the routes of a router with those to the addresses of Services with externalIPs."""
     if cluster.external_ips is None or not cluster.external_ips.static_routes:
-        return tuple(before) or None
+        return tuple(before)
     placed = [Placed(exposure=each, address=each.address) for each in exposures]
     found = hops(cluster.external_ips, placed)
     new = (Route(destination=each.destination, nexthop=hop) for each in found for hop in each.next_hops)
-    return tuple(dict.fromkeys((*before, *new))) or None
+    return tuple(dict.fromkeys((*before, *new)))
 
 
 # --- rules of security groups ---------------------------------------------------------------

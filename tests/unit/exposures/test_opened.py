@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import SpecError
+from openstack_prep.exposures.exposed_cluster import ExposedCluster
+from openstack_prep.exposures.opened import route_mistakes
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.network.router import Router
@@ -102,6 +106,27 @@ def test_the_router_gets_the_static_routes(tmp_path: Path) -> None:
         ("200.1.1.1/32", "10.1.0.11"),
         ("200.1.1.1/32", "10.1.0.12"),
     ]
+    # without exposures, what the spec declares remains: [] removes the routes of exposures, None manages none
+    for routes, left in (([], ()), (None, None)):
+        spec = loaded(tmp_path, routers=[router | {"routes": routes}], exposed_clusters=[cluster])
+        assert [each.routes for each in of(spec, Router)] == [left]
+
+
+def test_a_router_without_routes_gets_none(tmp_path: Path) -> None:
+    settings = {"interface": "vips", "create_interface": True, "carriers": "all", "static_routes": True}
+    settings["nodes"] = [{"name": "n1", "addresses": ["10.1.0.11"]}]
+    cluster = CLUSTER | {"router": "r", "external_ips": settings}
+    given = exposure("a", how="external-ip", pool=None, address="200.1.1.1")
+    router: dict[str, Any] = {"name": "r", "external_network": "x"}
+    codes = []
+    for more in ({}, {"routes": []}):
+        spec = loaded(tmp_path, given, routers=[router | more], exposed_clusters=[cluster])
+        (found,), (declared,) = of(spec, Router), of(spec, ExposedCluster)
+        assert bool(found.routes) == bool("routes" in more)
+        codes.append(
+            [each.code for each in route_mistakes(declared, [found, replace(found, name="other", routes=None)])]
+        )
+    assert codes == [[Code.SPEC_CONTRADICTION], []]
 
 
 def test_a_floating_ip_leads_to_the_reserving_port(tmp_path: Path) -> None:
