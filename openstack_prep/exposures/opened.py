@@ -136,6 +136,7 @@ def _merged(before: Sequence[SecurityGroupRule], rules: Sequence[SecurityGroupRu
 def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Resource]) -> Iterator[Resource]:
     """Yield address pairs for the addresses that no address pairs of the spec allow on the nodes yet."""
     assert cluster.nodes is not None
+    whole = f"{PREFIX}{cluster.name}"
     pools = {each.name: each for each in cluster.of_project(e for e in found if isinstance(e, AddressPool))}
     there = cluster.of_project(each for each in found if isinstance(each, AddressPairs))
     lacking: dict[str, tuple[Mapping[str, Any], list[Any]]] = {}
@@ -143,7 +144,9 @@ def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Res
         for suffix, choice in _chosen(cluster, cluster.nodes, each):
             same = [one for one in there if all(getattr(one, field) == value for field, value in choice.items())]
             if not any(_allows(pairs, each, pools) for pairs in same):
-                lacking.setdefault(f"{PREFIX}{cluster.name}{suffix}", (choice, []))[1].append(each)
+                lacking.setdefault(f"{whole}{suffix}", (choice, []))[1].append(each)
+    # one carrier answers for an address until somebody has moved it to another: the pairs of the old one stay
+    moves = cluster.external_ips is not None and cluster.external_ips.carriers == "one"
     for name, (choice, wanting) in lacking.items():
         chosen = {each.pool for each in wanting if not each.address and each.pool in pools}
         # OVN answers for an address that a port reserves, unless another port has a pair with exactly this address
@@ -152,7 +155,8 @@ def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Res
         given = sorted(addresses | {each.address for each in wanting if each.address})
         of_pools = sorted(chosen - single)
         if given or of_pools:
-            yield cluster.sibling(AddressPairs, name, addresses=tuple(given) or None, pools=tuple(of_pools), **choice)
+            fields = {"pools": tuple(of_pools), "prune": not (moves and name != whole), **choice}
+            yield cluster.sibling(AddressPairs, name, addresses=tuple(given) or None, **fields)
 
 
 def _chosen(cluster: ClusterFields, nodes: Nodes, exposure: Exposed) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -88,9 +88,10 @@ def test_carriers_alone_have_pairs(tmp_path: Path) -> None:
     spec = loaded(tmp_path, exposure("a", how="external-ip", address="10.1.0.200"), exposed_clusters=[cluster])
     (pairs,) = of(spec, AddressPairs)
     assert pairs.name == f"exposures-one-{pairs.ports[0]}"
+    assert not pairs.prune  # the node that carried the address before keeps its pair
     cluster["external_ips"] = cluster["external_ips"] | {"carriers": "all"}  # type: ignore[operator]
     spec = loaded(tmp_path, exposure("a", how="external-ip", address="10.1.0.200"), exposed_clusters=[cluster])
-    assert sorted(each.ports for each in of(spec, AddressPairs)) == [("n1",), ("n2",)]
+    assert sorted((each.ports, each.prune) for each in of(spec, AddressPairs)) == [(("n1",), True), (("n2",), True)]
 
 
 def test_the_router_gets_the_static_routes(tmp_path: Path) -> None:
