@@ -165,7 +165,7 @@ def _chosen(cluster: ClusterFields, nodes: Nodes, exposure: Exposed) -> Iterator
     if names is None:
         yield "", nodes.choice
     for each in names or ():
-        yield f"-{each}", {"ports": (each,)}
+        yield f".{each}", {"ports": (each,)}  # names of clusters contain no dot
 
 
 def carriers(

@@ -87,11 +87,23 @@ def test_carriers_alone_have_pairs(tmp_path: Path) -> None:
     cluster = CLUSTER | {"nodes": {"ports": ["n1", "n2"]}, "external_ips": {"interface": "eth0", "nodes": nodes}}
     spec = loaded(tmp_path, exposure("a", how="external-ip", address="10.1.0.200"), exposed_clusters=[cluster])
     (pairs,) = of(spec, AddressPairs)
-    assert pairs.name == f"exposures-one-{pairs.ports[0]}"
+    assert pairs.name == f"exposures-one.{pairs.ports[0]}"
     assert not pairs.prune  # the node that carried the address before keeps its pair
     cluster["external_ips"] = cluster["external_ips"] | {"carriers": "all"}  # type: ignore[operator]
     spec = loaded(tmp_path, exposure("a", how="external-ip", address="10.1.0.200"), exposed_clusters=[cluster])
     assert sorted((each.ports, each.prune) for each in of(spec, AddressPairs)) == [(("n1",), True), (("n2",), True)]
+
+
+def test_pairs_of_two_clusters_have_distinct_names(tmp_path: Path) -> None:
+    nodes = [{"name": "b", "addresses": ["10.1.0.11"]}]
+    settings = {"nodes": {"ports": ["b"]}, "external_ips": {"interface": "eth0", "nodes": nodes}}
+    clusters = [CLUSTER | settings | {"name": "a", "directory": "a"}, CLUSTER | {"name": "a-b", "directory": "a-b"}]
+    one = exposure("x", cluster="a", how="external-ip", address="10.1.0.200")
+    spec = loaded(tmp_path, one, exposure("y", cluster="a-b", address="10.1.0.201"), exposed_clusters=clusters)
+    assert {each.name: each.addresses for each in of(spec, AddressPairs)} == {
+        "exposures-a.b": ("10.1.0.200",),
+        "exposures-a-b": ("10.1.0.201",),
+    }
 
 
 def test_the_router_gets_the_static_routes(tmp_path: Path) -> None:
