@@ -10,10 +10,12 @@ from typing import Any
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.ranges import Range
+from openstack_prep.base.ranges import read as read_ranges
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.cluster_fields import ClusterFields, Nodes
 from openstack_prep.exposures.external_ips.carrying import hops, nodes_of
 from openstack_prep.exposures.model import Exposed, Placed, Way
+from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP
@@ -102,10 +104,11 @@ def _rules(exposures: Iterable[Any], resources: Sequence[Resource]) -> Iterator[
 
 def _versions(exposure: Any, resources: Sequence[Resource]) -> list[int]:
     """Return the IP versions of an exposure's address; IPv4 if it has none."""
-    pools = exposure.of_project(each for each in resources if isinstance(each, AddressPool))
-    given = [exposure.address] if exposure.address else []
-    known = given or [str(one.first) for each in pools if each.name == exposure.pool for one in each.ranges]
-    return sorted({ipaddress.ip_address(each).version for each in known}) or [4]
+    if exposure.address:
+        return [ipaddress.ip_address(exposure.address).version]
+    pools = exposure.of_project(each for each in resources if isinstance(each, (AddressPool, PoolFile)))
+    ranges = [one for each in pools if each.name == exposure.pool for one in read_ranges(each.addresses)]
+    return sorted({one.first.version for one in ranges}) or [4]
 
 
 def _open(found: list[Resource], cluster: ClusterFields, name: str, rules: Sequence[SecurityGroupRule]) -> None:

@@ -158,10 +158,12 @@ def test_a_floating_ip_leads_to_the_reserving_port(tmp_path: Path) -> None:
 
 
 def test_ipv6_is_opened_for_ipv6(tmp_path: Path) -> None:
-    pool = POOL | {"addresses": ["2001:db8::200-2001:db8::203"]}
-    spec = loaded(tmp_path, exposure("a"), address_pools=[pool])
-    (rules,) = of(spec, SecurityGroupRules)
-    assert [each.remote_ip_prefix for each in rules.rules] == ["::/0"]
+    addresses = ["2001:db8::200-2001:db8::203"]
+    file = {"name": "lb", "path": "lb.yaml", "cidr": "2001:db8::/64", "addresses": addresses}
+    for pools in ({"address_pools": [POOL | {"addresses": addresses}]}, {"address_pools": [], "pool_files": [file]}):
+        spec = loaded(tmp_path, exposure("a"), **pools)
+        (rules,) = of(spec, SecurityGroupRules)
+        assert [each.remote_ip_prefix for each in rules.rules] == ["::/0"]
 
 
 def test_a_group_without_a_name_is_refused(tmp_path: Path) -> None:
