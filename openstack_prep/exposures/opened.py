@@ -68,6 +68,8 @@ def route_mistakes(cluster: ClusterFields, routers: Iterable[Router]) -> Iterato
     Apply manages the routes of a router as a whole: only a spec that declares them, perhaps as [], agrees to the loss
     of those that others have added, and says what remains when the last exposure goes.
     """
+    if cluster.external_ips is None or not cluster.external_ips.static_routes:
+        return  # which is a mistake of its own
     for each in cluster.of_project(routers):
         if each.name == cluster.router and each.routes is None:
             what = f"router {each.name} declares no routes"
