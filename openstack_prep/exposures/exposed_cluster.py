@@ -22,6 +22,7 @@ from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.exposure_rules import WITHOUT_ADDRESS
 from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.opened import route_mistakes
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.network.router import Router
@@ -62,6 +63,7 @@ class ExposedCluster(ClusterFields):
         if self.router and not (self.external_ips and self.external_ips.static_routes):
             what = "router is set, but external_ips has no static_routes"
             yield self.mistake(what, "set static_routes: true, or remove router", Code.SPEC_CONTRADICTION)
+        yield from route_mistakes(self, context.declared(Router))
 
     @property
     def exposures(self) -> Sequence[Exposure]:
@@ -120,11 +122,14 @@ class ExposedCluster(ClusterFields):
             yield "addresses are not reserved yet"
         elif not list(rendering.mistakes(self, placed)):
             files = self.files(run.ownership)
-            texts, shown = (self._texts(run, placed, openly=openly) for openly in (True, False))
+            texts, shown = (self._texts(run, placed, openly=openly, only_ready=True) for openly in (True, False))
             yield from files.drift(texts, shown)
 
-    def _texts(self, run: CloudRun, placed: Sequence[Placed], *, openly: bool) -> dict[str, str]:
-        return rendering.texts(self, placed, self.files(run.ownership).contents(), date.today(), openly=openly)
+    def _texts(
+        self, run: CloudRun, placed: Sequence[Placed], *, openly: bool, only_ready: bool = False
+    ) -> dict[str, str]:
+        before = self.files(run.ownership).contents()
+        return rendering.texts(self, placed, before, date.today(), openly=openly, only_ready=only_ready)
 
     # --- checks ---------------------------------------------------------------------------
 
