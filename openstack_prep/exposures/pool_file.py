@@ -49,7 +49,6 @@ class PoolFile(PoolSettings, InProject):
             settings=self.settings,
             spec=run.ownership.spec,
             project=home.ownership(run).home,
-            is_ours=partial(home.is_ours, run),
             tell=tell or partial(run.note, self.key),
         )
 

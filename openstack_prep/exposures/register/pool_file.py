@@ -13,7 +13,7 @@ from openstack_prep.base.private_file import write_shared
 from openstack_prep.exposures.register import pool_text
 from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request
 from openstack_prep.exposures.register.lock import WAIT, locked
-from openstack_prep.exposures.register.pool import Pool, PoolSettings
+from openstack_prep.exposures.register.pool import Pool, PoolSettings, key_of
 
 ATTEMPTS = 100
 """How often the file is read again after an editor, which knows no locks, has written to it."""
@@ -35,8 +35,6 @@ class PoolFileRegister:
     """Name of the spec that claims."""
     project: str = ""
     """Id of the project of the spec, which distinguishes specs with the same name."""
-    is_ours: Callable[[str], bool] | None = None
-    """Whether a recorded project is that of this spec; default: if it is ``project``, or if none is recorded."""
     timeout: float = WAIT
     """Seconds to wait for the lock."""
     tell: Callable[[str], None] = _silent
@@ -68,8 +66,13 @@ class PoolFileRegister:
         """Return why this spec cannot use the file: a spec with its name does, or others use it with other settings."""
         where = str(self.path)
         if self.spec in pool.users and not self._owns(pool.users[self.spec]):
-            what = f"is used by another spec {self.spec}, of project {pool.users[self.spec]}"
-            fix = f"rename this spec, or remove its line from users if project {pool.users[self.spec]} is gone"
+            theirs = pool.users[self.spec]
+            project = f"project {theirs}" if theirs else "no project"
+            what = f"is used by another spec {self.spec}, of {project}, in this cloud or another"
+            fix = (
+                f"rename this spec; or, if that spec is gone for good, remove by hand the line {self.spec} of users "
+                f"and the lines {key_of(self.spec, '')}... of claims"
+            )
             return Mistake(where, what, fix)
         others = sorted(pool.users.keys() - {self.spec})
         if pool.settings != self.settings and others:
@@ -83,7 +86,11 @@ class PoolFileRegister:
         return bool(getattr(pool.settings, field) != getattr(self.settings, field))
 
     def _owns(self, project: str) -> bool:
-        return project in ("", self.project) if self.is_ours is None else self.is_ours(project)
+        """Whether a recorded project is that of this spec: only the same id proves it.
+
+        That a project does not exist here does not: it may exist in another cloud, whose spec shares the file.
+        """
+        return project == self.project
 
     def _text(self) -> str:
         try:

@@ -15,7 +15,7 @@ from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.claims import claim_one
+from openstack_prep.exposures.register.claims import ClaimRefused, claim_one
 from openstack_prep.spec import load_spec
 from tests.unit.conftest import resolved
 
@@ -115,34 +115,28 @@ def test_two_pools_with_one_file_contradict_each_other(run: CloudRun, pool: Pool
         resolved(same, [pool, same], run.admin)
 
 
-def test_the_spec_of_a_project_that_is_gone_gets_its_claims_back(
+def test_a_project_that_does_not_exist_here_may_exist_in_another_cloud(
     run: CloudRun, pool: PoolFile, services: requests_mock.Mocker
 ) -> None:
-    """Two specs with one name are two; but a project that does not exist any more has none."""
+    """Two specs with one name in two clouds share a file: neither gets what the other has."""
     apply(run, pool)
-    found = claim_one(pool.register(run), "web")
+    claim_one(pool.register(run), "web", mac=True)
     path = Path(pool.path)
-    path.write_text(path.read_text().replace("admin-project", "former"))
-    home = replace(pool, project="x").owner
-    run = CloudRun(run.admin, OwnershipTag("lab"), homes=[home])
+    path.write_text(path.read_text().replace("admin-project", "elsewhere"))
+    services.get("http://keystone/v3/projects/elsewhere", status_code=404)
+    text = path.read_text()
     services.get("http://keystone/v3/domains?name=Default", json={"domains": [{"id": "default", "name": "Default"}]})
-    row: dict[str, Any] = {
-        "id": "p",
-        "name": "x",
-        "tags": [],
-        "description": "",
-        "domain_id": "default",
-        "enabled": True,
-    }
-    services.get("http://keystone/v3/projects?name=x", json={"projects": [row]})
-    services.get("http://keystone/v3/projects/former", json={"project": row | {"id": "former"}})
-    (refused,) = plan(run, pool).refusals
-    assert "another spec lab, of project former" in refused.what
-    assert destroy(run, pool) == []
-    services.get("http://keystone/v3/projects/former", status_code=404)
-    run = CloudRun(run.admin, OwnershipTag("lab"), homes=[home])
-    assert claim_one(pool.register(run), "web") == found
-    assert "  lab: {project: p}\n" in path.read_text()
+    row: dict[str, Any] = {"id": "p", "name": "x", "tags": [], "description": "", "domain_id": "default"}
+    services.get("http://keystone/v3/projects?name=x", json={"projects": [row | {"enabled": True}]})
+    for home in (None, replace(pool, project="x").owner):  # of the connection, and declared
+        again = CloudRun(run.admin, OwnershipTag("lab"), homes=[home])
+        (refused,) = plan(again, pool).refusals
+        assert "another spec lab, of project elsewhere" in refused.what
+        assert "remove by hand the line lab of users" in refused.fix
+        with pytest.raises(ClaimRefused, match="project elsewhere"):
+            claim_one(pool.register(again), "web", mac=True)
+        assert destroy(again, pool) == []
+        assert path.read_text() == text
 
 
 def test_a_spec_with_wrong_settings_is_refused_with_its_lines(tmp_path: Path) -> None:

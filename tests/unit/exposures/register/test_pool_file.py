@@ -85,9 +85,28 @@ def test_a_spec_with_the_same_name_is_another_one(register: PoolFileRegister) ->
         claim_one(other, "web")
     other.release(["web"])
     assert list(register.held()) == ["web"]
-    moved = replace(other, is_ours=lambda project: True)  # its project is gone
-    assert claim_one(moved, "web") == register.held().get("web", claim_one(moved, "web"))
-    assert register.held() == {}
+    assert [each for each in register.path.read_text().splitlines() if "s/" in each or " s:" in each] == [
+        "  s: {project: p1}",
+        "  s/web: {address: 10.0.0.100}",
+    ]
+
+
+@pytest.mark.parametrize(("theirs", "mine"), [("p1", "p2"), ("p1", ""), ("", "p1")])
+def test_only_the_same_project_proves_that_a_spec_is_the_same(tmp_path: Path, theirs: str, mine: str) -> None:
+    """The other project may be in another cloud, so that whether it exists here says nothing."""
+    first = PoolFileRegister(path=tmp_path / "f", name="lab", settings=SETTINGS, spec="a b", project=theirs)
+    first.ensure()
+    claim_one(first, "web", mac=True)
+    text = first.path.read_text()
+    second = replace(first, project=mine)
+    for act in (second.ensure, lambda: claim_one(second, "web", mac=True), lambda: claim_one(second, "x")):
+        with pytest.raises(
+            ClaimRefused, match=r"remove by hand the line a b of users and the lines a%20b/\.\.\. of cl"
+        ):
+            act()
+    second.release(["web"])
+    second.leave()
+    assert first.path.read_text() == text
 
 
 def test_settings_change_unless_others_rely_on_them_or_claims_would_be_outside(register: PoolFileRegister) -> None:
