@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import ClassVar
@@ -36,10 +36,11 @@ RESERVED = "reserved"
 
 @dataclass(frozen=True)
 class Placement:
-    """What an exposure holds, and in which register."""
+    """What an exposure holds, and in which pools: a move that was interrupted leaves it in two."""
 
     claim: Claim
-    register: Register | None = None
+    registers: Mapping[str, Register]
+    """The registers in which it holds an address, by the name of the pool."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +91,14 @@ class Exposure(ExposureFields):
 
     def find_one(self, run: CloudRun) -> Observed | None:
         found = [
-            (name, Placement(held[self.name], register))
+            (name, register, held[self.name])
             for name, register, held in self.neighbours.registers(run)
             if self.name in held
         ]
         if found:
-            return self._observed(*min(found, key=lambda each: each[0] != self.pool))
+            found.sort(key=lambda each: each[0] != self.pool)
+            claims = {name: claim for name, _, claim in found}
+            return self._observed(claims, {name: register for name, register, _ in found})
         return None if self._register(run) else self._unregistered()
 
     def _unregistered(self) -> Observed:
@@ -103,14 +106,20 @@ class Exposure(ExposureFields):
         outputs = {"address": self.address} if self.address else {}
         return Observed(id=self.address or self.name, values=self.desired(), outputs=outputs)
 
-    def _observed(self, pool: str, found: Placement) -> Observed:
-        claim = found.claim
+    def _observed(self, claims: Mapping[str, Claim], registers: Mapping[str, Register]) -> Observed:
+        """Return what it holds in these pools, of which the first is its own, if it holds an address there.
+
+        Several pools differ from the declared one, so that the next apply releases the others.
+        """
+        first, *others = (claim_id(pool, each.address) for pool, each in claims.items())
+        claim = next(iter(claims.values()))
         return Observed(
-            id=claim_id(pool, claim.address),
+            id=first,
+            contained_ids=frozenset(others),
             ours=True,
-            values={"pool": pool, "address": claim.address, "mac": RESERVED if claim.mac else None},
+            values={"pool": ", ".join(claims), "address": claim.address, "mac": RESERVED if claim.mac else None},
             outputs={"address": claim.address} | ({"mac": claim.mac} if claim.mac else {}),
-            record=found,
+            record=Placement(claim, registers),
         )
 
     def _register(self, run: CloudRun) -> Register | None:
@@ -156,19 +165,23 @@ class Exposure(ExposureFields):
         outside = isinstance(register, PoolFileRegister) and self.needs_mac  # the other register reads them itself
         macs = _macs_of_ports(run, self) if outside else ()
         claim = register.claim([request], macs)[self.name]
-        return self._observed(self.pool, Placement(claim, register))
+        return self._observed({self.pool: claim}, {self.pool: register})
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
-        """Claim the new address first, then release the former one."""
+        """Claim the new address first, then release those in other pools."""
         moved = self.create(run) if self._register(run) else self._unregistered()
-        if observed.values["pool"] != self.pool:
-            self.delete(run, observed)
+        self._release(observed, kept=self.pool)
         return moved
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        register = observed.record_as(Placement).register
-        if register is not None:
-            register.release([self.name])
+        self._release(observed)
+
+    def _release(self, observed: Observed, kept: str | None = None) -> None:
+        if observed.record is None:  # nobody records its address
+            return
+        for pool, register in observed.record_as(Placement).registers.items():
+            if pool != kept:
+                register.release([self.name])
 
 
 def _macs_of_ports(run: CloudRun, exposure: Exposure) -> frozenset[str]:

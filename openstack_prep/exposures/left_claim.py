@@ -1,4 +1,4 @@
-"""Claims of exposures that a spec no longer declares."""
+"""Claims that no declared exposure holds: of exposures, or in pools, that a spec no longer declares."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ class LeftClaim(InProject):
     pool: str
     file: PoolFile | None = None
     """The pool file; None if a port holds the claim."""
+
+    @property
+    def key(self) -> Key:
+        """Return a key apart from that of the exposure, which may be declared and have moved to another pool."""
+        return Key(self.kind, f"{self.name} ({self.pool})", self.scope)
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ class Neutron:
         services.get(f"{NEUTRON}/ports", json=lambda *_: {"ports": self.ports})
         services.get(f"{NEUTRON}/subnets", json={"subnets": [SUBNET]})
         services.get(f"{NEUTRON}/networks", json={"networks": []})
+        services.get(f"{NEUTRON}/floatingips", json={"floatingips": []})
         services.put(re.compile(f"{NEUTRON}/ports/.*"), json=self.put)
 
     def port(self, number: int) -> dict[str, Any]:
@@ -332,8 +333,8 @@ def test_claims_that_the_spec_no_longer_declares_are_found_and_released(
     placed = [resolved(each, [file, POOL, *wanted], run.admin) for each in wanted]
     found = left(run.fresh(), file, *placed)
     assert sorted((str(each.key), observed.id) for each, observed in found) == [
-        ("exposure/dropped", "f/192.0.2.9"),
-        ("exposure/old", "lb/10.0.0.101"),
+        ("exposure/dropped (f)", "f/192.0.2.9"),
+        ("exposure/old (lb)", "lb/10.0.0.101"),
     ]
     for each, observed in found:
         assert each.find_one(run.fresh()) is not None
@@ -342,3 +343,91 @@ def test_claims_that_the_spec_no_longer_declares_are_found_and_released(
     assert set(file.register(run).held()) == {"kept"}
     assert left(run.fresh(), file, *placed) == []
     assert all(isinstance(each, ResolvedExposure) for each in placed)
+
+
+def files(tmp_path: Path, *names: str) -> list[PoolFile]:
+    return [
+        PoolFile(name=each, path=str(tmp_path / each), cidr="192.0.2.0/24", addresses=("192.0.2.8/30",))
+        for each in names
+    ]
+
+
+@pytest.mark.parametrize("wanted", ["lb", "f", None])
+def test_a_move_that_was_interrupted_is_completed(
+    run: CloudRun, register: NeutronRegister, neutron: Neutron, tmp_path: Path, wanted: str | None
+) -> None:
+    """Killed between the claim in the new pool and the release in the former one: both hold its name."""
+    (file,) = files(tmp_path, "f")
+    file.register(run).ensure()
+    claim_one(file.register(run), "web")
+    claim_one(register, "web")
+    declared = exposure(pool=wanted)
+    made = plan(run.fresh(), file, POOL, declared)
+    (step,) = made.steps
+    assert step.action.value == "update"
+    assert [each.field for each in step.changes] == ["pool"]
+    executor.execute(made, run.fresh()).raise_for_failures()
+    assert ("web" in file.register(run).held(), "web" in register_of(run)) == (wanted == "f", wanted == "lb")
+    assert not plan(run.fresh(), file, POOL, declared)
+
+
+def register_of(run: CloudRun) -> Collection[str]:
+    return NeutronRegister(run=run.fresh(), project=None, pool="lb").held()
+
+
+@pytest.mark.parametrize("wanted", ["lb", "f"])
+def test_an_exposure_that_two_pools_hold_is_deleted_from_both(
+    run: CloudRun, register: NeutronRegister, neutron: Neutron, tmp_path: Path, wanted: str
+) -> None:
+    (file,) = files(tmp_path, "f")
+    file.register(run).ensure()
+    claim_one(file.register(run), "web")
+    claim_one(register, "web")
+    declared = exposure(pool=wanted)
+    placed = resolved(declared, [file, POOL, declared], run.admin)
+    pool = resolved(POOL, [file, POOL, declared], run.admin)
+    observed = observing.observe(run.fresh(), [placed, pool])
+    made = planner.plan_destroy("lab", [placed], observed)
+    assert list(pool.check_delete(run, observed[pool.key], observing.going_ids(made))) == []
+    executor.execute(made, run.fresh()).raise_for_failures()
+    assert (dict(file.register(run).held()), register_of(run)) == ({}, {})
+
+
+@pytest.mark.parametrize("target", ["g", None])
+def test_a_claim_in_a_pool_that_is_no_longer_declared_is_left_by_its_declared_exposure(
+    run: CloudRun, register: NeutronRegister, neutron: Neutron, tmp_path: Path, target: str | None
+) -> None:
+    """The exposure moved when its pool was removed from the spec, or the removal came first."""
+    run = CloudRun(run.admin, run.ownership, homes=[None])
+    (file,) = files(tmp_path, "g")
+    file.register(run).ensure()
+    claim_one(register, "web")
+    if target:
+        claim_one(file.register(run), "web")
+    declared = exposure(pool="g")
+    placed = resolved(declared, [file, declared], run.admin)
+    found = left(run.fresh(), file, placed)
+    claims = [(each, observed) for each, observed in found if isinstance(each, LeftClaim)]
+    assert [(str(each.key), observed.id, observed.ours) for each, observed in claims] == [
+        ("exposure/web (lb)", "lb/10.0.0.100", True)
+    ]
+    observed = observing.observe(run.fresh(), [placed])
+    made = planner.plan_destroy("lab", [placed], observed, claims)
+    pool = resolved(POOL, [POOL], run.admin)
+    ports = observing.observe(run.fresh(), [pool])[pool.key]
+    assert list(pool.check_delete(run, ports, observing.going_ids(made))) == []
+    executor.execute(made, run.fresh()).raise_for_failures()
+    assert (dict(file.register(run).held()), register_of(run)) == ({}, {})
+
+
+def test_a_claim_that_a_declared_exposure_holds_is_not_left(
+    run: CloudRun, register: NeutronRegister, neutron: Neutron, tmp_path: Path
+) -> None:
+    run = CloudRun(run.admin, run.ownership, homes=[None])
+    (file,) = files(tmp_path, "f")
+    file.register(run).ensure()
+    claim_one(file.register(run), "web")
+    claim_one(register, "web")
+    declared = exposure(pool="f")
+    placed = resolved(declared, [file, POOL, declared], run.admin)
+    assert left(run.fresh(), file, resolved(POOL, [file, POOL, declared], run.admin), placed) == []
