@@ -74,6 +74,8 @@ def read(path: Path, text: str) -> Pool:
     if document.data["version"] != VERSION:
         what = f"version: {shown(document.data['version'])} is unknown to this release"
         raise SpecError([Mistake(document.place(["version"]), what, "use the release that wrote the file")])
+    if unquoted := list(_unquoted(document)):
+        raise SpecError(unquoted)
     found = _validate(document)
     claims = {key: Claim(address=each.address, mac=each.mac) for key, each in (found.claims or {}).items()}
     users = {key: each.project for key, each in (found.users or {}).items()}
@@ -104,6 +106,17 @@ def _conflicts(path: Path, text: str) -> Iterator[Mistake]:
         if CONFLICT.match(line):
             fix = "keep the claims of both sides and remove this line; of two claims of one address keep one"
             yield Mistake(f"{path}:{number}", f"{line[:7]} is git's mark of a conflict", fix)
+
+
+def _unquoted(document: Document) -> Iterator[Mistake]:
+    """Yield names that YAML reads as numbers and the like: the lines of the file have other words for them."""
+    data = document.data if isinstance(document.data, dict) else {}
+    for section in ("users", "claims"):
+        entries = data.get(section)
+        for key in entries if isinstance(entries, dict) else ():
+            if not isinstance(key, str):
+                what = f"{section}: YAML reads the name as {shown(key)}, which is no text"
+                yield Mistake(document.place([section]), what, "put the name in quotes")
 
 
 @cache

@@ -165,3 +165,13 @@ def test_all_mistakes_are_named_at_once() -> None:
     )
     assert len(damage(given)) == 2
     assert len(damage(text().replace("10.0.0.100,", "10.0.0.1,").replace("10.0.0.101}", "10.0.0.0}"))) == 2
+
+
+@pytest.mark.parametrize("name", ["010", "~", "1.5", "true"])
+def test_a_name_that_yaml_reads_as_something_else_is_refused(name: str) -> None:
+    """Its line could not be found again when the file is written."""
+    ((where, what),) = damage(text() + f"  {name}: {{address: 10.0.0.150}}\n")
+    assert where == line_of(text(), "claims:")
+    assert "no text" in what
+    quoted = pool_text.read(HERE, text() + f"  '{name}': {{address: 10.0.0.150}}\n")
+    assert quoted.claims[name].address == "10.0.0.150"
