@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.base.errors import PlanRefused
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures.exposure import Exposure
@@ -206,8 +207,6 @@ def test_what_cannot_be_claimed_is_refused_by_the_plan(lab: Lab) -> None:
         POOL,
         exposure("a", address="10.1.0.100"),
         exposure("b", address="10.1.0.100"),
-        exposure("c", address="10.1.0.99"),
-        exposure("d", pool="none"),
         exposure("e", pool=None, address="10.1.0.150"),
         exposure("f", pool=None, address="10.1.0.1"),
         exposure("g", pool=None, address="10.1.0.255"),
@@ -226,8 +225,6 @@ def test_what_cannot_be_claimed_is_refused_by_the_plan(lab: Lab) -> None:
     for line in (
         "exposure/b: 10.1.0.100 is also the address of exposure/a",
         "exposure/b: 10.1.0.100 of address_pool/lb is claimed by exposure/a",
-        "exposure/c: 10.1.0.99 is not in address_pool/lb (10.1.0.100-10.1.0.103)",
-        "exposure/d: pool none does not exist",
         "exposure/e: 10.1.0.150 is in the allocation pool 10.1.0.10-10.1.0.199",
         "exposure/f: 10.1.0.1 is the gateway",
         "exposure/g: 10.1.0.255 is the broadcast address",
@@ -243,6 +240,15 @@ def test_what_cannot_be_claimed_is_refused_by_the_plan(lab: Lab) -> None:
     assert "exposure/l" not in found
     assert "exposure/j" not in found.replace("of exposure/j", "")
     neutron.delete_port(port)
+
+
+def test_what_needs_no_cloud_is_refused_before_anything_is_read(lab: Lab) -> None:
+    with pytest.raises(SpecError) as caught:
+        lab.run(*SUBNET, POOL, exposure("c", address="10.1.0.99"), exposure("d", pool="none"))
+    assert [(each.where, each.code) for each in caught.value.mistakes] == [
+        ("exposure/c", Code.SPEC_CONTRADICTION),
+        ("exposure/d", Code.SPEC_UNRESOLVED),
+    ]
 
 
 def registers(lab: Lab, count: int) -> list[NeutronRegister]:

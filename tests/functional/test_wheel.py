@@ -77,7 +77,8 @@ def files_of(wheel: Path) -> set[str]:
 def packaged() -> set[str]:
     """Return what the packages of the repository hold, as the wheel should name it."""
     package = ROOT / "openstack_prep"
-    found = {str(path.relative_to(ROOT)) for path in (*package.rglob("*.py"), *package.rglob("*.yaml"))}
+    kinds = ("*.py", "*.yaml", "*.sh")
+    found = {str(path.relative_to(ROOT)) for kind in kinds for path in package.rglob(kind)}
     for name in ("heat_templates", "install_configs"):
         found |= {f"openstack_prep/{name}/{path.name}" for path in (ROOT / name).iterdir() if path.is_file()}
     return found | {"openstack_prep/py.typed"}
