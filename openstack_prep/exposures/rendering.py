@@ -67,6 +67,8 @@ def warnings(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[str]:
         yield from external_ips.warnings(cluster.external_ips, mine, version)
     if cluster.virtualization:
         yield from virtualization.warnings(cluster.virtualization, placed, version)
+    if cluster.service_host:
+        yield from service_host.warnings(cluster.service_host)
 
 
 def _by(placed: Sequence[Placed], way: Way) -> list[Placed]:

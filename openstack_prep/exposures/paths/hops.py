@@ -38,8 +38,6 @@ class View:
     """Security groups of these ports, by id, with their rules."""
     floating_ips: Sequence[Raw] = ()
     """All of the project."""
-    ports: Sequence[Raw] = ()
-    """All of the project."""
     around_nodes: VisibleNodes | None = None
     """Networks of the nodes, for virtual machines on bridges; None: nothing is known of them."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
@@ -189,7 +187,7 @@ def _groups(
     source = ", ".join(map(str, wanted)) or "everywhere"
     if blocked:
         what = f"{shown} from {source} does not reach {_named(blocked)}"
-        fix = f"set open_in of cluster {exposure.cluster}, then {view.apply}"
+        fix = view.apply if view.cluster.open_in else f"set open_in of cluster {exposure.cluster}, then {view.apply}"
         yield Diagnostic(code="security-group.blocks", where=GROUPS, what=what, fix=fix)
     elif unread:
         what = f"{shown} to {_named(unread)}: these credentials may not read a group that decides"

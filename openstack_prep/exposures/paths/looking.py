@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -17,10 +17,8 @@ from openstack_prep.exposures.paths.report import Path, Report
 from openstack_prep.exposures.virtualization import VisibleNodes
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.chain import Chain
+from openstack_prep.openshift.verify.reading import list_by_id
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
-
-CHUNK = 50
-"""Ids in one query: addresses may be some thousand letters long."""
 
 
 def look(run: CloudRun, resources: Sequence[Resource], *, spec: str, path: str, hosts: FilePath | None) -> Report:
@@ -65,10 +63,9 @@ def _view(run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[st
         spec=path,
         cluster=cluster,
         nodes=nodes,
-        groups=_groups(run, groups),
+        groups=list_by_id(run.admin, "security-groups", groups),
         around_nodes=_around(run, cluster, nodes),
         floating_ips=floating_ips,
-        ports=ports,
         answers=answers,
         file_drift=drift,
     )
@@ -98,10 +95,8 @@ def _around(run: CloudRun, cluster: ExposedCluster, nodes: Sequence[Raw] | None)
     settings = cluster.virtualization
     if settings is None or not nodes:
         return None
-    neutron, wanted = (
-        run.admin.network,
-        [each.openstack_network for each in settings.networks if each.openstack_network],
-    )
+    neutron = run.admin.network
+    wanted = [each.openstack_network for each in settings.networks if each.openstack_network]
     by: list[Values] = [{field: wanted} for field in ("name", "id")] if wanted else []
     networks = {each["id"]: each for query in by for each in neutron.list("/networks", "networks", **query)}
     here: Values = {"network_id": sorted(networks)}
@@ -114,11 +109,3 @@ def _around(run: CloudRun, cluster: ExposedCluster, nodes: Sequence[Raw] | None)
         ports=[*nodes, *(neutron.list("/ports", "ports", **here) if networks else ())],
         trunks=list(neutron.list("/trunks", "trunks")) if tagged else [],
     )
-
-
-def _groups(run: CloudRun, ids: Iterable[str]) -> Mapping[str, Raw]:
-    wanted = sorted(ids)
-    chunks = [wanted[start : start + CHUNK] for start in range(0, len(wanted), CHUNK)]
-    neutron = run.admin.network
-    listed = (each for chunk in chunks for each in neutron.list("/security-groups", "security_groups", id=chunk))
-    return {each["id"]: each for each in listed}

@@ -68,10 +68,10 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
         query: Values = {"network_id": sorted(networks), "device_owner": list(INTERFACES)}
         interfaces = start(lambda: neutron.list("/ports", "ports", **query) if networks else [])
         subnets = start(
-            lambda: _some(cloud, "subnets", {ip["subnet_id"] for port in virtual for ip in port["fixed_ips"]})
+            lambda: list_by_id(cloud, "subnets", {ip["subnet_id"] for port in virtual for ip in port["fixed_ips"]})
         )
         used = {group for port in ports() if _is_node(port, infra_id) for group in port["security_groups"]}
-        groups = start(lambda: _some(cloud, "security-groups", used))
+        groups = start(lambda: list_by_id(cloud, "security-groups", used))
         name = f"{infra_id}-worker"
         roles = {naming.role(port["name"], infra_id) for port in ports() if _is_node(port, infra_id)}
         searched = bool(roles) and not roles - {"master", "bootstrap"}
@@ -80,7 +80,7 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
         )
         behind = {port["device_id"] for port in interfaces() or ()}
         behind |= {each["router_id"] for each in floating_ips() or () if each["router_id"]}
-        routers = start(lambda: _some(cloud, "routers", behind))
+        routers = start(lambda: list_by_id(cloud, "routers", behind))
         return ProjectView(
             infra_id=infra_id,
             ports=ports(),
@@ -109,7 +109,8 @@ def _if_allowed(read: Callable[[], object]) -> object:
         return None  # shown as unknown
 
 
-def _some(cloud: Cloud, collection: str, ids: Iterable[str]) -> dict[str, Raw]:
+def list_by_id(cloud: Cloud, collection: str, ids: Iterable[str]) -> dict[str, Raw]:
+    """Return resources of Neutron by id, in as few requests as addresses of 50 ids allow; raises CloudError."""
     wanted, member = sorted(ids), collection.replace("-", "_")
     chunks = [wanted[start : start + CHUNK] for start in range(0, len(wanted), CHUNK)]
     return _by_id(each for chunk in chunks for each in cloud.network.list(f"/{collection}", member, id=chunk))
