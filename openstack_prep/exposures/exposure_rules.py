@@ -38,17 +38,14 @@ def findings(
         yield from _without_pool(run, exposure, neighbours)
         return
     pools = neighbours.named(exposure.pool)
-    if not pools:
-        yield f"pool {exposure.pool} does not exist", "declare it in address_pools or pool_files", Code.SPEC_UNRESOLVED
-    elif len(pools) > 1:
+    if len(pools) > 1:
         kinds = " and ".join(each.kind for each in pools)
         yield f"pool {exposure.pool} is the name of an {kinds}", "rename one of them", Code.SPEC_CONTRADICTION
-    elif isinstance(pools[0], PoolFile):
-        yield from _in_file(run, exposure, pools[0])
-    else:
-        yield from _in_neutron(run, exposure, pools[0])
-    if len(pools) == 1 and _registered(pools[0]):
-        yield from _room(run, exposure, neighbours, pools[0])
+        return
+    for pool in pools:
+        yield from _in_file(run, exposure, pool) if isinstance(pool, PoolFile) else _in_neutron(run, exposure, pool)
+        if _registered(pool):
+            yield from _room(run, exposure, neighbours, pool)
 
 
 def _registered(pool: Pool) -> bool:
@@ -78,9 +75,6 @@ def _in_neutron(run: CloudRun, exposure: ExposureFields, pool: AddressPool) -> I
             yield f"address_pool/{pool.name} (reserve: outside) records no MAC addresses", fix, ""
     if exposure.address is None:
         return
-    if not pool.has(ip_address(exposure.address)):
-        listed = ", ".join(map(str, pool.ranges))
-        yield f"{exposure.address} is not in address_pool/{pool.name} ({listed})", "choose one of them", ""
     yield from _taken(run, exposure, pool, f"exposure/{exposure.name}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +17,6 @@ from openstack_prep.exposures.virtualization import (
     VisibleNodes,
     diagnose,
     mistakes,
-    wanted_pairs,
 )
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.network.declared_port import Port
@@ -109,10 +108,11 @@ def nodes(lab: Lab) -> Iterator[Nodes]:
 
 
 def wanted(settings: Virtualization, *ports: str) -> AddressPairs:
-    """Return the address pairs of the spec that open the way for the virtual machine."""
+    """Return the address pairs that a spec declares for the virtual machine."""
     assert [*mistakes(settings, PLACED)] == []
-    (found,) = wanted_pairs(settings, PLACED)
-    return AddressPairs(**asdict(found), ports=ports)
+    (network,) = settings.networks
+    given = {"name": "web", "addresses": (ADDRESS,), "mac_address": MAC, "network": network.openstack_network}
+    return AddressPairs(**given, ports=ports)
 
 
 def test_every_node_gets_the_pair_with_the_mac_address_of_the_machine(lab: Lab, nodes: Nodes) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openstack_prep.exposures.external_ips import announcing, interfaces, services
-from openstack_prep.exposures.external_ips.carrying import Hop, Openings, openings
 from openstack_prep.exposures.external_ips.model import (
     ExternalIPBGP,
     ExternalIPNode,
@@ -27,7 +26,7 @@ def files(
     """Return the files by name, with passwords as asterisks unless ``openly``.
 
     ``only_ready``: those that do not exist yet are asterisks, too; nothing is generated.
-    ``on_openstack``: the router is Neutron's, which gets its routes by ``openings`` and not by a script.
+    ``on_openstack``: the router is Neutron's, which gets its routes from the spec and not by a script.
     """
     found = services.files(placed) | interfaces.files(settings, placed)
     if on_openstack:
@@ -40,10 +39,7 @@ __all__ = [
     "ExternalIPNode",
     "ExternalIPPeer",
     "ExternalIPs",
-    "Hop",
-    "Openings",
     "files",
     "mistakes",
-    "openings",
     "warnings",
 ]

@@ -1,10 +1,10 @@
-"""Which node carries which address, and what OpenStack must let through for that: pure functions."""
+"""Which node carries which address, and the routes to it: pure functions."""
 
 from __future__ import annotations
 
 import hashlib
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from openstack_prep.exposures.external_ips.model import ExternalIPNode, ExternalIPs
@@ -22,18 +22,6 @@ class Hop:
     def destination(self) -> str:
         """The address as a network."""
         return str(ipaddress.ip_network(self.address))
-
-
-@dataclass(frozen=True)
-class Openings:
-    """What OpenStack must let through when the nodes are its servers."""
-
-    pairs: Mapping[str, tuple[str, ...]]
-    """Addresses that the port of each node must be allowed to use, by the name of the node; others are absent."""
-    routes: tuple[Hop, ...]
-    """Routes of the router, if static_routes is set."""
-    floating_ips: tuple[tuple[str, str], ...]
-    """Floating IPs of the spec, each with the address that it leads to."""
 
 
 def chosen(placed: Iterable[Placed]) -> list[Placed]:
@@ -76,13 +64,3 @@ def hops(settings: ExternalIPs, placed: Iterable[Placed]) -> Iterator[Hop]:
 
 def _is_like(one: str, other: str) -> bool:
     return ipaddress.ip_address(one).version == ipaddress.ip_address(other).version
-
-
-def openings(settings: ExternalIPs, placed: Sequence[Placed]) -> Openings:
-    """Return the pairs on exactly the nodes that carry an address, and routes and floating IPs when asked for."""
-    pairs = {node: tuple(held) for node, held in carried(settings, placed).items() if held}
-    routes = tuple(hops(settings, placed)) if settings.static_routes else ()
-    floating = [(each.exposure.floating_ip, each.address) for each in chosen(placed)]
-    return Openings(
-        pairs, routes, tuple(dict.fromkeys((name, address) for name, address in floating if name and address))
-    )

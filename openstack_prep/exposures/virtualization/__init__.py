@@ -1,6 +1,5 @@
 """Ways outside for virtual machines of KubeVirt and OpenShift Virtualization: pure functions."""
 
-from openstack_prep.exposures.virtualization.attaching import NodePairs, wanted_pairs
 from openstack_prep.exposures.virtualization.model import (
     Machine,
     MacPool,
@@ -17,7 +16,6 @@ __all__ = [
     "MacPool",
     "Machine",
     "NodeBridge",
-    "NodePairs",
     "OutsideNetwork",
     "Virtualization",
     "VisibleNodes",
@@ -25,6 +23,5 @@ __all__ = [
     "diagnose",
     "files",
     "mistakes",
-    "wanted_pairs",
     "warnings",
 ]

@@ -83,38 +83,3 @@ def by_machine(
     whole = {each.name for each in settings.machines if each.whole}
     for name in sorted(whole | {each.machine for each in attached}):
         yield settings.machine(name), tuple(each for each in attached if each.machine == name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodePairs:
-    """Pairs that ports of all nodes need; the fields are those of address pairs."""
-
-    name: str
-    addresses: tuple[str, ...]
-    mac_address: str | None = None
-    """MAC address of the pairs; None for the MAC address of each port."""
-    network: str | None = None
-    """Network of the ports; None for those that the addresses belong to."""
-
-
-def wanted_pairs(settings: Virtualization, placed: Sequence[Placed]) -> list[NodePairs]:
-    """Return the pairs that the nodes' ports need, one object per exposure, in the order of their names.
-
-    Nodes answer for the address of a Service with their own MAC address, and pass on the frames of virtual machines.
-    """
-    found = [
-        NodePairs(name=each.exposure.name, addresses=(each.address,))
-        for each in served(placed)
-        if each.address and each.exposure.how != "node-port"
-    ]
-    for each in attachments(settings, placed):
-        if each.network.openstack_network and each.placed.address:
-            found.append(
-                NodePairs(
-                    name=each.placed.exposure.name,
-                    addresses=(each.placed.address,),
-                    mac_address=each.placed.mac,
-                    network=each.network.openstack_network,
-                )
-            )
-    return sorted(found, key=lambda each: each.name)

@@ -19,8 +19,8 @@ from openstack_prep.exposures.external_ips import (
     ExternalIPs,
     files,
     mistakes,
-    openings,
 )
+from openstack_prep.exposures.external_ips.carrying import carried, hops
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
 from tests.unit.exposures.external_ips.declared import ALL, FORMS, NODES, PLAIN, placed
 
@@ -60,25 +60,23 @@ def test_nothing_is_rendered_without_addresses() -> None:
 
 def test_one_node_carries_an_address_and_stays_when_others_go() -> None:
     many = [placed(f"e{number}", f"200.1.1.{number}") for number in range(1, 100)]
-    before = openings(PLAIN, many).pairs
+    before = carried(PLAIN, many)
     assert sorted(address for held in before.values() for address in held) == sorted(
         each.address or "" for each in many
     )
     assert min(map(len, before.values())) > 15
-    after = openings(ExternalIPs(nodes=NODES[:2], interface="eth0"), many).pairs
+    after = carried(ExternalIPs(nodes=NODES[:2], interface="eth0"), many)
     for node in ("k8s5", "k8s6"):
         assert {*before[node]} <= {*after[node]}
 
 
-def test_openings_in_openstack() -> None:
+def test_all_nodes_carry_and_the_router_of_neutron_needs_no_script() -> None:
     settings = FORMS["script-dummy"]
-    found = openings(settings, ALL)
-    assert found.pairs == dict.fromkeys(("k8s5", "k8s6", "k8s9"), ("200.1.1.1", "200.1.1.2", "2001:db8:1::1"))
-    hops = {each.destination: each.next_hops for each in found.routes}
-    assert hops["200.1.1.1/32"] == ("192.168.200.25", "192.168.200.26", "192.168.200.29")
-    assert hops["2001:db8:1::1/128"][0] == "2001:db8:200::25"
-    assert found.floating_ips == (("shop", "200.1.1.1"),)
-    assert openings(PLAIN, ALL).routes == ()
+    everything = ["200.1.1.1", "200.1.1.2", "2001:db8:1::1"]
+    assert carried(settings, ALL) == dict.fromkeys(("k8s5", "k8s6", "k8s9"), everything)
+    found = {each.destination: each.next_hops for each in hops(settings, ALL)}
+    assert found["200.1.1.1/32"] == ("192.168.200.25", "192.168.200.26", "192.168.200.29")
+    assert found["2001:db8:1::1/128"][0] == "2001:db8:200::25"
     assert "routes.sh" not in files(settings, ALL, on_openstack=True)
     assert "routes.sh" in files(settings, ALL)
 

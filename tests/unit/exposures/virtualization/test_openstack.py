@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.diagnostic import Status
-from openstack_prep.exposures.virtualization import NodePairs, Virtualization, VisibleNodes, diagnose, wanted_pairs
-from tests.unit.exposures.virtualization.cases import FULL, MAC, OUTSIDE, PLACED, PLAIN, WEB, placed
+from openstack_prep.exposures.virtualization import Virtualization, VisibleNodes, diagnose
+from tests.unit.exposures.virtualization.cases import MAC, OUTSIDE, PLAIN, WEB
 
 SETTINGS = replace(PLAIN, networks=(replace(OUTSIDE, openstack_network="provider"),))
 PAIR = {"ip_address": "192.0.2.10", "mac_address": MAC}
@@ -34,17 +34,6 @@ def visible(*ports: dict[str, Any], servers: int = 1, **more: Any) -> VisibleNod
 
 def codes(nodes: VisibleNodes, settings: Virtualization = SETTINGS) -> list[str]:
     return [each.code for each in diagnose(settings, (WEB,), nodes)]
-
-
-def test_pairs_of_machines_have_their_mac_address_and_those_of_services_do_not() -> None:
-    assert wanted_pairs(SETTINGS, (WEB, placed("lb", "metallb", address="192.0.2.12"), placed("ssh", "node-port"))) == [
-        NodePairs(name="lb", addresses=("192.0.2.12",)),
-        NodePairs(name="web", addresses=("192.0.2.10",), mac_address=MAC, network="provider"),
-    ]
-
-
-def test_networks_outside_of_openstack_need_no_pairs() -> None:
-    assert {each.name for each in wanted_pairs(FULL, PLACED)} == {"lone", "old", "six", "vip"}
 
 
 def test_a_node_with_the_pair() -> None:
