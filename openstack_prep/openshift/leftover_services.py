@@ -17,7 +17,7 @@ from openstack_prep.base.errors import CloudError, NotAllowed, NotFound, Resourc
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.resources.network.uses import INTERFACES
+from openstack_prep.resources.network.uses import INTERFACES, remove_interface
 
 GONE_SECONDS = 300.0
 """Seconds that the deletion of a server, volume or load balancer may take."""
@@ -197,8 +197,7 @@ def _router(cloud: Cloud, left: Record) -> None:
         if left.has_routes:
             neutron.put(path, {"router": {"routes": []}})
         for port in neutron.list("/ports", "ports", device_id=left.id, device_owner=list(INTERFACES)):
-            with contextlib.suppress(NotFound):
-                neutron.put(f"{path}/remove_router_interface", {"port_id": port["id"]}, once=True)
+            remove_interface(cloud, left.id, {"port_id": port["id"]})
         _of_neutron(cloud, path)
 
 

@@ -22,7 +22,7 @@ from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.subnet import Subnet
-from openstack_prep.resources.network.uses import INTERFACES, Use, of_router
+from openstack_prep.resources.network.uses import INTERFACES, Use, of_router, remove_interface
 
 GATEWAY = ("external_network", "external_fixed_ips", "enable_snat")
 """Fields that Neutron stores together."""
@@ -188,8 +188,7 @@ class Router(NetworkResource[RouterRecord]):
         if record.routes:
             cloud.network.put(f"/routers/{observed.id}", {"router": {"routes": []}})
         for subnet_id in sorted(record.joined & self._own(run, observed)):
-            body = {"subnet_id": subnet_id}
-            cloud.network.put(f"/routers/{observed.id}/remove_router_interface", body, once=True)
+            remove_interface(cloud, observed.id, {"subnet_id": subnet_id})
         super().delete(run, observed)
 
     def _own(self, run: CloudRun, observed: Observed) -> frozenset[str]:

@@ -7,10 +7,12 @@ are deleted if their owner has our ownership tag. Uses are read only if somethin
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from openstack_prep.base.errors import NotAllowed, ResourceFailed
+from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
+from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.queries import in_project
@@ -126,12 +128,21 @@ def clear(cloud: Cloud, use: Use, what: str) -> None:
         raise ResourceFailed(f"{what} is now used by {', '.join(use.others)} and is kept")
     for port in use.ports:
         if port.device_owner in INTERFACES:
-            cloud.network.put(f"/routers/{port.device_id}/remove_router_interface", {"port_id": port.id}, once=True)
+            remove_interface(cloud, port.device_id, {"port_id": port.id})
         else:
             headers = {"If-Match": f"revision_number={port.revision_number}"}
             cloud.network.delete(f"/ports/{port.id}", headers=headers)
     for subnet in use.subnets:
         cloud.network.delete(f"/subnets/{subnet.id}")
+
+
+def remove_interface(cloud: Cloud, router_id: str, interface: Raw) -> None:
+    """Remove an interface of a router, given as ``{"port_id": ...}`` or ``{"subnet_id": ...}``.
+
+    One that is no longer there counts as removed: deletions of its network and of its router run in parallel.
+    """
+    with contextlib.suppress(NotFound):
+        cloud.network.put(f"/routers/{router_id}/remove_router_interface", interface, once=True)
 
 
 def _staying(ports: Iterable[PortRecord], going: frozenset[str]) -> Iterator[str]:

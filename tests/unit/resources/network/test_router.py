@@ -183,6 +183,18 @@ def test_what_is_ours_goes_first(run: CloudRun, services: requests_mock.Mocker, 
     assert neutron.changed.last_request.json() == {"router": {"routes": []}}
 
 
+def test_an_interface_that_another_deletion_removed_counts_as_removed(
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
+) -> None:
+    """The deletion of a duplicate network removes the interfaces on it as well, at the same time."""
+    neutron.router("a-id")
+    router = Router(name="r", interfaces=("a",))
+    made = planner.plan_destroy("lab", [router], observing.observe(run, [router]))
+    services.put(f"{NEUTRON}/routers/r1/remove_router_interface", status_code=404)
+    executor.execute(made, run).raise_for_failures()
+    assert writes(services) == ["PUT /r1/remove_router_interface", "DELETE /r1"]
+
+
 def test_interfaces_of_others_keep_it(run: CloudRun, neutron: Neutron) -> None:
     neutron.router("a-id", "theirs-id")
     made = planner.plan_destroy("lab", [ROUTER], observing.observe(run, [ROUTER]))
