@@ -414,7 +414,7 @@ def test_a_delete_under_way_is_waited_for_and_one_that_failed_is_done_again(lab:
         lab.run(volume)
     assert cinder.get_volume(data.id).status == "available"
     assert lab.apply(volume, allow_replace=True) == {"stack/volume": "update"}
-    assert [each.status for each in stacks(lab)] == ["CREATE_COMPLETE"]
+    wait_for(lab, "CREATE_COMPLETE")  # the other stack's deletion takes 8 seconds
     assert lab.destroy_stacks(volume, stack) == {"stack/volume"}
 
 
