@@ -134,6 +134,7 @@ DOCUMENTS = {
             "steps": _list("step"),
             "undeclared": _list("undeclared"),
             "refusals": _list("diagnostic"),
+            "warnings": TEXTS,
         },
         {"left_out": INTEGER, "infra_id": TEXT, "cluster": TEXT},
     ),

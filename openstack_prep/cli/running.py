@@ -116,6 +116,7 @@ def plan_data(plan: Plan) -> Values:
         "steps": plan.data(),
         "undeclared": plan.undeclared_data(),
         "refusals": plan.refusals_data(),
+        "warnings": list(plan.warnings),
     } | ({"left_out": plan.left_out} if plan.left_out else {})
 
 

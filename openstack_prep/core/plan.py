@@ -22,6 +22,7 @@ class Plan:
     ``left_out`` is how many resources of the spec were not asked for.
     ``allow_replace`` and ``adopt`` say what the user allowed.  They cover what the steps show, and what
     steps that are ``previewed_later`` replace: whatever else a run finds is refused.
+    ``warnings`` are those about the spec and about valid settings of its resources.
     """
 
     spec: str
@@ -32,6 +33,7 @@ class Plan:
     left_out: int = 0
     allow_replace: bool = False
     adopt: bool = False
+    warnings: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)

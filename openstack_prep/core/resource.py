@@ -144,6 +144,13 @@ class Resource(Generic[S]):
         """
         return ()
 
+    def list_warnings(self, context: Context) -> Iterable[str]:
+        """Yield warnings about valid settings, by rules that need no cloud; only called without mistakes.
+
+        May read the context and files.
+        """
+        return ()
+
     def references(self) -> Iterable[Resource]:
         """Return bare resources that must exist before this one: in the spec, or already in the cloud.
 

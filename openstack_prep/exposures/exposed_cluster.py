@@ -65,6 +65,14 @@ class ExposedCluster(ClusterFields):
             yield self.mistake(what, "set static_routes: true, or remove router", Code.SPEC_CONTRADICTION)
         yield from route_mistakes(self, context.declared(Router))
 
+    def list_warnings(self, context: Context) -> Iterable[str]:
+        mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
+        return self._warnings_before_plan(mine)
+
+    def _warnings_before_plan(self, exposures: Sequence[Exposure]) -> Iterable[str]:
+        """Yield the warnings that need no reserved address."""
+        return rendering.warnings(self, [each.placed(None) for each in exposures])
+
     @property
     def exposures(self) -> Sequence[Exposure]:
         """Its exposures; empty until it is resolved."""
@@ -155,8 +163,10 @@ class ExposedCluster(ClusterFields):
         if found := list(self._mistakes(placed)):
             raise SpecError(found)
         self.files(run.ownership).write(self._texts(run, placed, openly=True))
+        said = set(self._warnings_before_plan(self.exposures))
         for each in rendering.warnings(self, placed):
-            run.note(self.key, each)
+            if each not in said:
+                run.note(self.key, each)
         return self._observed(bool(self.files(run.ownership).there()), frozenset())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:

@@ -34,6 +34,16 @@ def refuse_mistakes(spec: Spec) -> None:
     raise SpecError(list(dict.fromkeys(mistakes)))
 
 
+def list_warnings(spec: Spec) -> list[str]:
+    """Return the warnings of the selected resources of a spec without mistakes, each with its place."""
+    context = Context(resources=spec.resources, cloud=NoCloud.as_cloud())
+    found: list[str] = []
+    for each in spec.chosen:
+        place = f"{spec.places[each.key]}: " if each.key in spec.places else ""
+        found += (f"{place}{each.key}: {warning}" for warning in each.list_warnings(context))
+    return list(dict.fromkeys(found))
+
+
 def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:
     """Return the spec with all its resources resolved; raises SpecError with all contradictions.
 

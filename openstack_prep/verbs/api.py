@@ -22,7 +22,7 @@ from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
-from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
+from openstack_prep.spec.resolving import list_warnings, refuse_mistakes, resolve_spec
 from openstack_prep.verbs import exclusive
 from openstack_prep.verbs.live_plan import LivePlan
 
@@ -80,7 +80,9 @@ def plan(
             made = replace(made, refusals=(*made.refusals, *refused))
         return replace(made, refusals=tuple(spec.placed(made.refusals)))
 
-    made = replace(exclusive.attempt(run, seen, "apply", make), allow_replace=allow_replace, adopt=adopt)
+    made = exclusive.attempt(run, seen, "apply", make)
+    warnings = (*spec.warnings, *list_warnings(spec))
+    made = replace(made, allow_replace=allow_replace, adopt=adopt, warnings=warnings)
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
 

@@ -103,6 +103,10 @@ def test_a_foreign_file_is_refused_and_serials_grow_with_changes_alone(prep: Pre
     (folder / "haproxy.cfg").write_text("somebody's\n")
     assert "haproxy.cfg exists and is not managed by this spec" in prep.run("plan", prep.spec.name, code=2).stderr
     (folder / "haproxy.cfg").unlink()
+    planned = prep.run("plan", prep.spec.name, "--format", "json")
+    (warning,) = json.loads(planned.stdout)["warnings"]
+    assert "exposed_cluster/okd: kubeinit: " in warning
+    assert warning in planned.stderr
     prep.apply()
     zone = folder / "okd.example.com.outside.zone"
     first = zone.read_text()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import error_data, no_garbage, print_result, read_spec
 
 if TYPE_CHECKING:
-    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
     from openstack_prep.spec import Spec
 
 
@@ -26,7 +24,7 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     try:
         spec = read_spec(options.spec)
-        warnings = list(_warnings(spec, check(spec)))
+        warnings = check(spec)
     except SpecError as error:
         print_result(options, "", _data(None, error))
         raise
@@ -38,11 +36,11 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def check(spec: Spec) -> Spec:
-    """Return a spec with its resources resolved; raises SpecError with everything that is wrong with them."""
+def check(spec: Spec) -> list[str]:
+    """Return the warnings about the resources of a spec; raises SpecError with everything that is wrong with them."""
     with no_garbage():
         from openstack_prep.core import planner
-        from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
+        from openstack_prep.spec.resolving import list_warnings, refuse_mistakes, resolve_spec
         from openstack_prep.spec.targets import NoCloud
 
     refuse_mistakes(spec)
@@ -50,17 +48,7 @@ def check(spec: Spec) -> Spec:
     if resolved.unread:
         raise SpecError(spec.placed(resolved.unread))
     planner.in_order(resolved.resources, planner.dependencies(resolved.resources))
-    return resolved
-
-
-def _warnings(spec: Spec, resolved: Spec) -> Iterator[str]:
-    """Yield warnings about valid settings of clusters, each with its place."""
-    clusters = [cast("RkeCluster", each) for each in resolved.resources if each.kind == "rke_cluster"]
-    if clusters:
-        from openstack_prep.kubernetes.cluster import rke_files
-
-        for each in clusters:
-            yield from (f"{spec.places[each.key]}: {each.key}: {text}" for text in rke_files.warnings(each, None))
+    return list_warnings(spec)
 
 
 def _data(spec: Spec | None, error: SpecError | None = None) -> dict[str, object]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.style import printable
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import (
@@ -114,6 +115,9 @@ def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePl
     consent = {"allow_replace": options.allow_replace, "adopt": options.adopt, "prune": options.prune}
     with reading(options):
         plan = api.plan(cloud, spec, **consent, jobs=options.jobs)
+    for warning in plan.warnings:
+        if warning not in spec.warnings:  # those were printed when the spec was read
+            print(f"openstack-prep: warning: {printable(warning)}", file=sys.stderr)
     return replace(plan, left_out=whole - len(spec.chosen))
 
 

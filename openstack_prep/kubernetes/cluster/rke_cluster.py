@@ -104,6 +104,11 @@ class RkeCluster(RkeFields):
         assert isinstance(resolved, ResolvedRkeCluster)
         return resolved._mistakes(None, ())
 
+    def list_warnings(self, context: Context) -> Iterable[str]:
+        (resolved,) = self.resolve(context)
+        assert isinstance(resolved, ResolvedRkeCluster)
+        return rke_files.warnings(resolved, None)
+
     def _mistakes(self, outputs: Outputs | None, taken: Sequence[Taken]) -> Iterator[Mistake]:
         found = list(rke_files.mistakes(self, outputs))
         nodes = 0 if found else rke_files.count_nodes(self, outputs) or 0
@@ -163,8 +168,10 @@ class RkeCluster(RkeFields):
 
     def create(self, run: CloudRun) -> Observed:
         self.files(run.ownership).write(self.render(run, openly=True))
+        said = set(rke_files.warnings(self, None))  # before the plan
         for each in rke_files.warnings(self, self._outputs(run)):
-            run.note(self.key, each)
+            if each not in said:
+                run.note(self.key, each)
         observed = self.find_one(run)
         assert observed is not None
         return observed

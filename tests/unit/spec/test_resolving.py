@@ -25,7 +25,7 @@ from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec, load_spec
-from openstack_prep.spec.resolving import resolve_spec
+from openstack_prep.spec.resolving import list_warnings, resolve_spec
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "install_configs").glob("*.yaml"))
 KNOWING = (AddressPairs, AddressPool, ExposedCluster, Exposure, RkeCluster, Stack, FloatingIP, Port)
@@ -54,6 +54,15 @@ def test_a_copy_of_what_was_resolved_has_the_same_plan(example: Path, run: Cloud
         copy = replace(each)
         assert copy == each
         assert plan_of(copy) == plan_of(each)
+
+
+def test_warnings_have_the_place_of_their_resource(run: CloudRun) -> None:
+    """They are the same before and after the resources are resolved, as validate and a plan see them."""
+    (example,) = (each for each in EXAMPLES if each.stem == "exposures-service-host")
+    spec = load_spec(example)
+    found, cluster = list_warnings(spec), Key("exposed_cluster", "okd")
+    assert [each.startswith(f"{spec.places[cluster]}: {cluster}: kubeinit: ") for each in found] == [True]
+    assert list_warnings(resolve_spec(spec, run.admin, for_apply=False)) == found
 
 
 def test_the_examples_have_every_kind_that_takes_fields_from_others() -> None:
