@@ -145,10 +145,7 @@ class Resource(Generic[S]):
         return ()
 
     def list_warnings(self, context: Context) -> Iterable[str]:
-        """Yield warnings about valid settings, by rules that need no cloud; only called without mistakes.
-
-        May read the context and files.
-        """
+        """Yield warnings about valid settings, by rules that need no cloud; only called without mistakes."""
         return ()
 
     def references(self) -> Iterable[Resource]:
@@ -209,10 +206,7 @@ class Resource(Generic[S]):
         return ()
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
-        """Return what identifies it among all resources of its kind in the cloud, whatever its name is: usually its id.
-
-        Two resources that share any of these are the same.
-        """
+        """Return what identifies it in the cloud, usually its id: resources that share any of these are the same."""
         return frozenset({observed.id, *observed.contained_ids})
 
     def check(self, run: S, observed: Observed | None) -> Iterable[Mistake]:
