@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Len
 
-from openstack_prep.base.given_file import read_text
+from openstack_prep.base.given_file import MOST_KEY, read_text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 
@@ -176,7 +176,7 @@ def public_key(value: object, base: Path) -> object:
     if isinstance(value, dict) and list(value) == ["file"] and isinstance(value["file"], str):
         path = file_path(value["file"], base)
         try:
-            value = read_text(Path(path))
+            value = read_text(Path(path), MOST_KEY)
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidValue(f"cannot be read: {error}", "use a public key such as ~/.ssh/id_ed25519.pub") from None
     if not isinstance(value, str):

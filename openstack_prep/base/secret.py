@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.fields import file_path
-from openstack_prep.base.given_file import read_text
+from openstack_prep.base.given_file import MOST_SECRET, read_text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 
@@ -160,7 +160,7 @@ def _from_environment(name: str, base: Path) -> Secret:
 def _from_file(name: str, base: Path) -> Secret:
     path = Path(file_path(name, base))
     try:
-        lines = read_text(path).splitlines()
+        lines = read_text(path, MOST_SECRET).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidValue(f"{path} cannot be read: {error}", "write the secret to it", Code.SECRET_MISSING) from None
     if not lines or not lines[0]:
@@ -173,7 +173,7 @@ def _whole_file(name: str, base: Path) -> Secret:
 
     def fetch() -> str:
         try:
-            text = read_text(Path(path))
+            text = read_text(Path(path), MOST_SECRET)
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path} cannot be read: {error}") from None
         if not text.strip():

@@ -15,10 +15,9 @@ import yaml
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.foreign_text import count_parts, refuse_deep
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.secret import HIDDEN, without_values
-
-MOST_PARTS = 100_000  # of a document with its aliases written out; a spec has hundreds
 
 
 class _Loader(yaml.SafeLoader):
@@ -39,23 +38,6 @@ _Loader.yaml_implicit_resolvers = {
 }
 # as YAML 1.2 has it: NO is a country, and on a word
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
-
-
-def _parts(node: Any, known: dict[int, int]) -> int:
-    """Count the parts of a document, aliases written out; raises MarkedYAMLError if it has too many."""
-    if id(node) not in known:
-        known[id(node)] = MOST_PARTS + 1  # its count while it is being counted
-        inner: list[object] = []
-        if isinstance(node, yaml.MappingNode):
-            inner = [part for pair in node.value for part in pair]
-        elif isinstance(node, yaml.SequenceNode):
-            inner = node.value
-        known[id(node)] = 1 + sum(_parts(part, known) for part in inner)
-    if known[id(node)] > MOST_PARTS:
-        raise yaml.MarkedYAMLError(
-            problem=f"it has more than {MOST_PARTS:,} parts, aliases written out", problem_mark=node.start_mark
-        )
-    return known[id(node)]
 
 
 def _unreadable(where: str, what: str, fix: str) -> SpecError:
@@ -97,12 +79,13 @@ def read_documents(name: str, text: str) -> list[tuple[int, object]]:
         loader = _Loader(text)
         while loader.check_node():
             node: Any = loader.get_node()
-            _parts(node, {})
+            count_parts(node, {})
             mistakes += [each for _, each in _repeated(node, name)]
             found.append((node.start_mark.line + 1, loader.construct_document(node)))
+            refuse_deep(found[-1][1])
     except yaml.YAMLError as error:
         raise _yaml_error(name, error) from None
-    except RecursionError:
+    except (ValueError, RecursionError):
         raise _unreadable(name, "is nested too deeply", "reduce the nesting") from None
     if mistakes:
         raise SpecError(mistakes)
@@ -121,15 +104,16 @@ class Document:
         try:
             loader = _Loader(read_text(origin or path) if text is None else text)
             self._root = loader.get_single_node()
-            _parts(self._root, {})
+            count_parts(self._root, {})
             self.repeated_at = dict(_repeated(self._root, str(path)))  # before construction expands merge keys
             self.data: object = loader.construct_document(self._root) if self._root else None
+            refuse_deep(self.data)
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 text from byte {error.start} on"
             raise _unreadable(str(path), f"cannot be read: {why}", "choose a readable YAML file") from None
         except yaml.YAMLError as error:
             raise _yaml_error(str(path), error) from None
-        except RecursionError:
+        except (ValueError, RecursionError):
             raise _unreadable(str(path), "is nested too deeply", "reduce the nesting") from None
 
     @property

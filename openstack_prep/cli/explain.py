@@ -22,14 +22,11 @@ def add(command: AddCommand) -> None:
 
 def read_codes() -> dict[str, Mapping[str, str]]:
     """Return what is documented of each code, sorted by code."""
-    from importlib import resources
-
-    import yaml
+    from openstack_prep.base.foreign_text import shipped_yaml
 
     found: dict[str, Mapping[str, str]] = {}
     for room in ROOMS:
-        text = (resources.files(f"openstack_prep.{room}") / "codes.yaml").read_text(encoding="utf-8")
-        found |= yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        found |= shipped_yaml(f"openstack_prep.{room}", "codes.yaml")
     return dict(sorted(found.items()))
 
 

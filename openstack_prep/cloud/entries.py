@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from openstack_prep.base.foreign_text import parse_yaml
+from openstack_prep.base.given_file import read_text
 from openstack_prep.base.secret import without_values
 
 
@@ -29,8 +31,7 @@ def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
     if path is None:
         return "no clouds.yaml was found" + (f" ({named} does not exist)" if named else "")
     try:
-        with open(path, encoding="utf-8") as file:
-            entries = (yaml.safe_load(file) or {}).get("clouds", {})
+        entries = (parse_yaml(read_text(Path(path))) or {}).get("clouds", {})
         broken = [name for name, entry in entries.items() if not isinstance(entry, dict)]
     except (OSError, ValueError, yaml.YAMLError) as error:
         return f"{path} cannot be read: {without_values(str(error))}"

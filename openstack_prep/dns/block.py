@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import write_shared
 
 
@@ -30,7 +31,7 @@ def content(path: Path) -> str:
     if not path.is_file():  # a pipe must never be written to
         raise SpecError([Mistake(str(path), "is not a regular file", "give another file")])
     try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")  # keeps line ends and invalid bytes
+        return read_bytes(path).decode("utf-8", "surrogateescape")  # keeps line ends and invalid bytes
     except OSError as error:
         raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", "give another file")]) from error
 

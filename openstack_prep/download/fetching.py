@@ -12,10 +12,12 @@ import logging
 import os
 import threading
 from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_to_bytes, urlsplit, urlunsplit
 
 from openstack_prep.base.errors import DownloadError
+from openstack_prep.base.given_file import refuse_special
 
 if TYPE_CHECKING:
     import requests
@@ -72,6 +74,7 @@ def shown(where: str) -> str:
 
 def _open_file(path: str) -> tuple[Chunks, int]:
     try:
+        refuse_special(Path(path))
         file = open(path, "rb")  # noqa: SIM115 - closed by the generator
         size = file.seek(0, 2)
         file.seek(0)

@@ -10,7 +10,6 @@ OKD has centos-10 (#10730).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import yaml
 
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.base.fields import is_url
+from openstack_prep.base.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.raw import Raw
 from openstack_prep.download.compression import Compression
 from openstack_prep.download.fetching import read_small, shown
@@ -86,9 +86,9 @@ def ask_installer(path: str, stream: str | None = None) -> object:
 def _parsed(text: bytes, origin: str) -> object:
     try:
         if BOOTIMAGES in text and not text.lstrip().startswith(b"{"):
-            return yaml.safe_load(text)
-        return json.loads(text)
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
+            return parse_yaml(text.decode())
+        return parse_json(text)
+    except (ValueError, yaml.YAMLError) as error:
         raise DownloadError(f"{origin} is not JSON: {error}") from error
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import shlex
 import shutil
@@ -18,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, SpecError
+from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import write_private
 from openstack_prep.openshift.check.entry import places
 from openstack_prep.openshift.cluster import Metadata, read_metadata
@@ -211,8 +212,8 @@ class Folder:
     def metadata_text(self) -> str | None:
         """Return the content of metadata.json; None while it is missing, incomplete, or not readable."""
         try:
-            text = self.metadata.read_text()
-            json.loads(text)
+            text = read_text(self.metadata)
+            parse_json(text)
         except (OSError, ValueError):
             return None
         return text
@@ -286,6 +287,6 @@ def _remove(path: Path) -> None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text()
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}; correct it, or move it away") from error

@@ -58,7 +58,7 @@ class Command:
             return self
         if self.folder is None:
             return Command([*self.words, "--dir", str(folder)])
-        if folder.resolve() != self.folder.resolve():
+        if os.path.realpath(folder) != os.path.realpath(self.folder):
             raise ConfigError(
                 f"the command has --dir {self.folder}, but install-config.yaml is in {folder}; use one directory"
             )

@@ -8,12 +8,12 @@ Sources: Kubernetes API, Service v1 (type LoadBalancer of any class, externalIPs
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.foreign_text import parse_json
 from openstack_prep.base.raw import Raw
 
 ANNOTATIONS = (
@@ -78,8 +78,8 @@ def read(text: str) -> Services:
 
 def _items(text: str) -> list[object]:
     try:
-        data = json.loads(text.removeprefix("\ufeff"))  # some shells write a byte order mark into redirected output
-    except (ValueError, RecursionError) as error:
+        data = parse_json(text.removeprefix("\ufeff"))  # some shells write a byte order mark into redirected output
+    except ValueError as error:
         what = f"is not JSON ({error})" if text.strip() else "is empty"
         raise SpecError([Mistake("services", what, REMEDY)]) from None
     if isinstance(data, dict) and data.get("kind") in ("List", "ServiceList") and isinstance(data.get("items"), list):

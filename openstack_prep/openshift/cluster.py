@@ -14,6 +14,8 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import block
+from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.given_file import read_text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
@@ -67,7 +69,7 @@ def read_metadata(path: str | Path) -> Metadata:
     path = Path(path)
     lost = "give the installer's folder or the infraID"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(read_text(path))
     except OSError as error:
         raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", lost)]) from error
     except ValueError as error:

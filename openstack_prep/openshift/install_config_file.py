@@ -16,6 +16,8 @@ import yaml
 
 from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.fields import File, is_address
+from openstack_prep.base.foreign_text import parse_yaml
+from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
@@ -245,14 +247,14 @@ def _in_the_spec(text: str) -> str:
 def _text(path: str | None) -> str | None:
     """Return the text of a file, None if it cannot be read."""
     try:
-        return None if path is None else Path(path).read_text()
+        return None if path is None else read_text(Path(path))
     except (OSError, UnicodeDecodeError):
         return None
 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text()
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise PrepError(f"{path} cannot be read: {error}; give another file, or delete this one") from error
 
@@ -264,7 +266,7 @@ def _is_ours(text: str, ownership: OwnershipTag) -> bool:
 def _parsed(text: str) -> Raw:
     """Return a document, an empty one if it is not YAML."""
     try:
-        found = yaml.safe_load(text)
+        found = parse_yaml(text)
     except yaml.YAMLError:
         return {}
     return found if isinstance(found, Mapping) else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,7 +110,7 @@ def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec
     data = {name: each for name, each in document.data.items() if sections is None or name in sections}
     if sections is not None and "exposed_clusters" in data:
         data["exposed_clusters"] = _without_secrets(data["exposed_clusters"])
-    spec = _read(data, document, document.path.resolve().parent, document.repeated)
+    spec = _read(data, document, Path(os.path.realpath(document.path)).parent, document.repeated)
     return replace(spec, complete=sections is None)
 
 

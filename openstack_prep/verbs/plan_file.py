@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
+from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.given_file import MIB, read_bytes
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.yaml_places import Document
 from openstack_prep.core.consent import refuse_replacements
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 AGAIN = "create it again with `openstack-prep plan -o`"
-MOST_BYTES = 64 * 2**20
+MOST_BYTES = 64 * MIB
 
 _STRICT = {"extra": "forbid", "strict": True}
 
@@ -105,7 +107,7 @@ def save(path: Path, plan: Plan, spec: Path, read: bytes, cloud: Cloud, tenant: 
     """
     if content_of(spec) != read:
         raise PrepError(f"{spec} was modified while the plan was created; plan again")
-    salt, base = secrets.token_bytes(16), spec.resolve().parent
+    salt, base = secrets.token_bytes(16), Path(os.path.realpath(spec)).parent
     content = {
         "format": FORMAT,
         "made_by": f"openstack-prep {__version__}",
@@ -125,14 +127,14 @@ def content_of(spec: Path) -> bytes:
     if spec.exists() and not spec.is_file():
         raise SpecError([Mistake(str(spec), "is not a regular file", "save the plan from a copy in a regular file")])
     try:
-        return spec.read_bytes()
+        return read_bytes(spec)
     except OSError:
         return b""  # load_spec reports what is wrong
 
 
 def _seen_from(path: Path, spec: Path) -> str:
     """Return a spec's path relative to the plan's folder if one of the two folders contains the other."""
-    plan_folder, spec_path = path.resolve().parent, spec.resolve()
+    plan_folder, spec_path = Path(os.path.realpath(path)).parent, Path(os.path.realpath(spec))
     if plan_folder in spec_path.parents or spec_path.parent in plan_folder.parents:
         return os.path.relpath(spec_path, plan_folder)
     return spec.name  # a path through a common ancestor would contain directories of this machine
@@ -183,7 +185,7 @@ class SavedPlan:
         places = [given] if given else [self.path.parent / saved.path, Path(Path(saved.path).name)]
         existing = [each for each in places if each.is_file()]
         for each in existing:
-            if digest(each.read_bytes(), self.salt) == saved.content:
+            if digest(read_bytes(each), self.salt) == saved.content:
                 return each
         made_from = f"was created from spec {saved.name} ({saved.path})"
         if not existing:
@@ -205,7 +207,7 @@ class SavedPlan:
         self.find_spec(spec)
         if self.content.tenant and tenant:
             self._refuse_another(self.content.tenant, _where(tenant))
-        base = spec.resolve().parent
+        base = Path(os.path.realpath(spec)).parent
         files = fingerprints(Document(spec).data, base, now, self.salt)
         refusals = self._other_files({portable(path, base): (path, found) for path, found in files.items()})
         moved = differences(self.raw["steps"], portable(now.data(), base))
@@ -236,12 +238,10 @@ class SavedPlan:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            text = file.read(MOST_BYTES + 1)
-        content = json.loads(text) if len(text) <= MOST_BYTES else None
+        content = parse_json(read_bytes(path, MOST_BYTES))
     except OSError as error:
         raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", AGAIN)]) from None
-    except (ValueError, RecursionError):
+    except ValueError:
         content = None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise SpecError([Mistake(str(path), "is not a saved plan of this version", AGAIN)])

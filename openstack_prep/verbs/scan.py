@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -190,7 +192,7 @@ def _entries(run: CloudRun, resources: Iterable[Resource]) -> Iterator[Standing]
     """Yield the entries of the spec in the clouds.yaml files and pool files that it still names."""
     resources = tuple(resources)
     yield from LeftClaim.in_files(run, (each for each in resources if isinstance(each, PoolFile)))
-    files = {each.file.resolve(): each for each in resources if isinstance(each, InCloudsYaml)}
+    files = {Path(os.path.realpath(each.file)): each for each in resources if isinstance(each, InCloudsYaml)}
     for each in files.values():
         yield from CloudsEntry.in_file(run, each.file, each.auth_url, projects_of(resources))
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from openstack_prep.base.fields import file_path
+from openstack_prep.base.given_file import read_bytes
 from openstack_prep.openshift.install_config_file import FILES, InstallConfig
 from openstack_prep.resources.heat.heat_package import SHIPPED, Package
 from openstack_prep.resources.image.image import Image
@@ -98,7 +99,7 @@ def _content(path: str, salt: bytes, *, verified: bool = False) -> str:
         if not stat.S_ISREG(found.st_mode):
             return "not a regular file"
         if found.st_size <= LARGE:
-            return f"content {digest(Path(path).read_bytes(), salt)}"
+            return f"content {digest(read_bytes(Path(path), LARGE), salt)}"
     except OSError:
         return "cannot be read"
     return f"size {found.st_size}" + ("" if verified else f", time {found.st_mtime_ns}")

@@ -7,10 +7,14 @@ import sys
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, plan_data, print_result, run_plan
 from openstack_prep.cli.style import style_of
+
+LARGEST = 64 * MIB
+"""Of a list of Services; ten thousand of them have some 30 MiB."""
 
 
 def add(command: AddCommand) -> None:
@@ -99,6 +103,6 @@ def _services(name: str | None) -> str | None:
     if name is None:
         return None
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        return read_text(Path("/dev/stdin" if name == "-" else name), LARGEST)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--services {name} cannot be read: {error}; name a file, or - for standard input") from None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.foreign_text import parse_yaml
 from openstack_prep.base.raw import Values
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
@@ -92,7 +93,7 @@ def _put(cluster: Values, given: str) -> None:
     if not equals or not all((*parents, last)) or not isinstance(inner, dict):
         raise ConfigError(f"--set {given}: is not KEY=VALUE; write for example network_plugin=calico")
     try:
-        inner[last] = yaml.safe_load(text)
+        inner[last] = parse_yaml(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {path}: the value is not YAML: {' '.join(str(error).split())}") from None
 

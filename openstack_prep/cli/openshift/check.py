@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -56,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _beside(path: Path) -> Path | None:
     """Return the installer in the file's folder, in the one around it, or on PATH."""
-    folder = path.resolve().parent
+    folder = Path(os.path.realpath(path)).parent
     near = (each / INSTALLER for each in (folder, folder.parent))
     found = next((each for each in near if each.is_file()), None) or shutil.which(INSTALLER)
     return Path(found) if found else None

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
 from openstack_prep.base.errors import InternalError
+from openstack_prep.base.foreign_text import parse_yaml_documents
 from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.exposures.convert.model import OF, Old, OldService, Wanted, order
@@ -69,7 +68,7 @@ def prove(old: Old, pools: str, services: str, wanted: Wanted) -> tuple[Kept, ..
 
 
 def _documents(text: str) -> list[Raw]:
-    return [each for each in yaml.load_all(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if each]
+    return [each for each in parse_yaml_documents(text) if each]
 
 
 def _ranges(documents: Sequence[Raw]) -> Iterator[list[Range]]:

@@ -7,12 +7,12 @@ api/v1alpha2/eip_types.go (network.kubesphere.io/v1alpha2: Eip) and pkg/constant
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.foreign_text import parse_json
 from openstack_prep.base.ranges import overlaps
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.yaml_places import read_documents
@@ -77,10 +77,9 @@ def _documents(name: str, text: str) -> Iterator[tuple[str, Any]]:
         raise _unreadable(name, "is empty", REMEDY)
     if text.lstrip().startswith("{"):
         try:
-            yield name, json.loads(text)
-        except (ValueError, RecursionError) as error:
-            why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-            raise _unreadable(name, f"is not JSON: {why}", REMEDY) from None
+            yield name, parse_json(text)
+        except ValueError as error:
+            raise _unreadable(name, f"is not JSON: {error}", REMEDY) from None
         return
     if len(text.encode()) > MOST_YAML:
         raise _unreadable(

@@ -7,13 +7,15 @@ read, and all sizes are limited. Of the schema, only keywords without references
 from __future__ import annotations
 
 import gzip
-import json
 import tarfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from openstack_prep.base.foreign_text import parse_json, parse_yaml
+from openstack_prep.base.given_file import refuse_special
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 
@@ -53,6 +55,7 @@ def read_chart(path: str) -> Chart:
     """Return the chart in an archive; raises InvalidValue."""
     found: dict[str, bytes] = {}
     try:
+        refuse_special(Path(path))
         with gzip.open(path) as stream, tarfile.open(fileobj=_Limited(stream), mode="r|") as archive:  # type: ignore[call-overload]
             for member in archive:
                 folder, _, name = member.name.removeprefix("./").partition("/")
@@ -92,8 +95,8 @@ def _parsed(name: str, content: bytes) -> Raw:
 
     try:
         text = content.decode()
-        data = json.loads(text) if name.endswith(".json") else yaml.load(text, Loader=yaml.SafeLoader)
-    except (ValueError, RecursionError, yaml.YAMLError):
+        data = parse_json(text) if name.endswith(".json") else parse_yaml(text)
+    except (ValueError, yaml.YAMLError):
         raise InvalidValue(f"{name} of the chart cannot be parsed", EXAMPLE) from None
     if not isinstance(data, dict):
         raise InvalidValue(f"{name} of the chart is not a mapping", EXAMPLE)

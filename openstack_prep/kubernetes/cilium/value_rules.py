@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.foreign_text import shipped_yaml
 from openstack_prep.kubernetes.cilium import releases
 from openstack_prep.kubernetes.cilium.chart import Chart
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, suggest, validator_class
@@ -45,10 +44,7 @@ class Names(NamedTuple):
 @cache
 def names() -> Names:
     """Return the table."""
-    import yaml
-
-    text = resources.files(__package__).joinpath("names.yaml").read_text(encoding="utf-8")
-    found: Raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    found = shipped_yaml(__package__, "names.yaml")
     kinds = {name: kind for kind, listed in found["types"].items() for name in listed}
     return Names(kinds, found["since"], found["until"], frozenset(found["unlisted"]))
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any, Literal, TypeAlias
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.foreign_text import shipped_yaml
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.keys.hiding import hide
@@ -47,10 +47,7 @@ def load_schema(name: Literal["server", "agent", "cluster.yml", "node"]) -> Raw:
 
 @cache
 def _definitions() -> Raw:
-    import yaml
-
-    text = resources.files(__package__).joinpath("schema.yaml").read_text(encoding="utf-8")
-    found: Raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))["$defs"]
+    found: Raw = shipped_yaml(__package__, "schema.yaml")["$defs"]
     return found
 
 

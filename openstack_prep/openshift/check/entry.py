@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.given_file import read_text
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud import clouds_yaml
 
@@ -100,7 +101,7 @@ def _ca_bundle(cloud: str, found: Entry) -> Iterator[Diagnostic]:
         shown, problem = "holds a certificate", "the installer expects the path of a file"
     else:
         try:
-            text = path.read_text()
+            text = read_text(path)
         except (OSError, ValueError) as error:
             problem = str(error)
         else:

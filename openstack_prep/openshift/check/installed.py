@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.base.given_file import read_text
 from openstack_prep.openshift.installer.traces import METADATA, guard_of, infra_id_in, to_create_again, to_destroy
 
 
@@ -35,7 +36,7 @@ def installed(path: Path) -> Iterator[Diagnostic]:
 def _infra_id(metadata: Path) -> str:
     """Return the infraID, as far as it can be read; the installer does not read it either."""
     try:
-        text = metadata.read_text(encoding="utf-8")
+        text = read_text(metadata)
     except (OSError, ValueError):
         text = ""
     return infra_id_in(text) or "(of an infraID that cannot be read)"

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from openstack_prep.base.foreign_text import shipped_yaml
 from openstack_prep.openshift.install_config.releases import NEVER, Span
 
 
@@ -36,7 +34,7 @@ def _span(text: str) -> Span:
 
 @cache
 def _table() -> Any:
-    return yaml.safe_load(files(__package__).joinpath("paths.yaml").read_text())
+    return shipped_yaml(__package__, "paths.yaml")
 
 
 def find(node: object, path: str) -> tuple[tuple[str | int, ...], object] | None:

@@ -10,17 +10,19 @@ pkg/asset/installconfig: the keys of the state file.  ``destroy cluster`` delete
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.raw import Raw
 from openstack_prep.resources.lists.installer_names import is_infra_id
 
 KEPT = ".kept"
 CONFIG, METADATA, STATE = "install-config.yaml", "metadata.json", ".openshift_install_state.json"
+LARGEST_STATE = 64 * MIB
 CAPI = ".clusterapi_output"
 GUARDS = (f"{CAPI}/envtest.kubeconfig", "terraform.tfstate")
 WRITTEN = (
@@ -61,7 +63,7 @@ def find_file(given: str | Path, name: str) -> Path:
 def infra_id_in(metadata: str) -> str | None:
     """Return the infraID in the text of a metadata.json, or None."""
     try:
-        return Path(str(json.loads(metadata)["infraID"])).name or None  # becomes a part of file names
+        return Path(str(parse_json(metadata)["infraID"])).name or None  # becomes a part of file names
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -92,7 +94,7 @@ def manifests(folder: Path) -> list[Path]:
 def state_of(folder: Path) -> Raw:
     """Return the assets in the installer's state file; nothing if there is none, or it cannot be read."""
     try:
-        found = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        found = parse_json(read_text(folder / STATE, LARGEST_STATE))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import is_address
+from openstack_prep.base.given_file import read_bytes
 
 SECONDS = 5.0
 """Seconds that the system's resolver may take; without an answer it would retry for half a minute."""
@@ -56,7 +57,7 @@ def _ask(name: str, answer: Answer) -> None:
 def read_hosts(path: Path) -> Mapping[str, tuple[str, ...]]:
     """Return the addresses of each name in a hosts file, by lowercase name."""
     try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        text = read_bytes(path).decode("utf-8", "surrogateescape")
     except OSError as error:
         mistake = Mistake(str(path), f"cannot be read: {error.strerror}", "give a hosts file")
         raise SpecError([mistake]) from error

@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from openstack_prep.base.errors import PrepError
+from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import write_shared
 
 HIDDEN = ".openstack-prep"
@@ -66,8 +68,8 @@ def locked(folder: Path) -> Iterator[Path]:
 def load(folder: Path) -> dict[str, Record]:
     """Return the records of a folder by tool; an unreadable file counts as empty, and is replaced later."""
     try:
-        text = (folder / HIDDEN / "tools.json").read_text()
-        return {name: Record(**fields) for name, fields in json.loads(text).items()}
+        text = read_text(folder / HIDDEN / "tools.json")
+        return {name: Record(**fields) for name, fields in parse_json(text).items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 

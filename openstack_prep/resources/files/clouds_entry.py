@@ -5,6 +5,7 @@ Source: openstacksdk's "Configuring OpenStack SDK Applications".
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,7 +98,7 @@ def entry(path: Path, cloud: str) -> Key:
 
 def folder_of(path: Path) -> tuple[str, ...]:
     """Return the scope of a file's content: the folder that contains the file, with links resolved."""
-    return (str(path.parent.resolve()),)
+    return (os.path.realpath(path.parent),)
 
 
 def settings_of(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from typing import Any
 import yaml
 
 from openstack_prep.base.errors import PrepError
+from openstack_prep.base.foreign_text import parse_yaml_documents
+from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.core.text import show
@@ -118,7 +120,7 @@ class MarkedFiles:
 def documents(text: str) -> list[object] | None:
     """Return the documents of a YAML file; None if it is not YAML."""
     try:
-        return list(yaml.safe_load_all(text))
+        return parse_yaml_documents(text)
     except yaml.YAMLError:
         return None
 
@@ -139,7 +141,7 @@ def _few(differences: list[str]) -> list[str]:
 def _text(path: Path) -> str:
     """Return a file's text; a file that cannot be read as text is not managed."""
     try:
-        return path.read_text()
+        return read_text(path)
     except (OSError, UnicodeDecodeError):
         return ""
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import yaml
 
+from openstack_prep.base.foreign_text import parse_yaml
 from openstack_prep.base.raw import Raw, Values
 
 SERVER, VOLUME = "OS::Nova::Server", "OS::Cinder::Volume"
@@ -43,8 +44,8 @@ def _in_file(text: object, kinds: Mapping[str, Collection[str]]) -> object:
     if not isinstance(text, str) or not any(name in text for names in kinds.values() for name in names):
         return text
     try:
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError):
+        content = parse_yaml(text)
+    except yaml.YAMLError:
         return text
     changed = _revealing(content, kinds)
     return text if changed == content else json.dumps(changed, default=str)

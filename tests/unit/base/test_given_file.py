@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -31,14 +32,67 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
     writer.join()
 
 
-@pytest.mark.parametrize("endless", ["/dev/zero", "file"])
-def test_too_large_is_refused(endless: str, tmp_path: Path) -> None:
-    path = tmp_path / endless  # an absolute one replaces the folder
-    if not path.exists():
-        path.write_bytes(b"x" * (given_file.MIB + 1))
+def test_too_large_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * given_file.MIB)
+    assert len(read_text(path, given_file.MIB)) == given_file.MIB
+    path.write_bytes(b"x" * (given_file.MIB + 1))
     with pytest.raises(OSError, match="more than 1 MiB") as raised:
         read_text(path, given_file.MIB)
     assert raised.value.errno == errno.EFBIG
+
+
+def test_an_endless_pipe_is_refused(tmp_path: Path) -> None:
+    with subprocess.Popen(["cat", "/dev/zero"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            with pytest.raises(OSError, match="more than 64 KiB"):
+                read_text(Path(f"/dev/fd/{process.stdout.fileno()}"), given_file.MOST_KEY)
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
+def test_a_device_is_refused_and_nothing_stays_open(device: str) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(OSError, match="not a regular file") as raised:
+        read_text(Path(device))
+    assert raised.value.errno == errno.EINVAL
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_links_in_a_circle_are_an_error_of_the_system(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links") as raised:
+        read_text(tmp_path / "a")
+    assert raised.value.errno == errno.ELOOP
+
+
+def test_a_silent_pipe_is_reported_and_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "pi\x1bpe"
+    os.mkfifo(path)
+    monkeypatch.setattr(given_file, "QUIET", 0.1)
+    monkeypatch.setattr(given_file, "PATIENCE", 0.5)
+    monkeypatch.setattr(given_file, "ROUND", 0.05)
+    with pytest.raises(OSError, match="no program has written to it") as raised:
+        read_text(path)
+    assert raised.value.errno == errno.ETIMEDOUT
+    assert [each.getMessage().count("pi\\x1bpe") for each in caplog.records] == [1]
+
+
+def test_standard_input_may_be_a_socket(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    code = (
+        "from pathlib import Path; from openstack_prep.base import given_file as f; print(f.read_text(Path(f.STDIN)))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=theirs, stdout=subprocess.PIPE) as process:
+        theirs.close()
+        ours.sendall(b"text")
+        ours.close()
+        assert process.communicate(timeout=30)[0] == b"text\n"
 
 
 def test_a_folder_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:

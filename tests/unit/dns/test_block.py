@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.dns import block
 from openstack_prep.dns.block import put_block, with_block
 
 LINES = ["192.0.2.4 api.dev.example.com"]
@@ -77,7 +78,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "hosts").write_text("")
-    monkeypatch.setattr(Path, "read_bytes", failing)
+    monkeypatch.setattr(block, "read_bytes", failing)
     with pytest.raises(SpecError, match=r"hosts: cannot be read: Permission denied; give another file"):
         put_block(tmp_path / "hosts", "dev", LINES)
 

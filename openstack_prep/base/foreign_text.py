@@ -1,0 +1,118 @@
+"""Parses JSON and YAML that others wrote: neither its depth nor its aliases can end the process.
+
+libyaml's parser keeps its state on the heap, but composing nodes recurses in C: some ten thousand levels end the
+process with a segmentation fault (PyYAML 6.0.3, yaml/_yaml.pyx, _compose_node). So events measure the depth before.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+from openstack_prep.base.raw import Raw
+
+MOST_DEPTH = 100
+"""Levels; a Helm chart's schema has 20."""
+MOST_PARTS = 100_000
+"""Parts of a document with its aliases written out; a spec has hundreds."""
+TOO_DEEP = f"it is nested more than {MOST_DEPTH} levels deep"
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return what a JSON text contains; raises ValueError, also for one that is nested too deeply."""
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    refuse_deep(found)
+    return found
+
+
+def refuse_deep(value: object) -> None:
+    """Raise ValueError if plain data is nested too deeply for functions that call themselves."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MOST_DEPTH):
+        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [part for each in inner for part in each if isinstance(part, dict | list)]
+        if not level:
+            return
+    raise ValueError(TOO_DEEP)
+
+
+def parse_yaml(text: str) -> Any:
+    """Return what a YAML text of one document contains; None for an empty one. Raises yaml.YAMLError."""
+    import yaml
+
+    found = parse_yaml_documents(text)
+    if len(found) > 1:
+        raise yaml.YAMLError("it has more than one document")
+    return found[0] if found else None
+
+
+def parse_yaml_documents(text: str) -> list[Any]:
+    """Return the documents of a YAML text as PyYAML's safe_load_all; raises yaml.YAMLError for everything wrong."""
+    import yaml
+
+    refuse_deep_yaml(text)
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        try:
+            found = []
+            while loader.check_node():
+                node = loader.get_node()
+                count_parts(node, {})
+                found.append(loader.construct_document(node))
+                refuse_deep(found[-1])  # also by aliases of aliases
+            return found
+        finally:
+            loader.dispose()
+    except (ValueError, RecursionError) as error:  # a date such as 2026-13-01; half a surrogate pair
+        raise yaml.YAMLError(str(error)) from None
+
+
+def refuse_deep_yaml(text: str) -> None:
+    """Raise yaml.YAMLError if a YAML text is nested too deeply; what else is wrong is for its parser to say."""
+    import yaml
+
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MOST_DEPTH:
+                    break
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except (yaml.YAMLError, ValueError):
+        return
+    if depth > MOST_DEPTH:
+        raise yaml.YAMLError(TOO_DEEP)
+
+
+def count_parts(node: Any, known: dict[int, int]) -> int:
+    """Count the parts of a document, aliases written out; raises MarkedYAMLError if it has too many."""
+    import yaml
+
+    if id(node) not in known:
+        known[id(node)] = MOST_PARTS + 1  # its count while it is being counted
+        inner: list[object] = []
+        if isinstance(node, yaml.MappingNode):
+            inner = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            inner = node.value
+        known[id(node)] = 1 + sum(count_parts(part, known) for part in inner)
+    if known[id(node)] > MOST_PARTS:
+        raise yaml.MarkedYAMLError(
+            problem=f"it has more than {MOST_PARTS:,} parts, aliases written out", problem_mark=node.start_mark
+        )
+    return known[id(node)]
+
+
+def shipped_yaml(package: str, name: str) -> Raw:
+    """Return the content of a YAML file of this package, which is known to be well-formed."""
+    import yaml
+
+    text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    found: Raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return found
