@@ -9,6 +9,7 @@ Source: Orchestration API v1, "Create stack" (template, files, environment).
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -17,10 +18,15 @@ from importlib import import_module, resources
 from pathlib import Path
 from typing import Annotated, Any
 
-from openstack_prep.base.errors import ConfigError
+import yaml
+
+from openstack_prep.base.errors import ConfigError, DownloadError
 from openstack_prep.base.fields import ReadsBeside, source
+from openstack_prep.base.foreign_text import refuse_deep_yaml
+from openstack_prep.base.given_file import MOST, read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.download.fetching import local_path, read_small, shown
 
 SHIPPED = "shipped:"
 
@@ -95,19 +101,65 @@ def read(template: str, environments: Sequence[str]) -> Package:
     where, reading = template, "template"
     try:
         url = utils.normalise_file_path_to_url(template)
-        files, parsed = template_utils.get_template_contents(template_url=url)
+        files, parsed = template_utils.get_template_contents(template_object=url, object_request=_content)
+        _refuse_odd_parameters(parsed)
         environment: Values = {}
         for where in environments:
             reading = "environments"
-            more, added = template_utils.process_environment_and_files(env_path=where)
+            more, added = template_utils.process_environment_and_files(
+                env_path=utils.normalise_file_path_to_url(where),
+                env_path_is_object=lambda path: True,
+                object_request=_content,
+            )
             files |= more
+            _refuse_odd_sections(added)
             environment = template_utils.deep_update(environment, added)
-    except (OSError, ValueError, TypeError, AttributeError, exc.BaseException) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RuntimeError, DownloadError, exc.BaseException) as error:
         reason = " ".join(str(getattr(error, "reason", None) or error).split())
         raise ConfigError(
             f"{reading}: {where} cannot be read: {reason}; correct the file, or choose another one"
         ) from error
     return _as_seen_from(utils.base_url_for_url(url) + "/", Package(parsed, files, environment))
+
+
+def _content(method: str, url: str) -> str | bytes:
+    """Return what a file or URL contains, as heatclient's own reader does; it calls this instead, as for objects.
+
+    heatclient parses it with libyaml, which does not survive deep nesting. Source: python-heatclient 5.3.0,
+    heatclient/common/utils.py (read_url_content), heatclient/common/template_utils.py (get_file_contents).
+    """
+    content = read_bytes(Path(local_path(url))) if url.startswith("file:") else read_small(url, MOST)
+    try:
+        text = content.decode()
+    except ValueError:
+        return base64.encodebytes(content)
+    try:
+        refuse_deep_yaml(text)  # JSON is YAML
+    except yaml.YAMLError as error:
+        raise ValueError(f"{shown(url)}: {error}") from None
+    return content
+
+
+def _refuse_odd_parameters(template: Raw) -> None:
+    """Raise ValueError for parameters that Heat refuses, and that others could not read."""
+    declared = template.get("parameters") or {}
+    if not isinstance(declared, Mapping):
+        raise ValueError("parameters is not a mapping")
+    for name, each in declared.items():
+        if not isinstance(each, Mapping):
+            raise ValueError(f"parameters.{name} is not a mapping")
+        if not isinstance(each.get("type"), str):
+            raise ValueError(f"parameters.{name} has no type; write one such as type: string")
+        constraints = each.get("constraints") or []
+        if not isinstance(constraints, list) or not all(isinstance(rule, Mapping) for rule in constraints):
+            raise ValueError(f"parameters.{name}.constraints is not a list of mappings")
+
+
+def _refuse_odd_sections(environment: Raw) -> None:
+    """Raise ValueError for sections of an environment that others could not read."""
+    for name in ("parameters", "parameter_defaults", "resource_registry"):
+        if not isinstance(environment.get(name) or {}, Mapping):
+            raise ValueError(f"{name} is not a mapping")
 
 
 def _as_seen_from(base: str, package: Package) -> Package:

@@ -61,7 +61,9 @@ def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
             for what in _against(schema, value):
                 yield Found(name, f"parameters: {name}: {shown} {what}", "correct the value")
         elif "default" not in schema:
-            yield Found(name, f"parameters: {name} is missing", schema.get("description", "").strip() or "add it")
+            yield Found(
+                name, f"parameters: {name} is missing", str(schema.get("description") or "").strip() or "add it"
+            )
 
 
 def named(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
@@ -75,7 +77,7 @@ def named(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:
     }
     for name, schema in (template.get("parameters") or {}).items():
         value = given.get(name, schema.get("default"))
-        customs = {each.get("custom_constraint") for each in schema.get("constraints") or ()}
+        customs = {str(each.get("custom_constraint")) for each in schema.get("constraints") or ()}
         kinds = {KINDS[each] for each in customs & KINDS.keys()}
         kinds |= {kind for kind, names in passed.items() if name in names}
         for kind in kinds if value not in (None, "") else ():
@@ -107,8 +109,13 @@ def _against(schema: Raw, value: object) -> Iterator[str]:
     if schema["type"] == "json" and not _is_json(value):
         yield "is not a mapping, a list or JSON"
     for constraint in schema.get("constraints") or ():
-        if not _meets(constraint, value, schema["type"]):
-            rule = {key: each for key, each in constraint.items() if key != "description"}
+        rule = {key: each for key, each in constraint.items() if key != "description"}
+        try:
+            meets = _meets(constraint, value, schema["type"])
+        except (TypeError, ValueError, AttributeError, re.error) as error:  # ranges that are no mappings, and the like
+            yield f"cannot be checked: the template's constraint {show(rule)} is malformed ({error})"
+            continue
+        if not meets:
             yield f"violates the constraint {constraint.get('description') or show(rule)}"
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 import yaml
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.given_file import MOST
 from openstack_prep.resources.heat.heat_package import digest, read, template_source
 
 TEMPLATE = """
@@ -66,6 +68,59 @@ def test_what_is_no_template_is_told_with_its_place(folder: Path, text: str) -> 
     (folder / "cluster.yaml").write_text(text)
     with pytest.raises(ConfigError, match=r"template: .*/here/cluster\.yaml cannot be read: .*; correct the file"):
         read(str(folder / "cluster.yaml"), ())
+
+
+DEEP = "heat_template_version: wallaby\nresources: " + "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (DEEP, "levels deep"),
+        ("{heat_template_version: wallaby, resources: " + "[" * 100_000, "levels deep"),
+        ('{"heat_template_version": ' + "[" * 100_000, "levels deep"),
+        ("heat_template_version: wallaby\nparameters: {a: {default: x}}", "parameters.a has no type"),
+        ("heat_template_version: wallaby\nparameters: {a: string}", "parameters.a is not a mapping"),
+        ("heat_template_version: wallaby\nparameters: [a]", "parameters is not a mapping"),
+        (
+            "heat_template_version: wallaby\nparameters: {a: {type: string, constraints: [x]}}",
+            "parameters.a.constraints",
+        ),
+    ],
+)
+def test_a_template_that_no_program_could_read_is_an_error_with_its_place(folder: Path, text: str, names: str) -> None:
+    (folder / "cluster.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=rf"template: .*/here/cluster\.yaml cannot be read: .*{re.escape(names)}"):
+        read(str(folder / "cluster.yaml"), ())
+
+
+@pytest.mark.parametrize("name", ["node.yaml", "scripts/run.sh", "env.yaml"])
+@pytest.mark.parametrize("what", ["deep", "device", "circle", "large"])
+def test_no_file_of_a_template_ends_or_fills_the_process(folder: Path, name: str, what: str) -> None:
+    path = folder / name
+    path.unlink()
+    if what == "deep":
+        path.write_text(DEEP)
+    elif what == "device":
+        path.symlink_to("/dev/zero")
+    elif what == "circle":
+        path.symlink_to(path)
+    else:
+        path.write_bytes(b"x" * (MOST + 1))
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read(str(folder / "cluster.yaml"), [str(folder / "env.yaml")])
+
+
+@pytest.mark.parametrize("section", ["parameters", "parameter_defaults", "resource_registry"])
+def test_sections_of_an_environment_are_mappings(folder: Path, section: str) -> None:
+    (folder / "env.yaml").write_text(f"{section}: [a]")
+    with pytest.raises(ConfigError, match=r"environments: .*/here/env\.yaml cannot be read"):
+        read(str(folder / "cluster.yaml"), [str(folder / "env.yaml")])
+
+
+def test_a_binary_file_is_sent_in_base64_as_heatclient_does(folder: Path) -> None:
+    (folder / "scripts/run.sh").write_bytes(b"\xff\x00")
+    assert read(str(folder / "cluster.yaml"), ()).files["scripts/run.sh"] == "/wA=\n"
 
 
 def test_what_is_not_there_is_told_with_its_place(folder: Path) -> None:
