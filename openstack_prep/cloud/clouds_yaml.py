@@ -16,8 +16,11 @@ from typing import Any
 import yaml
 
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
+from openstack_prep.base.foreign_text import parse_yaml
+from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import write_private
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.secret import without_values
 from openstack_prep.base.yaml_places import Document
 
 
@@ -42,7 +45,8 @@ def put(path: Path, name: str, entry: Raw) -> None:
     """Write an entry to a file, which is created if necessary."""
     with _alone(path):
         read(path)
-        write_private(path, merge(path.read_text() if path.exists() else "", name, entry))
+        with _as_mistake(path):
+            write_private(path, merge(_text(path) if path.exists() else "", name, entry))
 
 
 def drop(path: Path, name: str) -> None:
@@ -51,11 +55,27 @@ def drop(path: Path, name: str) -> None:
         return
     with _alone(path):
         read(path)
-        text = remove(path.read_text(), name)
+        with _as_mistake(path):
+            text = remove(_text(path), name)
         if text is None:
             path.unlink()
         else:
             write_private(path, text)
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file with its own line ends."""
+    return read_bytes(path).decode()
+
+
+@contextlib.contextmanager
+def _as_mistake(path: Path) -> Iterator[None]:
+    """Raise SpecError for a file that openstacksdk could not read, such as one with the date 2026-13-01."""
+    try:
+        yield
+    except yaml.YAMLError as error:
+        what = f"is not YAML: {without_values(' '.join(str(error).split()))}"
+        raise SpecError([Mistake(str(path), what, "correct it, or choose another file")]) from None
 
 
 @contextlib.contextmanager
@@ -65,14 +85,14 @@ def turn(path: Path) -> Iterator[None]:
     The lock is on a separate file, which is empty and kept: if it were deleted, two runs could lock two files with the
     same name.
     """
-    lock = path.resolve().with_name(f".{path.name}.lock")
+    lock = Path(os.path.realpath(path)).with_name(f".{path.name}.lock")
     with _locked(lock.parent, lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, named=lock):
         yield
 
 
 def _alone(path: Path) -> contextlib.AbstractContextManager[None]:
     """Prevent other threads and processes of openstack-prep from changing files in the same folder."""
-    folder = path.resolve().parent
+    folder = Path(os.path.realpath(path)).parent
     return _locked(folder, folder, os.O_RDONLY, named=path)
 
 
@@ -96,14 +116,14 @@ def _locked(folder: Path, lock: Path, flags: int, *, named: Path) -> Iterator[No
 
 def merge(text: str, name: str, entry: Raw) -> str:
     """Return a clouds.yaml with an entry added, or replacing the old entry with its name."""
-    data = yaml.safe_load(text) or {}
+    data = parse_yaml(text) or {}
     data["clouds"] = {**(data.get("clouds") or {}), name: dict(entry)}
     return _rewritten(text, name, entry, data)
 
 
 def remove(text: str, name: str) -> str | None:
     """Return a clouds.yaml without an entry; None if it is empty then."""
-    data = yaml.safe_load(text) or {}
+    data = parse_yaml(text) or {}
     data["clouds"] = {each: entry for each, entry in (data.get("clouds") or {}).items() if each != name}
     if not data["clouds"] and len(data) == 1:
         return None
@@ -114,7 +134,7 @@ def _rewritten(text: str, name: str, entry: Raw | None, data: Raw) -> str:
     """Return text that reads as ``data``: the old text spliced if that is possible, or a new text."""
     new = _spliced(text, name, entry)
     try:
-        if yaml.safe_load(new) == data:
+        if parse_yaml(new) == data:
             return new
     except yaml.YAMLError:  # such as an anchor that was part of the old entry
         pass
@@ -126,15 +146,18 @@ def _spliced(text: str, name: str, entry: Raw | None) -> str:
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
     clouds = next((value for key, value in pairs if key.value == "clouds"), None)
+    end = "\r\n" if "\r\n" in text else "\n"
+    if text and not text.endswith("\n"):
+        text += end
     if not isinstance(clouds, yaml.MappingNode) or not clouds.value:
-        return text + _dump({"clouds": {name: dict(entry or {})}})
-    lines = [line + "\n" for line in text.splitlines()]
+        return text + _dump({"clouds": {name: dict(entry or {})}}).replace("\n", end)
+    lines = text.splitlines(keepends=True)
     first = last = _last_line(clouds) + 1
     for key, value in clouds.value:
         if key.value == name:
             first, last = key.start_mark.line, _last_line(value) + 1
     indent = " " * clouds.value[0][0].start_mark.column
-    new = [] if entry is None else [textwrap.indent(_dump({name: dict(entry)}), indent)]
+    new = [] if entry is None else [textwrap.indent(_dump({name: dict(entry)}), indent).replace("\n", end)]
     return "".join([*lines[:first], *new, *lines[last:]])
 
 

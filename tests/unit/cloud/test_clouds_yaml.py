@@ -138,3 +138,40 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(PrepError, match="cannot be written"):
         clouds_yaml.put(tmp_path / "file" / "clouds.yaml", "ocp", ENTRY)
+
+
+@pytest.mark.parametrize("name", ["ocp", "new"])
+def test_line_ends_of_other_entries_stay(tmp_path: Path, name: str) -> None:
+    path, theirs = tmp_path / "clouds.yaml", THEIRS.replace("\n", "\r\n").encode()
+    path.write_bytes(theirs)
+    clouds_yaml.put(path, name, ENTRY)
+    after = path.read_bytes()
+    assert after.count(b"\n") == after.count(b"\r\n")
+    assert clouds_yaml.read(path)[name] == ENTRY
+    if name == "new":
+        clouds_yaml.drop(path, name)
+        assert path.read_bytes() == theirs
+
+
+def test_a_file_without_a_last_line_end_is_spliced(tmp_path: Path) -> None:
+    path = tmp_path / "clouds.yaml"
+    path.write_text("# mine\nclouds:\n  a: {region_name: x}")
+    clouds_yaml.put(path, "ocp", ENTRY)
+    assert path.read_text().startswith("# mine\nclouds:\n  a: {region_name: x}\n  ocp:\n")
+
+
+def test_a_date_that_does_not_exist_is_a_mistake_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "clouds.yaml"
+    path.write_text("clouds:\n  a: {password: 2026-13-01}\n")
+    with pytest.raises(SpecError, match="month must be in"):
+        clouds_yaml.put(path, "ocp", ENTRY)
+    assert path.read_text() == "clouds:\n  a: {password: 2026-13-01}\n"
+
+
+def test_links_in_a_circle_are_replaced(tmp_path: Path) -> None:
+    """Nothing is lost: such a link leads nowhere."""
+    path = tmp_path / "clouds.yaml"
+    path.symlink_to("clouds.yaml")
+    with clouds_yaml.turn(path):
+        clouds_yaml.put(path, "ocp", ENTRY)
+    assert clouds_yaml.read(path) == {"ocp": ENTRY}
