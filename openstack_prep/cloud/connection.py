@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
-from openstack_prep.base.errors import ConfigError, NotAllowed, is_transient
+from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, is_transient
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
@@ -167,7 +167,13 @@ class Cloud:
 
     def _access(self) -> Any:
         try:
-            return cast(Any, self.session.auth).get_access(self.session)
+            access = cast(Any, self.session.auth).get_access(self.session)
+            _ = access.user_id, access.username, access.role_names, access.service_catalog  # of a complete answer
+            return access
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # keystoneauth does not check its shape
+            doing = f"POST identity/auth/tokens of {self.auth_url}"
+            what = f"{doing}: the answer is not that of Keystone ({type(error).__name__}); check auth_url of the entry"
+            raise CloudError(what, retryable=True) from None
         except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
             doing = f"authenticate to {self.auth_url} as cloud {self.name!r}"
             if type(error) is Exception:  # raised by keystoneauth for an entry without a password

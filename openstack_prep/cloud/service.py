@@ -10,12 +10,13 @@ import contextlib
 import html
 import re
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded, Unreachable
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.cloud.answers import Answer, objects, read_list, read_object
 
 if TYPE_CHECKING:
     import requests
@@ -73,7 +74,19 @@ class Service:
             self._discover()
             return cast("requests.Response", client.request(path, method, raise_exc=True, **options))
         except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
-            raise translate(error, f"{method} {self.type}{path.split('?')[0]}", hidden) from (None if hidden else error)
+            raise translate(error, self._asked(method, path), hidden) from (None if hidden else error)
+
+    def ask(self, method: str, path: str, **options: Any) -> Answer:
+        """Send a request, and return the object that answers it; an answer to a GET is never empty."""
+        response = self.request(method, path, **options)
+        return read_object(response, self._asked(method, path), may_be_empty=method != "GET")
+
+    def ask_list(self, path: str, **options: Any) -> Sequence[Values]:
+        """Return the list of objects that answers a GET, as that of Swift."""
+        return read_list(self.request("GET", path, **options), self._asked("GET", path))
+
+    def _asked(self, method: str, path: str) -> str:
+        return f"{method} {self.type}{path.split('?')[0]}"
 
     def _discover(self) -> None:
         """Read the versions of the API, once: concurrent threads would each read them."""
@@ -83,16 +96,16 @@ class Service:
                 self._discovered = True
 
     def get(self, path: str, **params: object) -> Values:
-        return _body(self.request("GET", path, params=params))
+        return self.ask("GET", path, params=params)
 
     def post(self, path: str, json: Any, **options: Any) -> Values:
-        return _body(self.request("POST", path, json=json, **options))
+        return self.ask("POST", path, json=json, **options)
 
     def put(self, path: str, json: Any = None, **options: Any) -> Values:
-        return _body(self.request("PUT", path, json=json, **options))
+        return self.ask("PUT", path, json=json, **options)
 
     def patch(self, path: str, json: Any, **options: Any) -> Values:
-        return _body(self.request("PATCH", path, json=json, **options))
+        return self.ask("PATCH", path, json=json, **options)
 
     def delete(self, path: str, **options: Any) -> None:
         """Delete a resource; one that no longer exists counts as deleted."""
@@ -102,19 +115,23 @@ class Service:
     def list(self, path: str, name: str, /, *, log: bool = True, **params: object) -> list[Values]:
         """Return all pages of a list; ``name`` is the member that contains it; raises ConfigError without it."""
         found: list[Values] = []
-        page = _body(self.request("GET", path, params=params, log=log))
+        followed = {""}
+        page = self.ask("GET", path, params=params, log=log)
         while True:
             if name not in page:
                 raise ConfigError(
                     f"{self.endpoint} answers {path} without {name}, so it is not the URL of an API version; "
                     f"correct the endpoint override of {self.type} in clouds.yaml"
                 )
-            found += page[name]
+            found += objects(page[name], page.origin)
             following = _next_page(page, name)
             if not following:
                 return found
+            if following in followed:
+                page.origin.refuse("links to the same page again")
+            followed.add(following)
             # relative to the endpoint: the host in the link may be one that only the service knows
-            page = _body(self.request("GET", f"{path}?{following.partition('?')[2]}", log=log))
+            page = self.ask("GET", f"{path}?{following.partition('?')[2]}", log=log)
 
     @property
     def endpoint(self) -> str:
@@ -130,18 +147,17 @@ class Service:
         return cast("tuple[int, int] | None", data and data.max_microversion)
 
 
-def _body(response: requests.Response) -> Values:
-    return cast("Values", response.json()) if response.content else {}
-
-
 def _next_page(page: Raw, name: str) -> str | None:
     """Return the URL of the next page, in the form of any service."""
     if isinstance(page.get("next"), str):  # glance
         return cast(str, page["next"])
     links = page.get(f"{name}_links") or page.get("links") or ()  # nova, cinder, neutron; keystone
     if isinstance(links, Mapping):
-        return cast("str | None", links.get("next"))
-    return next((link["href"] for link in links if link.get("rel") == "next"), None)
+        following = links.get("next")
+    else:
+        listed = (link for link in links if isinstance(link, Mapping)) if isinstance(links, Sequence) else ()
+        following = next((link["href"] for link in listed if link.get("rel") == "next"), None)
+    return following if isinstance(following, str) else None
 
 
 def translate(error: Exception, doing: str, hidden: Iterable[str] = (), fix: str = "") -> Exception:

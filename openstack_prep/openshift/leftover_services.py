@@ -116,7 +116,7 @@ def _of_network(cloud: Cloud, collection: str, project_id: str) -> list[Values]:
 def _containers(cloud: Cloud, infra_id: str) -> list[Values]:
     """Return containers with their metadata by lowercase key."""
     swift = cloud.object_store
-    found = swift.request("GET", "", params={"format": "json", "prefix": infra_id}).json()
+    found = swift.ask_list("", params={"format": "json", "prefix": infra_id})
 
     def described(name: str) -> Values | None:
         try:
@@ -223,7 +223,7 @@ def _container(cloud: Cloud, left: Record) -> None:
 
     marker = ""
     with contextlib.suppress(NotFound), ThreadPoolExecutor(OBJECTS) as pool:
-        while page := swift.request("GET", path, params={"format": "json", "marker": marker}).json():
+        while page := swift.ask_list(path, params={"format": "json", "marker": marker}):
             list(pool.map(remove_object, (each["name"] for each in page)))
             marker = page[-1]["name"]
     swift.delete(path)

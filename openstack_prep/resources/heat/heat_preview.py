@@ -164,7 +164,7 @@ def _preview(update: Update, *, nested: bool) -> list[Effect]:
     path = f"{stack.path}/preview" + ("?show_nested=true" if nested else "")
     heat = stack.cloud.orchestration
     try:  # not logged: the answer contains user data
-        answer = heat.request("PUT", path, json=update.body, secrets=update.secrets, log=False).json()
+        answer = heat.ask("PUT", path, json=update.body, secrets=update.secrets, log=False)
     except CloudError as error:
         if error.status != 400:
             raise

@@ -139,7 +139,7 @@ class ServerActions:
         action = next((each for each in listed if each["message"]), None)  # the newest comes first
         if action is None:
             return None
-        shown = nova.request("GET", path, log=False).json()["server"]  # administrators see its user data
+        shown = nova.ask("GET", path, log=False)["server"]  # administrators see its user data
         if shown["OS-EXT-STS:task_state"] or shown["status"] == "VERIFY_RESIZE":
             return None  # on the next host
         id_ = action["request_id"]
@@ -157,7 +157,7 @@ def _reason(nova: Service, path: str, server: Raw) -> str:
     """Return why an action failed; empty if its last event did not fail, as when another host took the server."""
     newest = nova.newest_microversion
     options: Values = {"microversion": ".".join(map(str, DETAILS))} if newest and newest >= DETAILS else {}
-    action = nova.request("GET", path, **options).json()["instanceAction"]
+    action = nova.ask("GET", path, **options)["instanceAction"]
     events = action.get("events") or ()
     if events and str(events[0]["result"]).lower() != "error":
         return ""

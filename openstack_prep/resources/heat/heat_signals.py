@@ -126,4 +126,4 @@ class Signals:
     def _show(self, event: Raw, what: str) -> Values:
         """Return a resource or its event; signed URLs and data of signals are not logged."""
         path = f"/stacks/{stack_path(event)}/resources/{quote(event['resource_name'], safe='')}{what}"
-        return dict(self.heat.request("GET", path, log=False).json())
+        return self.heat.ask("GET", path, log=False)

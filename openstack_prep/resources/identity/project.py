@@ -263,7 +263,7 @@ def _containers(run: CloudRun, project: Project) -> list[dict[str, Any]]:
     if tenant is None or not tenant.has("object-store"):
         return []
     try:
-        listed = tenant.object_store.request("GET", "", params={"format": "json"}).json()
+        listed = tenant.object_store.ask_list("", params={"format": "json"})
     except (NotAllowed, NotFound):  # no role for the object store; or nobody has used it yet
         return []
     return [{"id": each["name"]} for each in listed]

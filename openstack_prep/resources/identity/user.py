@@ -160,14 +160,14 @@ class User(Adoptable[CloudRun]):
             secrets = [body["password"]]
             body["password"] = body["password"].reveal()
         try:
-            answer = run.admin.identity.request(method, path, json={"user": body}, secrets=secrets)
+            answer = run.admin.identity.ask(method, path, json={"user": body}, secrets=secrets)
         except CloudError as error:
             if secrets and error.status in (400, 403, 409) and "password" in str(error).lower():
                 raise NotAllowed(f"{error}; choose another password", status=error.status) from None
             raise
         finally:
             run.log_out(self)
-        return self._observed(run, answer.json()["user"], self.password)
+        return self._observed(run, answer["user"], self.password)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield that destroy would delete the user of the run itself: later requests would fail or see nothing."""

@@ -142,10 +142,10 @@ class Import:
     def _task(self, maker: Cloud, image_id: str) -> Values:
         """Return the newest of an image's tasks, if Glance lists them; each contains the URL."""
         try:
-            answer = maker.image.request("GET", f"/images/{image_id}/tasks", secrets=self.secrets)
+            answer = maker.image.ask("GET", f"/images/{image_id}/tasks", secrets=self.secrets)
         except NotFound:
             return {}
-        return max(answer.json()["tasks"], key=lambda task: task["created_at"], default={})
+        return max(answer["tasks"], key=lambda task: task["created_at"], default={})
 
     def _failure(self, image_id: str, task: Values) -> str:
         """Return Glance's reason for a failure; it may repeat the URL in full."""

@@ -1,0 +1,89 @@
+"""Answers of services, whose shape is checked: a proxy, or a service that fails, may answer 200 with something else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from openstack_prep.base.errors import CloudError
+
+if TYPE_CHECKING:
+    import requests
+
+LISTS = ("flavor_access",)
+"""Names of lists that are not plurals. Source: Compute API, "List Flavor Access Information For Given Flavor"."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an answer comes from, for errors: method, service and path. Nothing of the answer is repeated."""
+
+    asked: str
+    status: int
+    request_id: str | None
+
+    @classmethod
+    def of(cls, response: requests.Response, asked: str) -> Self:
+        return cls(asked, response.status_code, response.headers.get("X-Openstack-Request-Id"))
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise CloudError: the same request may be answered as documented a moment later."""
+        raise CloudError(
+            f"{self.asked}: {self.status}, but the answer {what}; if this persists, "
+            "check whether a proxy or another program answers in place of the service",
+            retryable=True,
+            status=self.status,
+            request_id=self.request_id,
+        )
+
+
+class Answer(dict[str, Any]):
+    """An object in an answer; a member that is missing is an error of the service."""
+
+    __slots__ = ("origin",)
+
+    def __init__(self, members: dict[str, Any], origin: Origin) -> None:
+        super().__init__(members)
+        self.origin = origin
+
+    def __missing__(self, name: str) -> NoReturn:
+        self.origin.refuse(f"has no {name}")
+
+
+def read_object(response: requests.Response, asked: str, *, may_be_empty: bool = False) -> Answer:
+    """Return the object that an answer consists of; raises CloudError. A request that writes may get nothing."""
+    origin = Origin.of(response, asked)
+    if may_be_empty and response.content.strip() in (b"", b"null"):
+        return Answer({}, origin)
+    found = _parsed(response, origin)
+    if not isinstance(found, Answer):
+        origin.refuse("is not an object")
+    if len(found) == 1:  # an envelope, such as {"stack": {...}} or {"stacks": [...]}
+        ((name, content),) = found.items()
+        if content is None or (isinstance(content, list) and not name.endswith("s") and name not in LISTS):
+            origin.refuse(f"has no object in {name}")
+    return found
+
+
+def read_list(response: requests.Response, asked: str) -> list[Answer]:
+    """Return the list of objects that an answer consists of; raises CloudError."""
+    origin = Origin.of(response, asked)
+    return objects(_parsed(response, origin), origin)
+
+
+def objects(found: object, origin: Origin) -> list[Answer]:
+    """Return a part of an answer that must be a list of objects; raises CloudError."""
+    if not isinstance(found, list) or not all(isinstance(each, Answer) for each in found):
+        origin.refuse("has no list of objects")
+    return found
+
+
+def _parsed(response: requests.Response, origin: Origin) -> object:
+    if not response.content:
+        origin.refuse("is empty")
+    try:
+        found: object = json.loads(response.content, object_hook=lambda members: Answer(members, origin))
+    except (ValueError, RecursionError):
+        origin.refuse(f"is not JSON but {response.headers.get('Content-Type') or 'data of an unknown type'}"[:120])
+    return found
