@@ -241,6 +241,7 @@ def connect(
     from openstack import exceptions as sdk
 
     try:
+        _check_files(clouds_file)
         made = Cloud(_connection(cloud, clouds_file))
         _check(made)
         return made
@@ -261,10 +262,28 @@ def _connection(cloud: str | None, clouds_file: Path | None) -> Connection:
     return Connection(config=files.get_one(cloud))
 
 
+def _check_files(clouds_file: Path | None) -> None:
+    """Refuse files that the SDK would log in part and pass over, or that would end the process."""
+    from openstack.config import loader
+    from openstack.exceptions import ConfigException
+
+    named = (clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), os.environ.get("OS_CLIENT_SECURE_FILE"))
+    for first, usual in zip(named, (loader.CONFIG_FILES, loader.SECURE_FILES), strict=True):
+        if what := cloud_entries.unreadable(first, usual):
+            raise ConfigException(what)
+
+
 def _check(cloud: Cloud) -> None:
     """Refuse settings that the SDK accepts and fails on later."""
     from openstack.exceptions import ConfigException
 
+    mistakes = [*cloud_entries.odd_values(cloud.config["auth"])]
+    for path in (each for given in cloud.connection.config.get_requests_verify_args() for each in _paths(given)):
+        if not os.access(path, os.R_OK):
+            absolute = os.path.abspath(path)
+            mistakes.append(f"{path!r} of cacert, cert or key is not a readable file ({absolute})")
+    if mistakes:
+        raise ConfigException("; ".join(mistakes))
     url = str(cloud.config["auth"].get("auth_url", ""))
     try:
         _ = urlsplit(url).port
@@ -272,6 +291,11 @@ def _check(cloud: Cloud) -> None:
         raise ConfigException(f"auth_url {url!r} is not a URL ({error})") from None
     if cloud.interface is not None and cloud.interface.removesuffix("URL") not in INTERFACES:
         raise ConfigException(f"interface {cloud.interface!r} is not one of {', '.join(INTERFACES)}")
+
+
+def _paths(given: object) -> list[str]:
+    """Return the files among the arguments of requests for TLS: a CA, a certificate, a pair of certificate and key."""
+    return [each for each in (given if isinstance(given, tuple) else (given,)) if isinstance(each, str)]
 
 
 def _explain(cloud: str | None, reason: str, clouds_file: Path | None) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
-from openstack_prep.base.foreign_text import parse_yaml
-from openstack_prep.base.given_file import read_text
+from openstack_prep.base.foreign_text import parse_json, parse_yaml
+from openstack_prep.base.given_file import MOST_SECRET, read_text
+from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import without_values
 
 
@@ -21,6 +24,39 @@ def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Seq
     choose = "choose one with --os-cloud" if cloud else "choose one with --os-cloud or OS_CLOUD"
     fix = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file"
     return f"{chosen}: {reason.rstrip('.')}; {_entries(named, usual)}; {fix}"
+
+
+TEXT = re.compile(r"auth_url|(.*_)?(username|password|passcode|secret|token|name|id)")
+"""Names in auth whose values are texts in all of keystoneauth's plugins."""
+
+
+def odd_values(auth: Raw) -> Iterator[str]:
+    """Yield what in auth is no text although it must be one, without the value: Keystone would repeat it."""
+    for name, value in auth.items():
+        if value is not None and not isinstance(value, str) and TEXT.fullmatch(name):
+            number = isinstance(value, int | float | date)
+            fix = "write it in quotes" if number else "write a string"
+            yield f"auth.{name} is {_kind(value)}, not a string; {fix}"
+
+
+def _kind(value: object) -> str:
+    kinds = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a mapping"}
+    return kinds.get(type(value), "a date" if isinstance(value, date) else "a value of another type")
+
+
+def unreadable(named: str | Path | None, usual: Sequence[str]) -> str | None:
+    """Return what is wrong with the first of these files that exists, without its values; None if it can be read."""
+    import yaml
+
+    path = next((each for each in [named, *usual] if each and os.path.exists(each)), None)
+    if path is None:
+        return None
+    try:
+        text = read_text(Path(path), MOST_SECRET)
+        parse_json(text) if str(path).endswith("json") else parse_yaml(text)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        return f"{path} cannot be read: {without_values(str(error))}"
+    return None
 
 
 def _entries(named: str | Path | None, usual: Sequence[str]) -> str:

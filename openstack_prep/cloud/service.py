@@ -165,6 +165,8 @@ def translate(error: Exception, doing: str, hidden: Iterable[str] = (), fix: str
     from keystoneauth1 import exceptions as ksa
     from openstack import exceptions as sdk
 
+    if type(error) is OSError:  # of requests, for REQUESTS_CA_BUNDLE and the like
+        return ConfigError(f"{doing}: {error}; correct the path")
     if not isinstance(error, ksa.ClientException | sdk.SDKException):
         return error
     detail = _detail_of(error)

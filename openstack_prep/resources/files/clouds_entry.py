@@ -71,7 +71,7 @@ class InCloudsYaml(InProject):
             auth_url=self.auth_url or cloud.auth_url,
             region=self.region or cloud.region,
             interface=self.interface or cloud.interface,
-            cacert=self.cacert or cloud.config.get("cacert"),
+            cacert=self.cacert or _absolute(cloud.config.get("cacert")),
             verify=False if self.verify is None and cloud.config.get("verify") is False else self.verify,
         )
 
@@ -81,14 +81,27 @@ class InCloudsYaml(InProject):
         return {"identity_api_version": "3"} | {key: value for key, value in values.items() if value is not None}
 
     def read_entry(self) -> dict[str, Any] | None:
-        """Return the entry with this name in the file; raises SpecError if the file is not a clouds.yaml."""
+        """Return the entry with this name in the file; raises SpecError if the file is not a clouds.yaml.
+
+        An ``auth`` that is not a mapping, which nobody can log in with, counts as none.
+        """
         found = clouds_yaml.read(self.file).get(self.cloud)
-        return found if found is None or isinstance(found, dict) else {}
+        if found is None or not isinstance(found, dict):
+            return None if found is None else {}
+        return found if isinstance(found.get("auth"), dict) else {**found, "auth": {}}
 
     def write_entry(self, auth: Mapping[str, Any], **more: Any) -> None:
         """Write the entry; settings that others have added to it are kept."""
         old = {key: value for key, value in (self.read_entry() or {}).items() if key not in SETTINGS.values()}
         clouds_yaml.put(self.file, self.cloud, {**old, **more, "auth": dict(auth), **self.settings()})
+
+
+def _absolute(cacert: str | None) -> str | None:
+    """Return the path of a CA file as clients in other directories must name it.
+
+    Source: openstacksdk 4.22.0, openstack/config/cloud_region.py, get_requests_verify_args.
+    """
+    return os.path.abspath(os.path.expanduser(cacert)) if cacert else cacert
 
 
 def entry(path: Path, cloud: str) -> Key:

@@ -70,6 +70,15 @@ def test_everything_wrong_with_yaml_is_one_kind_of_error(text: str) -> None:
         parse_yaml(text)
 
 
+@pytest.mark.parametrize("libyaml", [True, False])
+def test_an_error_names_the_line_and_does_not_quote_it(libyaml: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not libyaml:
+        monkeypatch.delattr(yaml, "CSafeLoader")
+    with pytest.raises(yaml.YAMLError, match=r"^line [23]: ") as raised:
+        parse_yaml("a: 1\npassword: [se-cret\nb: 2")
+    assert "se-cret" not in str(raised.value)
+
+
 @pytest.mark.parametrize("read", [parse_yaml, parse_yaml_documents])
 def test_it_is_the_same_without_libyaml(read: Callable[[str], object], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(yaml, "CSafeLoader")

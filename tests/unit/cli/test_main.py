@@ -261,12 +261,19 @@ def test_an_interrupt_is_a_hundred_and_thirty(prep: Prep, services: requests_moc
     assert said.err == "openstack-prep: interrupted by SIGINT; run the command again to continue [run.interrupted]\n"
 
 
-def test_a_bug_is_one_and_no_traceback(prep: Prep, services: requests_mock.Mocker) -> None:
-    services.get(f"{FLAVORS}/detail", json={"flavors": [{}]})
+def test_a_bug_is_one_and_no_traceback(prep: Prep, flavors: Flavors, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openstack_prep.core.planner.plan_apply", lambda: None)
     said = prep("plan", "spec.yaml")
     assert said.code == 1
     assert "Traceback" not in said.err
     assert "--debug shows where" in said.err
+
+
+def test_an_answer_that_lacks_something_is_no_bug(prep: Prep, services: requests_mock.Mocker) -> None:
+    services.get(f"{FLAVORS}/detail", json={"flavors": [{}]})
+    said = prep("plan", "spec.yaml")
+    assert said.code == 1
+    assert said.err.startswith("openstack-prep: GET compute/flavors/detail: 200, but the answer has no name")
 
 
 @pytest.mark.parametrize(

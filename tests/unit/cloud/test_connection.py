@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -311,6 +312,77 @@ def test_settings_that_the_sdk_stumbles_over_later(clouds_yaml: Path, right: str
     with pytest.raises(ConfigError) as caught:
         connect("lab")
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("[WORD]", "a list"),
+        ("{a: WORD}", "a mapping"),
+        ("2024-01-02", "a date"),
+        ("2024-01-02T03:04:05Z", "a date"),
+        ("!!binary V09SRA==", "a value of another type"),
+    ],
+)
+@pytest.mark.parametrize("name", ["password", "username"])
+def test_a_value_that_is_no_text_is_refused_and_not_shown(
+    services: requests_mock.Mocker,
+    clouds_yaml: Path,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    value: str,
+    kind: str,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    clouds_yaml.write_text(re.sub(f"{name}: [^,}}\n]*", f"{name}: {value}", CLOUDS, count=1))
+    said = refused("lab")
+    assert f"auth.{name} is {kind}, not a string" in said
+    assert not re.search("WORD|2024-01", said + caplog.text)
+    assert services.call_count == 0
+
+
+DEEP = "clouds: " + "[" * 50_000
+
+
+@pytest.mark.parametrize("text", [DEEP, "{" + DEEP, "clouds: {lab: {auth: &a {b: *a}}}", "clouds: {lab: 2024-13-01}"])
+def test_a_clouds_yaml_that_would_end_the_process(clouds_yaml: Path, text: str) -> None:
+    clouds_yaml.write_text(text)
+    assert f"{clouds_yaml} cannot be read" in refused("lab")
+
+
+def test_a_clouds_yaml_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", "/dev/zero")
+    assert "/dev/zero cannot be read: " in refused("lab")
+
+
+def test_a_broken_secure_yaml_is_not_logged(
+    clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """openstack.config would quote the line with the password, and go on without it."""
+    caplog.set_level(logging.DEBUG)
+    secure = clouds_yaml.with_name("secure.yaml")
+    secure.write_text(f"clouds:\n  lab: {{auth: {{password: [{WORD}\n")
+    monkeypatch.setenv("OS_CLIENT_SECURE_FILE", str(secure))
+    said = refused("lab")
+    assert f"{secure} cannot be read" in said
+    assert WORD not in said + caplog.text
+
+
+@pytest.mark.parametrize("setting", ["cacert: ca.pem", "cert: ca.pem", "cacert: ~/no/ca.pem"])
+def test_a_file_for_tls_that_is_not_there(services: requests_mock.Mocker, clouds_yaml: Path, setting: str) -> None:
+    clouds_yaml.write_text(CLOUDS.replace("region_name: one", setting))
+    said = refused("lab")
+    assert "ca.pem' of cacert, cert or key is not a readable file" in said
+    assert services.call_count == 0
+
+
+def test_a_missing_authority_of_the_environment(
+    clouds_yaml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clouds_yaml.write_text(CLOUDS.replace(IDENTITY, "https://127.0.0.1:9/v3"))
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "no.pem"))
+    with pytest.raises(ConfigError, match=r"no\.pem; correct the path"):
+        connect("lab").authenticate()
 
 
 def test_looking_for_swift_does_not_read_the_account(services: requests_mock.Mocker, cloud: Cloud) -> None:

@@ -178,3 +178,24 @@ def test_a_password_that_is_yet_to_be_generated_differs(run: CloudRun, path: Pat
     later = Secret(fetch=lambda: "s3cret", path="/no/such.password")
     entry = CloudsEntry(path=str(path), cloud="lab", user="ocp", project="ocp-tenant", password=later)
     assert [each.field for step in plan(run, entry) for each in step.changes] == ["password"]
+
+
+@pytest.mark.parametrize("given", ["ca.pem", "~/ca.pem"])
+def test_a_ca_file_is_named_as_from_any_directory(
+    run: CloudRun, path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setenv("HOME", str(path.parent))
+    run.admin.connection.config.config["cacert"] = given
+    entry = wanted(run, path)
+    assert entry.cacert == str(path.parent / "ca.pem")
+    entry.create(run)
+    assert yaml.safe_load(path.read_text())["clouds"]["lab"]["cacert"] == str(path.parent / "ca.pem")
+
+
+@pytest.mark.parametrize("auth", ["[a]", "text", "3", "{password: [s3cret]}", "{password: 2024-01-02}"])
+def test_an_entry_of_another_shape_is_refused_without_its_values(run: CloudRun, path: Path, auth: str) -> None:
+    path.write_text(f"clouds: {{lab: {{auth: {auth}}}}}")
+    (said,) = mistakes(run, wanted(run, path))
+    assert "already has an entry lab that differs" in said
+    assert "s3cret" not in said
