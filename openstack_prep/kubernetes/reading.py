@@ -5,6 +5,7 @@ Source: RKE decodes by yaml.v2, which ignores unknown keys and accepts the boole
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -43,7 +44,7 @@ def read(path: Path, form: Form = "cluster.yml") -> tuple[Raw, list[Mistake]]:
     if not isinstance(data, Mapping):
         raise SpecError([Mistake(str(path), "is not a mapping", f"name the {NAMES[form]}")])
     if "rke_clusters" in data:
-        fix = f"run openstack-prep apply {path}, then check the files that it writes"
+        fix = f"run openstack-prep apply {shlex.quote(str(path))}, then check the files that it writes"
         raise SpecError([Mistake(document.place(["rke_clusters"]), "is a spec of openstack-prep", fix)])
     first: dict[Steps, Fault] = {}
     for fault in [*quoted, *_faults(data, form)]:

@@ -237,5 +237,5 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
             yield fault.mistake(f"{place}.{dotted(fault.steps)}")
         for key in group.labels or {}:
             if not kubelet_may_set(key):
-                fix = f"set it when the node has joined: kubectl label node NAME {key}=..."
+                fix = f"set it when the node has joined: kubectl label node NAME {shlex.quote(key)}=..."
                 yield Mistake(f"roles[{index}].labels", f"a kubelet may not set {key} on its node", fix)

@@ -6,6 +6,7 @@ cloud-provider-openstack 1.36.0, pkg/openstack/loadbalancer.go: Services of seve
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -119,7 +120,7 @@ class Leftover(Resource[CloudRun]):
         for what in find(run, record, going, self.infra_id) if find else ():
             yield Mistake.about(self.key, f"is not used by {self.infra_id} alone: {what}", "move or delete that first")
         if record.protected:
-            fix = f"openstack image set --unprotected {self.id}"
+            fix = shlex.join(["openstack", "image", "set", "--unprotected", self.id])
             yield Mistake.about(self.key, "is protected", fix)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import secrets
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -190,7 +191,7 @@ class SavedPlan:
         made_from = f"was created from spec {saved.name} ({saved.path})"
         if not existing:
             what = f"{made_from}, but {' and '.join(map(str, dict.fromkeys(places)))} does not exist"
-            command = f"openstack-prep apply --plan {self.path} SPEC"
+            command = f"{shlex.join(['openstack-prep', 'apply', '--plan', str(self.path)])} SPEC"
             raise PlanRefused([Mistake(str(self.path), what, f"pass the spec: {command}")])
         what = f"{made_from}, but {existing[0]} is a different spec, or has changed since"
         raise PlanRefused([Mistake(str(self.path), what, f"pass the spec that it was created from, or {AGAIN}")])

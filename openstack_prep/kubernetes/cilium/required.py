@@ -115,8 +115,10 @@ def install(member: Member, context: str = "") -> str:
     """Return the command that applies the values of a cluster; RKE2 runs Helm itself."""
     cilium, file = member.cilium, shlex.quote(member.values_file)
     if member.cluster.distribution == "rke2":
-        return f"kubectl {context and f'--context {context} '}apply -f {file}"
-    helm = f"helm {context and f'--kube-context {context} '}upgrade --install cilium cilium"
+        chosen = f"--context {shlex.quote(context)} " if context else ""
+        return f"kubectl {chosen}apply -f {file}"
+    chosen = f"--kube-context {shlex.quote(context)} " if context else ""
+    helm = f"helm {chosen}upgrade --install cilium cilium"
     chart = f"--repo {CHARTS} --version {full(cilium.release)} --namespace {cilium.namespace}"
     chart += "" if cilium.namespace == DEFAULT_NAMESPACE else " --create-namespace"
     return f"{helm} {chart} --values {file}"

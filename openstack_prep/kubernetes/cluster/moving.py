@@ -6,6 +6,7 @@ class); MetalLB and kube-vip's cloud provider, which also assign addresses to ea
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from openstack_prep.base.errors import Mistake
@@ -71,7 +72,7 @@ def commands(manifest: str, cilium: Cilium | None, vip: KubeVip | None, context:
         "#    helm uninstall metallb --namespace metallb-system",
         "#    kubectl delete namespace metallb-system",
         f"# 3. Install the pools{' and announcements' * (not of_vip)}:",
-        f"{kubectl} apply -f {manifest}",
+        f"{kubectl} apply -f {shlex.quote(manifest)}",
     ]
     if of_vip:
         lines += [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,7 +156,7 @@ def _environment(cloud: str) -> Iterator[Diagnostic]:
             where="OS_CLOUD",
             what=f"is {shell!r}, but install-config.yaml makes the installer use {cloud!r}",
             why="other tools in this shell show another cloud or project than the cluster's",
-            fix=f"export OS_CLOUD={cloud}",
+            fix=f"export OS_CLOUD={shlex.quote(cloud)}",
             status=Status.WARNING,
         )
     named = os.environ.get("OS_CLIENT_CONFIG_FILE")
@@ -175,6 +176,6 @@ def _environment(cloud: str) -> Iterator[Diagnostic]:
             where="environment",
             what=f"{', '.join(ignored)} {'is' if len(ignored) == 1 else 'are'} set",
             why="the installer ignores all but OS_CLOUD and OS_CLIENT_CONFIG_FILE: only clouds.yaml counts",
-            fix=f"unset {' '.join(ignored)}",
+            fix=shlex.join(["unset", *ignored]),
             status=Status.WARNING,
         )

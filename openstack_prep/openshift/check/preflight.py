@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -180,7 +181,7 @@ def _of_cloud(
             where=f"{mine.path}: {cluster.cloud}",
             what=str(error),
             why="the installer logs in with the same entry; nothing in the cloud could be checked",
-            fix=f"correct the entry until this succeeds: openstack --os-cloud {cluster.cloud} token issue",
+            fix=f"correct the entry until this succeeds: openstack --os-cloud {shlex.quote(cluster.cloud)} token issue",
         )
         return [refused]
     run = CloudRun(cloud, READER)

@@ -6,6 +6,7 @@ common name.
 
 from __future__ import annotations
 
+import shlex
 import socket
 import ssl
 from collections.abc import Iterable, Iterator
@@ -48,7 +49,7 @@ def _host(url: str) -> tuple[str, int]:
 
 
 def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Diagnostic]:
-    where = f"https://{host}:{port}"
+    where, quoted = f"https://{host}:{port}", shlex.quote(f"{host}:{port}")
     try:
         names = _names(host, port, cacert)
     except ssl.SSLCertVerificationError as error:
@@ -57,7 +58,7 @@ def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Dia
             where=where,
             what=f"its certificate cannot be verified: {error.verify_message}",
             why="neither the installer nor the cluster connects to it",
-            fix=f"openssl s_client -connect {host}:{port} -showcerts  # then name its CA's file in cacert",
+            fix=f"openssl s_client -connect {quoted} -showcerts  # then name its CA's file in cacert",
         )
     except OSError as error:
         yield Diagnostic(
@@ -65,7 +66,7 @@ def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Dia
             where=where,
             what=f"this machine cannot connect: {error}",
             why="the installer runs on this machine, and the cluster calls the same endpoints",
-            fix=f"curl -v {where}  # shows what fails: name, route or firewall",
+            fix=f"curl -v {shlex.quote(where)}  # shows what fails: name, route or firewall",
             status=Status.WARNING,  # a proxy may lead there
         )
     else:

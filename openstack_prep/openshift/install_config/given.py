@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ class Given:
     def _of_something_else(self) -> Mistake:
         platform = self.value("platform")
         if self.value("apiVersion") is None and self.value("install_config") is not None:
-            name = self._document.path if self._document else "it"
+            name = shlex.quote(str(self._document.path)) if self._document else "it"
             fix = f"openstack-prep apply {name}, then give the install-config.yaml that it writes"
             return Mistake(self.place("install_config"), "this is a spec of openstack-prep", fix)
         there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""

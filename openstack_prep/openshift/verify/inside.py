@@ -183,7 +183,7 @@ def _servers(path: AccessPath) -> Iterator[Diagnostic]:
             code="machine.not-active",
             where=MACHINES,
             what=some(f"{server['name']} is {server['status']}" for server in stopped),
-            fix=f"{path.client} server {verb} {stopped[0]['name']}",
+            fix=f"{path.client} server {verb} {shlex.quote(stopped[0]['name'])}",
         )
 
 

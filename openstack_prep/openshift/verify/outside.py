@@ -179,7 +179,7 @@ def router_between(path: AccessPath) -> Diagnostic:
         code="router.missing",
         where=ROUTER,
         what=f"no router has an interface in subnet {subnet}",
-        fix=f"{path.client} router add subnet ROUTER {subnet}",
+        fix=f"{path.client} router add subnet ROUTER {shlex.quote(subnet)}",
     )
 
 

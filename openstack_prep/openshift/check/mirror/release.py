@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,14 +126,14 @@ def _ask(context: CheckContext, mirrored: str, digest: str, policy: str) -> Diag
         return _no_image(context, mirrored, digest, signature)
     at_boot = context.release in SIGNED_AT_BOOT
     nothing = "is no Sigstore signature" if signature.answer is Answer.FOUND else "does not exist"
-    copied = f"oc image mirror {RELEASE}:{tag} {mirrored}:{tag}"
+    copied = shlex.join(["oc", "image", "mirror", f"{RELEASE}:{tag}", f"{mirrored}:{tag}"])
     return Diagnostic(
         code="mirror.no-signature",
         where=mirrored,
         what=f"has the release image sha256:{digest[:12]}..., but its signature, the tag {tag}, {nothing}",
         why=f"the ClusterImagePolicy {policy} demands it: "
         + ("no machine pulls the release at its first boot" if at_boot else "nodes refuse the release image"),
-        fix=f"{AGAIN.format(host)}  # copies signatures too; oc adm release mirror does not"
+        fix=f"{AGAIN.format(shlex.quote(host))}  # copies signatures too; oc adm release mirror does not"
         if at_boot
         else f"{copied}  # or mirror again with oc mirror --v2",
         status=Status.ERROR if at_boot else Status.WARNING,
@@ -148,6 +149,8 @@ def _has_signature(outcome: Outcome) -> bool:
 def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcome) -> Diagnostic:
     """Return why a mirror does not give the release image or its signature."""
     host = mirrored.partition("/")[0]
+    again, url = AGAIN.format(shlex.quote(host)), shlex.quote(f"https://{host}/v2/")
+    server = shlex.quote(_with_port(host))
     match outcome.answer:
         case Answer.MISSING:
             return Diagnostic(
@@ -155,7 +158,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcom
                 where=mirrored,
                 what=f"has no release image sha256:{digest[:12]}...: {outcome.detail}",
                 why="the installer and the cluster pull exactly this image",
-                fix=f"{AGAIN.format(host)}  # with the installer's release, or use the installer of the mirrored one",
+                fix=f"{again}  # with the installer's release, or use the installer of the mirrored one",
             )
         case Answer.DENIED:
             login = login_for(mirrored, context.contents.pull_secret)
@@ -165,7 +168,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcom
                 what=f"refuses the request {'with its login in pullSecret' if login else 'without a login'}: "
                 f"{outcome.detail}",
                 why="machines pull with the same pullSecret",
-                fix=f"podman login --authfile PULL_SECRET {host}  # and put that file into pullSecret",
+                fix=f"podman login --authfile PULL_SECRET {shlex.quote(host)}  # and put that file into pullSecret",
             )
         case Answer.UNTRUSTED:
             return Diagnostic(
@@ -173,7 +176,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcom
                 where=mirrored,
                 what=f"its certificate cannot be verified: {outcome.detail}",
                 why="machines trust their system's CAs and additionalTrustBundle",
-                fix=f"openssl s_client -connect {_with_port(host)} -showcerts  # add its CA to additionalTrustBundle",
+                fix=f"openssl s_client -connect {server} -showcerts  # add its CA to additionalTrustBundle",
             )
         case Answer.UNREACHABLE:
             return Diagnostic(
@@ -181,7 +184,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcom
                 where=mirrored,
                 what=f"this machine gets no answer: {outcome.detail}",
                 why="machines pull from it; from this machine it could not be checked",
-                fix=f"curl -v https://{host}/v2/  # shows what fails: name, route, firewall or the registry",
+                fix=f"curl -v {url}  # shows what fails: name, route, firewall or the registry",
                 status=Status.WARNING,  # the machines may reach it
             )
         case _:
@@ -190,7 +193,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcom
                 where=mirrored,
                 what=f"does not answer as a registry: {outcome.detail}",
                 why="machines cannot pull from it",
-                fix=f"curl -v https://{host}/v2/  # a registry answers 200 or 401; correct the mirror's name and port",
+                fix=f"curl -v {url}  # a registry answers 200 or 401; correct the mirror's name and port",
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
@@ -46,8 +47,8 @@ def _unattached(context: CheckContext, raw: Raw, port: Raw) -> Iterator[Diagnost
 def _fix(context: CheckContext, port: Raw, address: str) -> str:
     infra_id = _VIRTUAL.fullmatch(port["name"])
     if infra_id and naming.is_infra_id(infra_id[1]):
-        cloud = f"--os-cloud {context.cloud.name}"
-        return f"openstack-prep post-ipi {cloud} --infra-id {infra_id[1]} --vip {address}"
+        words = ["--os-cloud", context.cloud.name, "--infra-id", infra_id[1], "--vip", address]
+        return shlex.join(["openstack-prep", "post-ipi", *words])
     return (
         context.openstack("port", "set", "--allowed-address", f"ip-address={address}", "PORT") + "  # of each machine"
     )

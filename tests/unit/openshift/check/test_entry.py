@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
+import yaml
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.openshift.check.entry import LARGEST_BUNDLE, entry, find_entry
@@ -140,3 +142,14 @@ def test_a_shell_that_means_something_else(home: Path, monkeypatch: pytest.Monke
         "warning OS_CLOUD: is 'other', but install-config.yaml makes the installer use 'lab'",
         "warning environment: OS_AUTH_URL, OS_PASSWORD are set",
     ]
+
+
+HOSTILE = "x; touch PWNED; $(id)"
+
+
+def test_a_name_cannot_add_commands_to_a_fix(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / ".config/openstack/clouds.yaml").write_text(yaml.safe_dump({"clouds": {HOSTILE: {"auth": {}}}}))
+    monkeypatch.setenv("OS_CLOUD", "other")
+    monkeypatch.setenv("OS_AUTH_$(id)", "x")
+    fixes = [each.fix for each in entry(HOSTILE) if each.code in ("environment.other-cloud", "environment.ignored")]
+    assert [shlex.split(each) for each in fixes] == [["export", f"OS_CLOUD={HOSTILE}"], ["unset", "OS_AUTH_$(id)"]]
