@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import indented
 
 
 class Status(StrEnum):
@@ -42,7 +43,8 @@ class Diagnostic:
     """What to do: a command where possible."""
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.status}: {self.where}: {self.text}", *(f"  {line}" for line in self.advice)])
+        lines = [f"{self.status}: {self.where}: {self.text}", *(f"  {line}" for line in self.advice)]
+        return "\n".join(map(indented, lines))
 
     @property
     def text(self) -> str:
@@ -58,7 +60,7 @@ class Diagnostic:
     def line(self) -> str:
         """Place, problem, fix and code, for an error of a command."""
         named = f"{self.where}: {self.what}" if self.where else self.what
-        return f"{named}; {self.fix} [{self.code}]" if self.fix else f"{named} [{self.code}]"
+        return indented(f"{named}; {self.fix} [{self.code}]" if self.fix else f"{named} [{self.code}]")
 
     def data(self) -> Values:
         """Return it as plain data for JSON."""

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from openstack_prep.base.codes import Code
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.key import Key
-from openstack_prep.base.style import printable
+from openstack_prep.base.style import indented
 
 
 class PrepError(Exception):
@@ -50,7 +50,7 @@ class Mistake:
         return cls(", ".join(map(str, keys)), what, fix, keys, **more)
 
     def __str__(self) -> str:
-        return printable(f"{self.where}: {self.what}" + (f"; {self.fix}" if self.fix else ""), "\n")
+        return indented(f"{self.where}: {self.what}" + (f"; {self.fix}" if self.fix else ""))
 
     def diagnostic(self, code: str) -> Diagnostic:
         """Return it with its own code, or with that of the error that contains it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 RED, GREEN, YELLOW, CYAN, DIM = "31", "32", "33", "36", "2"
@@ -13,6 +14,21 @@ NARROW = 40
 def printable(text: str, keep: str = "") -> str:
     """Return a text with escapes in place of terminal codes and line ends: names come from others, too."""
     return "".join(each if each.isprintable() or each in keep else repr(each)[1:-1] for each in text)
+
+
+def indented(text: str) -> str:
+    """Return a text whose further lines are indented: a name with a line end cannot pretend to be another message."""
+    return printable(text, "\n\t").replace("\n", "\n  ")
+
+
+_OWN_COLOR = re.compile("(\x1b\\[(?:0|2|31|32|33|36)m)")
+
+
+def visible(text: str) -> str:
+    """Return whole lines of output with escapes for all control characters but our own colours, and for marks that
+    change the direction of writing.
+    """
+    return "".join(each if _OWN_COLOR.fullmatch(each) else printable(each, "\n\t") for each in _OWN_COLOR.split(text))
 
 
 @dataclass(frozen=True)

@@ -40,18 +40,18 @@ _Dumper.add_representer(Secret, lambda dumper, value: _text(dumper, value.reveal
 def dump(*documents: Raw | list[Any]) -> str:
     """Return the text of a file, with the documents' secrets in plain text; ``---`` separates several documents."""
     plain = (each if isinstance(each, list) else dict(each) for each in documents)
-    texts = (yaml.dump(each, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf")) for each in plain)
-    return "---\n".join(texts)
+    return "---\n".join(map(_dumped, plain))
+
+
+def _dumped(document: object, **options: Any) -> str:
+    """Return YAML in which only printable characters stand for themselves, so that a terminal shows what there is."""
+    options |= {"Dumper": _Dumper, "sort_keys": False, "width": float("inf")}
+    text: str = yaml.dump(document, allow_unicode=True, **options)
+    if not text.replace("\n", "").isprintable():
+        text = yaml.dump(document, allow_unicode=False, **options)
+    return text
 
 
 def one_line(document: Raw) -> str:
     """Return a document on a single line, with braces and brackets."""
-    text: str = yaml.dump(
-        dict(document),
-        Dumper=_Dumper,
-        default_flow_style=True,
-        sort_keys=False,
-        allow_unicode=True,
-        width=float("inf"),
-    )
-    return text.rstrip("\n")
+    return _dumped(dict(document), default_flow_style=True).rstrip("\n")

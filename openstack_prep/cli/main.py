@@ -11,11 +11,14 @@ import argparse
 import importlib
 import sys
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openstack_prep.cli.parser import DATA, Parser, guess_options
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
+
+if TYPE_CHECKING:
+    import logging
 
 GROUPS = {
     "credential": "application credentials: replace those of a spec",
@@ -131,12 +134,27 @@ def _log(options: argparse.Namespace) -> None:
 
     if options.debug:
         # requests that hold a secret are never logged; keystoneauth hides tokens itself
-        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
+        requests = logging.StreamHandler(sys.stderr)
+        requests.setFormatter(_formatter("%(asctime)s %(name)s %(message)s"))
+        logging.basicConfig(level=logging.DEBUG, handlers=[requests])
     else:
         notes = logging.StreamHandler()  # such as which run is waited for
-        notes.setFormatter(logging.Formatter("openstack-prep: %(message)s"))
+        notes.setFormatter(_formatter("openstack-prep: %(message)s"))
         logging.getLogger("openstack_prep").handlers[:] = [notes]
     logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # our errors report what it warns of
+
+
+def _formatter(form: str) -> logging.Formatter:
+    """Return what formats messages for a terminal: answers and names contain what others wrote."""
+    import logging
+
+    from openstack_prep.base.style import indented
+
+    class Visible(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return indented(super().format(record))
+
+    return Visible(form)
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli.style import say
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -47,7 +47,7 @@ def metadata_file(options: argparse.Namespace) -> Path | None:
     if options.metadata is None and not found.exists():
         raise ConfigError("this folder has no metadata.json; give --metadata PATH or --infra-id ID")
     if found.name != METADATA and found != options.metadata:
-        print(f"openstack-prep: {found.with_suffix('')} does not exist; using its copy {found}", file=sys.stderr)
+        say(f"{found.with_suffix('')} does not exist; using its copy {found}")
     return found
 
 

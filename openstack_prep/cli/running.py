@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, InternalError, PrepError, RunInterrupted
 from openstack_prep.base.raw import Values
-from openstack_prep.base.style import printable
+from openstack_prep.base.style import visible
 from openstack_prep.cli.of_cluster import seconds
-from openstack_prep.cli.style import style_of
+from openstack_prep.cli.style import say, style_of, warn
 from openstack_prep.core import interrupts
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def read_spec(path: Path) -> Spec:
         with _no_plugins():
             spec = load_spec(path)
         for warning in spec.warnings:
-            print(f"openstack-prep: warning: {path}: {warning}", file=sys.stderr)
+            warn(f"{path}: {warning}")
         return spec
 
 
@@ -103,7 +103,7 @@ def consent(
     name_holder(plan)
     plan.raise_for_refusals()
     if plan:
-        print(plan.render(style_of(options, sys.stderr)), file=sys.stderr)
+        print(visible(plan.render(style_of(options, sys.stderr))), file=sys.stderr)
         confirm(question, wanted)
 
 
@@ -123,7 +123,7 @@ def plan_data(plan: Plan) -> Values:
 def name_holder(plan: LivePlan) -> None:
     """Print who was at work on the spec when a plan was made."""
     if plan.lease.holder:
-        print(f"openstack-prep: spec {plan.spec} is being applied by {plan.lease.holder}", file=sys.stderr)
+        say(f"spec {plan.spec} is being applied by {plan.lease.holder}")
 
 
 def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Path | None = None) -> int:
@@ -198,13 +198,15 @@ def confirm(question: str, wanted: str) -> None:
 
 def answer(question: str) -> str:
     """Return what a person types on the terminal."""
-    print(question, end="", file=sys.stderr, flush=True)
+    print(visible(question), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip()
 
 
 def print_result(options: argparse.Namespace, for_people: object, data: Mapping[str, object]) -> None:
     """Print a result once: as text if there is any, or as one document of data that says its version."""
-    text = str(for_people) if options.format == "text" else _document(options.format, {"version": FORMAT, **data})
+    text = (
+        visible(str(for_people)) if options.format == "text" else _document(options.format, {"version": FORMAT, **data})
+    )
     options.printed = True
     if text:
         print(text)
@@ -229,7 +231,7 @@ def print_error(options: argparse.Namespace, error: PrepError, code: int) -> Non
 
 def _print_lines(error: PrepError) -> None:
     """Print an error with its codes, which ``explain`` describes; names come from others, too."""
-    print("openstack-prep:", printable("\n".join(each.line for each in error.diagnostics), "\n"), file=sys.stderr)
+    print("openstack-prep:", "\n".join(each.line for each in error.diagnostics), file=sys.stderr)
 
 
 def error_data(error: PrepError) -> list[Values]:

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import TYPE_CHECKING, TextIO
+
+from openstack_prep.base.style import printable
 
 if TYPE_CHECKING:
     from openstack_prep.base.style import Style
+
+
+def say(text: str) -> None:
+    """Print a message on standard error, on one line whatever names it contains."""
+    print(f"openstack-prep: {printable(text)}", file=sys.stderr)
+
+
+def warn(text: str) -> None:
+    """Print a warning on standard error."""
+    say(f"warning: {text}")
 
 
 def style_of(options: argparse.Namespace, out: TextIO) -> Style:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from openstack_prep.base.style import Style
+from openstack_prep.base.style import Style, printable
 from openstack_prep.core.model import Action, Result
 from openstack_prep.core.plan import Report
 
@@ -27,7 +27,7 @@ def summary(report: Report, spec: Path, style: Style) -> str:
         "addresses": ", ".join(_addresses(there)),
         "written": ", ".join(dict.fromkeys(_files(report))),
     }
-    texts = [style.wrapped(f"{f'{name}:':<11}{text}", 11) for name, text in lines.items() if text]
+    texts = [style.wrapped(f"{f'{name}:':<11}{printable(text)}", 11) for name, text in lines.items() if text]
     commands = [f"{'next:':<11}{command}" for command in dict.fromkeys(_next(report, spec))]  # whole: to be pasted
     return "\n".join([*texts, *commands])
 

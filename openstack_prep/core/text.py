@@ -9,7 +9,7 @@ from dataclasses import is_dataclass, replace
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
-from openstack_prep.base.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style
+from openstack_prep.base.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style, printable
 from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts
 
 WHOLE = frozenset({"next", "then", "warning"})
@@ -203,7 +203,8 @@ def observed_table(found: Mapping[Key, Observed | None], style: Style = PLAIN) -
         if observed is not None:
             words, code = [*_told(observed, replace(style, ids=True))], GREEN if observed.ours else YELLOW
             words += [] if observed.ours else ["(not managed by this spec)"]
-        name = f"{names[key]:<{width}}"
+        words = [printable(word) for word in words]
+        name = f"{printable(names[key]):<{width}}"
         lines.append(style.wrapped(f"{name}  {'  '.join(words)}", width + 2).replace(name, style.paint(name, code), 1))
     return "\n".join(lines)
 

@@ -11,7 +11,7 @@ from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, plan_data, print_result, run_plan
-from openstack_prep.cli.style import style_of
+from openstack_prep.cli.style import style_of, warn
 
 LARGEST = 64 * MIB
 """Of a list of Services; ten thousand of them have some 30 MiB."""
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
             name=options.name,
         )
         cloud = connect(options.os_cloud)
-    spec = to_sync(cloud, wanted, services=services, only=options.pairs, tell=_warn)
+    spec = to_sync(cloud, wanted, services=services, only=options.pairs, tell=warn)
     with reading(options):
         plan = api.plan(cloud, spec, jobs=options.jobs)
     if options.dry_run:
@@ -92,10 +92,6 @@ def _check(options: argparse.Namespace) -> None:
         )
     if options.pairs and not options.spec:
         raise ConfigError("address-pairs sync: --pairs requires a SPEC; pass the SPEC, or remove --pairs")
-
-
-def _warn(note: str) -> None:
-    print(f"openstack-prep: warning: {note}", file=sys.stderr)
 
 
 def _services(name: str | None) -> str | None:

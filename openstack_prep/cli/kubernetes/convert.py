@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, SpecError
-from openstack_prep.base.style import printable
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import print_result
+from openstack_prep.cli.style import warn
 
 
 def add(command: AddCommand) -> None:
@@ -33,7 +32,7 @@ def _run(options: argparse.Namespace) -> int:
     warnings = _version_warnings(options.kubernetes_version)
     data, mistakes = reading.read(options.file)
     for warning in [*warnings, *(f"{options.file}: {each}" for each in reading.warnings(data))]:
-        print(f"openstack-prep: warning: {printable(warning)}", file=sys.stderr)
+        warn(warning)
     if mistakes:
         raise SpecError(mistakes)
     conversion = convert(data, version=options.kubernetes_version)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import error_data, print_result
+from openstack_prep.cli.style import warn
 
 
 def add(command: AddCommand) -> None:
@@ -42,7 +42,7 @@ def _check(options: argparse.Namespace) -> int:
         mistakes += found
         for warning in reading.warnings(data, form):
             warnings.append(f"{path}: {warning}")
-            print(f"openstack-prep: warning: {path}: {warning}", file=sys.stderr)
+            warn(f"{path}: {warning}")
         if not found:
             valid.append(str(path))
     error = SpecError(mistakes) if mistakes else None

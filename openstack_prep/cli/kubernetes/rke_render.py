@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.foreign_text import parse_yaml
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, no_garbage, open_spec, print_result, run_plan
@@ -63,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
         plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
     plan.raise_for_refusals()
     if plan and options.format == "text":
-        print(plan.render(style_of(options, sys.stdout)))
+        print(visible(plan.render(style_of(options, sys.stdout))))
     return run_plan(options, cloud, plan)
 
 

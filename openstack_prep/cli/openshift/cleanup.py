@@ -8,11 +8,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, answer, consent, plan_data, print_result, run_plan
-from openstack_prep.cli.style import style_of
+from openstack_prep.cli.style import style_of, warn
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -70,7 +71,7 @@ def _clean(options: argparse.Namespace, cloud: Cloud, name: str, metadata: Metad
     if named not in (None, cloud.name):
         warnings.append(f"metadata.json names the cloud {named}, but this is {cloud.name}")
     for each in warnings:
-        print(f"openstack-prep: warning: {each}", file=sys.stderr)
+        warn(each)
     if options.plan:
         data = {"infra_id" if metadata else "cluster": name, **plan_data(plan)}
         print_result(options, plan.render(style_of(options, sys.stdout)), data)
@@ -102,4 +103,8 @@ def _put_right(options: argparse.Namespace, folder: Folder, metadata: Metadata) 
         if answer(question) == "yes":
             start_over(folder.path, jobs=options.jobs)
             return
-    print(f"another installation from {folder.path} deletes the files of this one: {to_create_again(folder.path)}")
+    print(
+        visible(
+            f"another installation from {folder.path} deletes the files of this one: {to_create_again(folder.path)}"
+        )
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import seconds
 from openstack_prep.cli.openshift.post_ipi import add_addresses, given_addresses
@@ -133,7 +134,7 @@ def _ready(options: argparse.Namespace, command: Command) -> Ready:
     command.release(installation_of(spec).release)  # fails before anything is created for another release
     with contextlib.redirect_stdout(sys.stderr):
         ready = prepare(options, look=not options.no_check)
-        print(ready.report.summary)
+        print(visible(ready.report.summary))
     return ready
 
 
@@ -144,7 +145,7 @@ def _tell(text: str) -> None:
     """Print whole lines between those of the installer; a closed stderr does not end our part."""
     with _printing:
         try:
-            sys.stderr.write("".join(f"openstack-prep: {line}\n" for line in text.splitlines()))
+            sys.stderr.write("".join(f"openstack-prep: {line}\n" for line in visible(text).split("\n")))
             sys.stderr.flush()
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # Python flushes what is left at the exit

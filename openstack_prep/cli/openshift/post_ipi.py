@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of, seconds
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, carry_out
+from openstack_prep.cli.style import warn
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -70,4 +70,4 @@ def _name_bootstrap(options: argparse.Namespace, cloud: Cloud, infra_id: str) ->
     if name:
         folder = Path("DIR") if options.infra_id else find_metadata(options.metadata or Path()).parent
         fix = f"if the installer has ended: {to_continue(folder, bootstrap=True)}"
-        print(f"openstack-prep: warning: {name} exists: the installation is not complete; {fix}", file=sys.stderr)
+        warn(f"{name} exists: the installation is not complete; {fix}")

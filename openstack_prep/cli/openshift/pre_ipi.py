@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import PrepError
+from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, code_of, consent, execute, open_spec, print_result
@@ -44,7 +45,7 @@ def _run(options: argparse.Namespace) -> int:
     )
     code = code_of(ready.report)
     if ready.ok and options.format == "text":
-        print("\n".join(_there(ready, options.jobs) if ready.installed else _next(options, ready)))
+        print(visible("\n".join(_there(ready, options.jobs) if ready.installed else _next(options, ready))))
     return code or (0 if ready.ok else 1)
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import print_result
 
@@ -72,7 +73,7 @@ def _progress() -> Callable[[str, int, int | None], None]:
         if time.monotonic() - printed >= INTERVAL:
             printed = time.monotonic()
             of = f" of {total / 2**20:.0f}" if total else ""
-            print(f"  . {name}  {done / 2**20:.0f}{of} MiB", file=sys.stderr, flush=True)
+            print(visible(f"  . {name}  {done / 2**20:.0f}{of} MiB"), file=sys.stderr, flush=True)
 
     return report
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, carry_out, open_spec
@@ -46,7 +47,7 @@ def _rotate(options: argparse.Namespace) -> int:
     if code == 0:
         kept = [each.resource.cloud for each in plan.pending if isinstance(each.resource, RotatedKeepingOld)]
         print(
-            "\n  ".join([COPIES, *(KEPT.format(name=name) for name in kept)] if kept else [COPIES, UNTIL]),
+            visible("\n  ".join([COPIES, *(KEPT.format(name=name) for name in kept)] if kept else [COPIES, UNTIL])),
             file=sys.stderr,
         )
     return code

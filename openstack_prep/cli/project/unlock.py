@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.style import say
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -34,7 +34,7 @@ def _run(options: argparse.Namespace) -> int:
     if seen.holder is None:
         print_result(options, f"nobody is at work on spec {seen.spec}", {"spec": seen.spec, "holder": None})
         return 0
-    print(f"spec {seen.spec} is being applied by {seen.holder}", file=sys.stderr)
+    say(f"spec {seen.spec} is being applied by {seen.holder}")
     if not options.yes:
         confirm("If that run still lives, two runs will then change the same things. Type yes to unlock: ", "yes")
     lease.unlock(seen)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import error_data, no_garbage, print_result, read_spec
+from openstack_prep.cli.style import warn
 
 if TYPE_CHECKING:
     from openstack_prep.spec import Spec
@@ -29,7 +29,7 @@ def _run(options: argparse.Namespace) -> int:
         print_result(options, "", _data(None, error))
         raise
     for warning in warnings:
-        print(f"openstack-prep: warning: {warning}", file=sys.stderr)
+        warn(warning)
     data = _data(spec)
     data["warnings"] = [*spec.warnings, *warnings]
     print_result(options, f"{options.spec}: valid, {len(spec.resources)} resources", data)
