@@ -25,13 +25,21 @@ def look(run: CloudRun, spec: str, resources: Sequence[Resource]) -> lease.Sight
 def attempt(run: CloudRun, seen: lease.Sight, purpose: str, make: Callable[[], Plan]) -> Plan:
     """Return a plan, refused if another run changes resources while they are read, such as between two requests."""
     try:
-        return make()
+        made = make()
+        unsure = bool(made.refusals) and lease.is_outdated(run, seen)
+        return replace(made, refusals=tuple(map(_unsure, made.refusals))) if unsure else made
     except (CloudError, PlanRefused) as error:
         if not lease.is_outdated(run, seen):
             raise
         what = f"cannot be planned while another run works on it: {error}"
         refusal = Mistake(f"spec {seen.spec}", what, "plan again after that run has ended", code=Code.LEASE_HELD)
         return Plan(spec=seen.spec, purpose=purpose, steps=(), refusals=(refusal,))
+
+
+def _unsure(refusal: Mistake) -> Mistake:
+    """Return a refusal whose fix is to wait: the unfinished work of another run may look like this."""
+    fix = "another run is at work on the spec, and this may be its unfinished work: plan again after it has ended"
+    return replace(refusal, fix=fix)
 
 
 def _home(resources: Sequence[Resource]) -> tuple[Project | None, bool]:

@@ -88,6 +88,16 @@ def test_a_refusal_while_another_run_is_at_work_names_that_run(cloud: Cloud, fla
         api.apply(cloud, plan, agreed=False, lock_timeout=0)
 
 
+def test_a_plan_gives_no_fix_for_what_another_run_may_be_changing(cloud: Cloud, flavors: list[Row], group: Row) -> None:
+    """Such as a network that a destroy finds in the project, and that an apply has just created."""
+    prep.apply(cloud, SPEC)
+    held(group)
+    (refusal,) = prep.plan(cloud, BIGGER).refusals
+    assert refusal.code == "plan.replaces"
+    assert "plan again after it has ended" in refusal.fix
+    assert "--allow-replace" not in refusal.fix
+
+
 def test_nobody_has_agreed_to_a_plan_with_refusals(cloud: Cloud, flavors: list[Row], group: Row) -> None:
     plan = refused_plan(cloud, flavors)
     taken_and_released(group)
