@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
-from openstack_prep.base.given_file import read_text
+from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import write_shared
 from openstack_prep.exposures.register import pool_text
 from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request
@@ -94,7 +94,7 @@ class PoolFileRegister:
 
     def _text(self) -> str:
         try:
-            return read_text(self.path)
+            return read_bytes(self.path).decode()  # with its own line ends
         except (FileNotFoundError, NotADirectoryError):
             return ""
         except (OSError, UnicodeDecodeError) as error:

@@ -89,7 +89,9 @@ def read(path: Path, text: str) -> Pool:
 def write(before: Pool | None, after: Pool, text: str) -> str:
     """Return the text of ``after``: ``text``, which reads as ``before``, with the changed lines alone, if possible."""
     if before is not None:
-        new = _spliced(text, _data(before), _data(after))
+        new = _spliced(text.replace("\r\n", "\n"), _data(before), _data(after))
+        if "\r\n" in text:  # git's autocrlf, for example
+            new = new.replace("\n", "\r\n")
         try:
             if read(Path("new"), new) == after:
                 return new

@@ -314,3 +314,12 @@ def test_processes_that_race_get_distinct_addresses(tmp_path: Path) -> None:
     done = subprocess.run(words, cwd=Path(__file__).parents[4], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(", 0 faults") == 2
+
+
+def test_a_file_with_line_ends_of_another_system_keeps_them(register: PoolFileRegister) -> None:
+    claim_one(register, "web")
+    register.path.write_bytes(register.path.read_bytes().replace(b"\n", b"\r\n"))
+    claim_one(register, "api")
+    after = register.path.read_bytes()
+    assert after.count(b"\n") == after.count(b"\r\n")
+    assert set(register.held()) == {"web", "api"}
