@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from annotated_types import Ge, Gt, Le, Len
 
 from openstack_prep.base.given_file import MOST_KEY, read_text
-from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.invalid import InvalidValue, one_line
 from openstack_prep.base.raw import Values
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ Count = Annotated[int, Gt(0), Le(2**31 - 1)]
 Memory = Annotated[int, Gt(0), Le(2**30), Size("MiB")]
 Vcpus = Annotated[int, Gt(0), Le(2**16)]
 Text = Annotated[str, Reads(words, {"type": ["string", "number", "boolean"]})]
-Name = Annotated[str, Len(1, 255)]
+Name = Annotated[str, Len(1, 255), Reads(one_line)]
 File = Annotated[str, ReadsBeside(file_path)]
 Source = Annotated[str, ReadsBeside(source)]
 Checksum = Annotated[str, Reads(checksum)]

@@ -30,6 +30,16 @@ class InvalidValue(ValueError):
         return Mistake(where, f"{value!r} {self.what}", self.fix, code=self.code)
 
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def one_line(value: object) -> object:
+    """Refuse a name with line ends: Keystone creates such a user, and does not find it by its name."""
+    if isinstance(value, str) and _CONTROL.search(value):
+        raise InvalidValue("contains a line end or another control character", "write a name on one line")
+    return value
+
+
 def shown(value: object) -> str:
     """Return a value as written in a file; mappings and lists may hold a secret."""
     if isinstance(value, dict) and list(value) == ["file"]:

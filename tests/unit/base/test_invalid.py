@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Mac
-from openstack_prep.base.invalid import InvalidValue, shown
+from openstack_prep.base.invalid import InvalidValue, one_line, shown
 
 
 def of(kind: object, value: object) -> InvalidValue:
@@ -45,3 +45,14 @@ def test_what_pydantic_finds_itself_is_said_without_the_name_of_its_type() -> No
 )
 def test_a_value_is_shown_unless_it_may_hold_a_secret(value: object, text: str) -> None:
     assert shown(value) == text
+
+
+@pytest.mark.parametrize("name", ["ann\n", "a\rb", "\ta", "a\x00", "a\x1b[31m", "a\x85", "a\u2028"])
+def test_a_name_is_one_line(name: str) -> None:
+    with pytest.raises(InvalidValue, match="line end"):
+        one_line(name)
+
+
+@pytest.mark.parametrize("name", ["ann", "a b", "ä", "\u200f\u05d0", 3])
+def test_other_names_stay(name: object) -> None:
+    assert one_line(name) == name
