@@ -62,8 +62,17 @@ def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> M
         given = error["ctx"]
         return Mistake(where, given["what"], given["fix"], code=given.get("code", Code.SPEC_CONTRADICTION))
     invalid = InvalidValue.of(error)
-    value = f"{shown(error['input'])} " if loc else ""  # the mistake is about the whole resource
+    value = f"{_shown(error)} " if loc else ""  # the mistake is about the whole resource
     return Mistake(where, f"{value}{invalid.what}", invalid.fix or _remedy(error), code=invalid.code)
+
+
+OF_SEVERAL = ("tuple_type", "list_type", "set_type", "frozen_set_type", "dict_type", "mapping_type", "dataclass_type")
+"""Errors about a value in the place of a list or mapping, which may have secrets among its parts."""
+
+
+def _shown(error: Raw) -> str:
+    given = error["input"]
+    return "a string" if isinstance(given, str) and error["type"] in OF_SEVERAL else shown(given)
 
 
 def _remedy(error: Raw) -> str:

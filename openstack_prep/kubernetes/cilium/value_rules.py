@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.foreign_text import shipped_yaml
+from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.cilium import releases
 from openstack_prep.kubernetes.cilium.chart import Chart
+from openstack_prep.kubernetes.keys.hiding import hide
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, suggest, validator_class
 
 KINDS = {
@@ -64,7 +66,7 @@ def by_table(values: Mapping[str, object], release: str) -> Iterator[Fault]:
             yield Fault((name,), what, "remove it, or correct version", Code.SPEC_UNKNOWN_KEY)
         elif value is not None and not _is_of(value, table.kinds[name]):
             wanted = KINDS[table.kinds[name]]
-            yield Fault((name,), f"{_shown(value)} is not {wanted}", f"write {wanted}")
+            yield Fault((name,), f"{_shown(value, name)} is not {wanted}", f"write {wanted}")
 
 
 def _is_of(value: object, kind: str) -> bool:
@@ -95,7 +97,7 @@ def by_chart(values: Mapping[str, object], chart: Chart) -> Iterator[Fault]:
 
 
 def _wrong(error: Any, steps: Steps) -> Fault:
-    shown = _shown(error.instance)
+    shown = _shown(error.instance, str(steps[-1]) if steps else "")
     if error.validator == "type":
         types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
         wanted = " or ".join(dict.fromkeys(KINDS.get(str(each), str(each)) for each in types if each != "null"))
@@ -110,8 +112,8 @@ def _unknown(steps: Steps, known: Mapping[str, object]) -> Fault:
     return Fault(steps, "unknown key", suggest(str(steps[-1]), known) or "remove it", Code.SPEC_UNKNOWN_KEY)
 
 
-def _shown(value: object) -> str:
-    """Return a value for a message; a long string may be a key."""
+def _shown(value: object, name: str) -> str:
+    """Return a value for a message, unless it may be a secret by its name or form; a long string may be a key."""
     if isinstance(value, Mapping | list | tuple):
         return "a mapping" if isinstance(value, Mapping) else "a list"
-    return repr(value) if len(str(value)) <= LONGEST else "the value"
+    return "the value" if len(str(value)) > LONGEST or isinstance(hide(value, name), Secret) else repr(value)

@@ -102,11 +102,17 @@ def validator_class() -> Any:
 
 def _wrong_type(value: object, steps: Steps, schema: Raw) -> Fault:
     """Return the fault, without the value when it is long or may be or contain a secret."""
-    hidden = SECRET in schema or isinstance(hide(value, str(steps[-1]) if steps else ""), Secret)
+    hidden = _holds_secret(schema) or isinstance(hide(value, str(steps[-1]) if steps else ""), Secret)
     shown = "the value" if hidden else repr(value)
     if isinstance(value, Mapping | list | tuple):
         shown = "a mapping" if isinstance(value, Mapping) else "a list"
     return Fault(steps, f"{shown} is not {schema['title']}", f"write {schema['title']}")
+
+
+def _holds_secret(schema: Raw) -> bool:
+    """Whether a value, or a part of it, is a secret: somebody may write a login in the place of a list of logins."""
+    inner = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    return SECRET in schema or any(_holds_secret(each) for each in inner if isinstance(each, Mapping))
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

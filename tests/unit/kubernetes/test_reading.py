@@ -181,6 +181,8 @@ def test_secrets_stay_out_of_what_is_told(path: Path) -> None:
     found = told(path, text)
     assert len(found) == 3
     assert "hush" not in str(found)
+    (found_instead,) = told(path, f"{FILE}private_registries: hush\n")  # of a list of logins
+    assert found_instead.endswith("private_registries: the value is not a list; write a list")
 
 
 @pytest.mark.parametrize(

@@ -342,7 +342,9 @@ def test_all_names_given_twice_are_told_at_once(refused: Refused) -> None:
 
 
 HIDING = [
+    f"users: {WORD}",
     f"users: {{name: u, password: {WORD}}}",
+    f"rke_clusters: [{{name: a, distribution: rke, private_registries: {WORD}}}]",
     f"users: [[{WORD}]]",
     f"users: [{{name: u, password: [{WORD}]}}]",
     f"users: [{{name: u, password: {{vault: {WORD}}}}}]",

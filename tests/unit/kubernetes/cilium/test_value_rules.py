@@ -55,6 +55,12 @@ def test_a_long_value_is_not_shown() -> None:
     assert "k" * 10 not in fault.what
 
 
+@pytest.mark.parametrize("value", ["user:secret=hush", "https://u:hush@host/"])
+def test_a_value_that_may_be_a_secret_is_not_shown(value: str) -> None:
+    (fault,) = by_table({"hubble": value}, "1.18")
+    assert "hush" not in fault.what
+
+
 SCHEMA = {
     "type": "object",
     "properties": {

@@ -130,7 +130,7 @@ def test_all_at_once_by_their_places() -> None:
     data = {"nodes": [{"role": "etcd"}, "n2"], "network": [], "services": {"etcd": {"uid": True, "gid": 1.5}}}
     assert [str(each.mistake(dotted(each.steps))) for each in find_faults(data, CLUSTER)] == [
         "nodes[0].role: 'etcd' is not a list; write a list",
-        "nodes[1]: 'n2' is not a mapping; write a mapping",
+        "nodes[1]: the value is not a mapping; write a mapping",
         "network: a list is not a mapping; write a mapping",
         "services.etcd.uid: True is not an integer; write an integer",
         "services.etcd.gid: 1.5 is not an integer; write an integer",
