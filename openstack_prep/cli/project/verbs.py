@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.base.style import printable
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import (
@@ -23,7 +22,7 @@ from openstack_prep.cli.running import (
     print_result,
     run_plan,
 )
-from openstack_prep.cli.style import style_of
+from openstack_prep.cli.style import style_of, warn
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -117,7 +116,7 @@ def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePl
         plan = api.plan(cloud, spec, **consent, jobs=options.jobs)
     for warning in plan.warnings:
         if warning not in spec.warnings:  # those were printed when the spec was read
-            print(f"openstack-prep: warning: {printable(warning)}", file=sys.stderr)
+            warn(warning)
     return replace(plan, left_out=whole - len(spec.chosen))
 
 
