@@ -19,6 +19,11 @@ from openstack_prep.base.foreign_text import count_parts, refuse_deep
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.secret import HIDDEN, without_values
 
+LONGEST = 4096
+"""Bits of an integer; Python does not print one of 4300 digits (sys.get_int_max_str_digits)."""
+NOT_IN_JSON = ("binary", "timestamp", "set", "omap", "pairs")
+"""Types of YAML by tag that have no use here, and of which bytes and dates could even be keys."""
+
 
 class _Loader(yaml.SafeLoader):
     """Keeps dates as texts, and reports the place of a scalar that does not match its type."""
@@ -27,14 +32,26 @@ class _Loader(yaml.SafeLoader):
         try:
             if isinstance(node, yaml.ScalarNode):
                 node.value.encode()  # half a surrogate pair is not a character, and no output accepts it
-            return super().construct_object(node, deep)
+            value = super().construct_object(node, deep)
         except ValueError as error:
             raise yaml.MarkedYAMLError(problem=str(error), problem_mark=node.start_mark) from None
+        except (LookupError, AttributeError, TypeError):  # of PyYAML's constructors, as for !!bool x
+            raise yaml.MarkedYAMLError(
+                problem="the value does not match its tag", problem_mark=node.start_mark
+            ) from None
+        if isinstance(value, int) and value.bit_length() > LONGEST:
+            raise yaml.MarkedYAMLError(problem="the number is too long", problem_mark=node.start_mark)
+        return value
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":bool"))]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.yaml_constructors = {
+    tag: construct
+    for tag, construct in yaml.SafeLoader.yaml_constructors.items()
+    if str(tag).rpartition(":")[2] not in NOT_IN_JSON
 }
 # as YAML 1.2 has it: NO is a country, and on a word
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
@@ -62,7 +79,11 @@ def _repeated(node: object, name: str) -> Iterator[tuple[int, Mistake]]:
             yield from _repeated(value, name)
 
 
-def _yaml_error(name: str, error: yaml.YAMLError) -> SpecError:
+def _yaml_error(name: str, error: yaml.YAMLError, text: str) -> SpecError:
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        what = f"is not YAML: it contains the character U+{error.character:04X}"
+        return _unreadable(f"{name}:{line}", what, "remove it, and save the file as UTF-8 text")
     if not isinstance(error, yaml.MarkedYAMLError):
         return _unreadable(name, f"is not YAML: {error}", "save it as UTF-8 text")
     line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -84,7 +105,7 @@ def read_documents(name: str, text: str) -> list[tuple[int, object]]:
             found.append((node.start_mark.line + 1, loader.construct_document(node)))
             refuse_deep(found[-1][1])
     except yaml.YAMLError as error:
-        raise _yaml_error(name, error) from None
+        raise _yaml_error(name, error, text) from None
     except (ValueError, RecursionError):
         raise _unreadable(name, "is nested too deeply", "reduce the nesting") from None
     if mistakes:
@@ -102,7 +123,8 @@ class Document:
         """
         self.path = path
         try:
-            loader = _Loader(read_text(origin or path) if text is None else text)
+            text = read_text(origin or path) if text is None else text
+            loader = _Loader(text)
             self._root = loader.get_single_node()
             count_parts(self._root, {})
             self.repeated_at = dict(_repeated(self._root, str(path)))  # before construction expands merge keys
@@ -112,7 +134,7 @@ class Document:
             why = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 text from byte {error.start} on"
             raise _unreadable(str(path), f"cannot be read: {why}", "choose a readable YAML file") from None
         except yaml.YAMLError as error:
-            raise _yaml_error(str(path), error) from None
+            raise _yaml_error(str(path), error, text or "") from None
         except (ValueError, RecursionError):
             raise _unreadable(str(path), "is nested too deeply", "reduce the nesting") from None
 

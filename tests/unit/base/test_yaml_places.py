@@ -120,6 +120,18 @@ def test_a_password_without_quotes_is_not_shown(path: Path, value: str) -> None:
         ("a: 1\nb: !!int five\n", 2),
         ('a: 1\nb: "\\ud800"\n', 2),
         ('a: 1\n"\\udfff": b\n', 2),
+        ("a: 1\n!!timestamp 2026-01-01: b\n", 2),
+        ("a: 1\n!!binary aGk=: b\n", 2),
+        ("a: 1\nb: !!set {c, d}\n", 2),
+        ("a: 1\nb: !!omap [c: d]\n", 2),
+        ("a: 1\nb: !!bool hush\n", 2),
+        ("a: 1\nb: !!int ''\n", 2),
+        ("a: 1\nb: !!float ''\n", 2),
+        (f"a: 1\nb: 0x{'f' * 5000}\n", 2),
+        (f"a: 1\n0b{'1' * 5000}: b\n", 2),
+        (f"a: 1\nb: 1{':1' * 3000}\n", 2),
+        ("a: 1\nb: \x0bc\n", 2),
+        ("a: 1\r\nb: \x00c\n", 2),
     ],
 )
 def test_what_yaml_cannot_mean_is_named_with_its_line(path: Path, text: str, line: int) -> None:
