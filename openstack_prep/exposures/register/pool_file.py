@@ -97,7 +97,10 @@ class PoolFileRegister:
             return read_bytes(self.path).decode()  # with its own line ends
         except (FileNotFoundError, NotADirectoryError):
             return ""
-        except (OSError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
+            what = f"cannot be read: it is not UTF-8 text from byte {error.start} on"
+            raise SpecError([Mistake(str(self.path), what, "restore an earlier version")]) from None
+        except OSError as error:
             fix = "change its permissions, or choose another file"
             raise PrepError(f"{self.path} cannot be read: {error}; {fix}") from error
 

@@ -176,6 +176,15 @@ def refuse(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, number: int)
     monkeypatch.setattr(module, name, refused)
 
 
+def test_a_file_that_is_no_text_is_a_mistake_and_stays(register: PoolFileRegister) -> None:
+    content = register.path.read_bytes() + b"\xff"
+    register.path.write_bytes(content)
+    for read in (register.read, register.held, register.ensure, register.leave):
+        with pytest.raises(SpecError, match=f"cannot be read: it is not UTF-8 text from byte {len(content) - 1} on"):
+            read()
+    assert register.path.read_bytes() == content
+
+
 @pytest.mark.parametrize(
     ("module", "name", "number", "what"),
     [
