@@ -213,13 +213,14 @@ def print_result(options: argparse.Namespace, for_people: object, data: Mapping[
 
 
 def _document(form: str, data: Mapping[str, object]) -> str:
-    if form == "json":
-        import json
+    import json
 
+    if form == "json":
         return json.dumps(data, indent=2)
     import yaml
 
-    return str(yaml.safe_dump(data, sort_keys=False)).rstrip("\n")
+    plain = json.loads(json.dumps(data))  # the same data; JSON alone takes an enum of texts for its text
+    return str(yaml.safe_dump(plain, sort_keys=False)).rstrip("\n")
 
 
 def print_error(options: argparse.Namespace, error: PrepError, code: int) -> None:

@@ -252,6 +252,12 @@ def test_a_result_is_one_document(run: Run, command: str, words: str, code: int,
     assert yaml.safe_load(yaml.safe_dump(printed.data)) == printed.data
 
 
+def test_an_enum_is_a_text_in_yaml_too(run: Run, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = run("audit --format json spec.yaml")
+    assert main(["audit", "--format", "yaml", "spec.yaml"]) == printed.code == 1
+    assert yaml.safe_load(capsys.readouterr().out) == printed.data
+
+
 def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", "--output"]) == 0
     printed = json.loads(capsys.readouterr().out)
