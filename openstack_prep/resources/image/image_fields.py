@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from openstack_prep.base.errors import SpecError
@@ -45,7 +45,7 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
 
     name: Name
     """Name of the image, unique in its project."""
-    source: Source | None = None
+    source: Source | None = field(default=None, repr=False)  # the URL may contain a login
     """Source of the content: an http, https or file URL, or a path relative to the spec.
 
     As for curl, https_proxy, http_proxy and no_proxy set proxies, and REQUESTS_CA_BUNDLE or SSL_CERT_FILE names the
@@ -67,7 +67,7 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
 
     Without it, a compressed source may decompress to 64 GiB, or to 100 times its own size if that is more.
     """
-    cached_as: Source | None = None
+    cached_as: Source | None = field(default=None, repr=False)
     """URL under which the content is also stored in the installer's cache; needs a sha256. For rhcos, set cache
     instead.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from openstack_prep.base.fields import File, Name, Source
@@ -19,7 +19,7 @@ class Rhcos(Coherent):
 
     __pydantic_config__: ClassVar[dict[str, object]] = Resource.__pydantic_config__
 
-    stream: Source | None = None
+    stream: Source | None = field(default=None, repr=False)  # the URL may contain a login
     """CoreOS stream metadata, the ConfigMap coreos-bootimages of a release, or the rhcos.json of 4.1 to 4.4: a URL, or
     a path relative to the spec.
     """
@@ -31,7 +31,7 @@ class Rhcos(Coherent):
     """
     arch: Arch = "x86_64"
     """Architecture of the nodes."""
-    mirror: Source | None = None
+    mirror: Source | None = field(default=None, repr=False)
     """URL that replaces the host of the image's URL; the path is kept."""
     cache: bool = False
     """Whether to also store the decompressed image in the installer's cache, so that the installer need not download

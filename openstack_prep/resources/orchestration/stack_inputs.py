@@ -6,7 +6,7 @@ Source: Orchestration API v1, "Create stack"; Heat Orchestration Template specif
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, ClassVar
 
@@ -58,7 +58,7 @@ class Inputs(ByProjectUser, Adoptable):
 
     name: Name
     """Name of the stack, unique in its project."""
-    template: Template
+    template: Template = field(repr=False)  # the URL may contain a login
     """Path or URL of the template, or shipped:rke-cluster.yaml and the like for a template of openstack_prep."""
     parameters: Mapping[Name, object] | None = None
     """Values of the template's parameters; they override those of environments."""

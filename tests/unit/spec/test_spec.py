@@ -117,6 +117,14 @@ def test_a_spec_shows_no_secret(load: Load) -> None:
     assert WORD not in repr(load(f"name: x\nusers: [{{name: a, password: {WORD}}}]\n"))
 
 
+def test_a_login_in_a_url_is_not_in_a_repr(load: Load) -> None:
+    url = f"https://me:{WORD}@example.com/x"
+    images = f"[{{name: a, source: '{url}'}}, {{name: b, rhcos: {{stream: '{url}', mirror: '{url}'}}}}]"
+    spec = load(f"name: x\nimages: {images}\nstacks: [{{name: s, template: '{url}'}}]\n")
+    assert len(spec.resources) == 3
+    assert WORD not in repr(spec) + str(spec.resources)
+
+
 def test_every_resource_knows_its_line(load: Load, tmp_path: Path) -> None:
     spec = load(
         "name: x\nproject:\n  name: p\nflavors:\n  - {name: a}\n  - name: b\n".replace(
