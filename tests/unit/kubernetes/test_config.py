@@ -52,6 +52,9 @@ def test_plain_ones_are_warned_of_and_documents_are_not(tmp_path: Path) -> None:
     cluster = read(s3("hush"), tmp_path, warnings)
     assert "hush" not in str(cluster)
     assert len(warnings) == 1
+    key = {"services": {"etcd": {"backup_config": {"s3backupconfig": {"access_key": "hush"}}}}}
+    assert "hush" not in str(read({"config": key}, tmp_path, []))
+    assert "hush" not in str(read({"distribution": "rke2", "config": {"etcd-s3-access-key": "hush"}}, tmp_path, []))
     manifests = "apiVersion: v1\nkind: Namespace\n"
     assert read({"config": {"addons": manifests}}, tmp_path, warnings).config == {"addons": manifests}
     assert len(warnings) == 1
