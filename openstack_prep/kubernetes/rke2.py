@@ -168,7 +168,7 @@ def kubeconfig_hint(user: str, server: str, api: str, path: str = "kubeconfig", 
     RKE2 names cluster, user and context ``default``; a different ``name`` allows several kubeconfigs side by side.
     """
     local = r"\[::1\]" if ":" in api else r"127\.0\.0\.1"  # K3s, pkg/daemons/config/types.go, Control.Loopback
-    changes = f"-e 's/{local}/{_in_url(api)}/' -e 's/: default$/: {name}/'"
+    changes = shlex.join(["-e", f"s/{local}/{_in_url(api)}/", "-e", f"s/: default$/: {name}/"])
     fetch = f"ssh {shlex.quote(f'{user}@{server}')} sudo cat /etc/rancher/rke2/rke2.yaml | sed {changes}"
     return f"(umask 077; {fetch} > {path})\nexport KUBECONFIG={path}\nkubectl get nodes"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -191,3 +192,12 @@ def test_the_way_to_the_kubeconfig() -> None:
         "kubectl get nodes",
     ]
     assert r"-e 's/\[::1\]/[2001:db8::5]/'" in kubeconfig_hint("rocky", "2001:db8::7", "2001:db8::5")
+
+
+def test_the_way_to_the_kubeconfig_quotes_what_a_stack_says() -> None:
+    hint = kubeconfig_hint("rocky", "192.0.2.10", "'; touch PWNED; '", "c1/kubeconfig", "'; reboot; '")
+    words = shlex.split(hint.partition("\n")[0], comments=False)
+    assert [each for each in words if "touch" in each or "reboot" in each] == [
+        r"s/127\.0\.0\.1/'; touch PWNED; '/",
+        "s/: default$/: '; reboot; '/",
+    ]
