@@ -87,8 +87,10 @@ def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> Non
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # created with 0600
-    except OSError as error:
-        raise PrepError(f"{path} cannot be written: {error}") from error
+    except OSError as error:  # it names a temporary file
+        fix = "; choose another file, or run this as a user who may write there"
+        what = f"{path} cannot be written: {error.strerror}: {path.parent}"
+        raise PrepError(what + (fix if isinstance(error, PermissionError) else "")) from error
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
             prepare(path, descriptor)

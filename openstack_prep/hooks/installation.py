@@ -147,10 +147,11 @@ class Installation:
 
     def _check(self, path: Path, jobs: int) -> None:
         verdict = preflight(path, self.release, installer=self.program, hosts=self.options.hosts, jobs=jobs)
-        for each in warnings(verdict.findings, self.options.ingress_floating_ip):
+        placed = verdict.placed
+        for each in warnings(placed, self.options.ingress_floating_ip):
             self.tell(str(each))
         if verdict.errors:
-            raise NotReady(errors(verdict.findings))
+            raise NotReady(errors(verdict.findings), shown=errors(placed))
 
     # --- the run ----------------------------------------------------------------------------
 

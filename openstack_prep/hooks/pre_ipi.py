@@ -26,9 +26,10 @@ from openstack_prep.verbs import api
 class NotReady(PrepError):
     """An installation would fail; ``findings`` say why, and how to fix it."""
 
-    def __init__(self, findings: Sequence[Diagnostic]) -> None:
+    def __init__(self, findings: Sequence[Diagnostic], shown: Sequence[Diagnostic] = ()) -> None:
+        """``shown``: the findings with the lines of the file, for the text."""
         self.findings = tuple(findings)
-        super().__init__("\n".join(map(str, findings)))
+        super().__init__("\n".join(map(str, shown or findings)))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,6 @@ from openstack_prep.cli.running import no_garbage, print_result
 
 if TYPE_CHECKING:
     from openstack_prep.openshift.check.preflight import Verdict
-    from openstack_prep.openshift.install_config import Given
 
 CONFIG = Path("install-config.yaml")
 INSTALLER = "openshift-install"
@@ -98,15 +96,6 @@ def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
 def _text(verdict: Verdict) -> str:
     """Return the diagnostics as text, with line numbers of the file."""
     from openstack_prep.base.diagnostic import summary
-    from openstack_prep.openshift.install_config import Given
 
-    given = Given(verdict.path)
-    lines = [str(replace(each, where=_placed(given, each.where))) for each in verdict.findings]
     subject = f"{verdict.path} for {verdict.release} in cloud {verdict.cloud!r}"
-    return "\n".join([*lines, f"{subject}: {summary(verdict.findings)}"])
-
-
-def _placed(given: Given, where: str) -> str:
-    """Return a field with its line, if it stands in the file; anything else as it is."""
-    path = re.sub(r"\[\d*\]", "", where)
-    return where if given.value(path) is None else given.place(path).removesuffix(path) + where
+    return "\n".join([*map(str, verdict.placed), f"{subject}: {summary(verdict.findings)}"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight, errors
@@ -40,6 +40,12 @@ class Verdict:
     """Errors first."""
 
     @property
+    def placed(self) -> tuple[Diagnostic, ...]:
+        """The findings, those about a field with the file and its line; raises SpecError if it cannot be read."""
+        given = Given(self.path)
+        return tuple(replace(each, where=_placed(given, each.where)) for each in self.findings)
+
+    @property
     def errors(self) -> int:
         return self._count(Status.ERROR)
 
@@ -65,6 +71,12 @@ class Verdict:
             "unknown": self.unknown,
             "findings": [each.data() for each in self.findings],
         }
+
+
+def _placed(given: Given, where: str) -> str:
+    """Return a field with its line, if it stands in the file; anything else as it is."""
+    path = re.sub(r"\[\d*\]", "", where)
+    return where if given.value(path) is None else given.place(path).removesuffix(path) + where
 
 
 def preflight(

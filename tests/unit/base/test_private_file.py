@@ -104,6 +104,19 @@ except PrepError as error:
 """
 
 
+def test_a_folder_of_somebody_else_is_named_and_no_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(tmp_path / ".hosts.np7kn15h"))
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    with pytest.raises(PrepError) as caught:
+        write_shared(tmp_path / "hosts", "")
+    what = f"{tmp_path}/hosts cannot be written: Permission denied: {tmp_path}"
+    assert str(caught.value) == f"{what}; choose another file, or run this as a user who may write there"
+
+
 def test_a_file_that_may_not_grow_is_left_as_it_was(tmp_path: Path) -> None:
     """The kernel's own refusal, in the middle of writing."""
 

@@ -20,7 +20,7 @@ from openstack_prep.cli.main import main
 from openstack_prep.core.plan import Report
 from openstack_prep.hooks import InstallOptions, Outcome, installation, ipi, start_over
 from openstack_prep.hooks.ipi import Command
-from openstack_prep.hooks.pre_ipi import checked
+from openstack_prep.hooks.pre_ipi import NotReady, checked
 from openstack_prep.resources.network import port as ports
 from openstack_prep.spec import load_spec
 from tests.unit.conftest import ENDPOINTS, failure, port_row, sent
@@ -124,6 +124,18 @@ def test_words(tmp_path: Path) -> None:
         ipi([])
     with pytest.raises(ConfigError, match=r"has --dir a, but install-config\.yaml is in b"):
         said.within(Path("b"))
+
+
+def test_what_check_finds_has_the_lines_of_the_file(folder: Path) -> None:
+    (folder / "install-config.yaml").write_text(f"{CONFIG}controlPlane: {{replicas: 5}}\n")
+    (folder / "ca.pem").write_text("no certificate")  # so the cloud itself is not checked
+    entry = f"  lab:\n    cacert: {folder}/ca.pem\n"
+    clouds = folder.parent / "clouds.yaml"
+    clouds.write_text(clouds.read_text().replace("  lab:\n", entry))
+    with pytest.raises(NotReady) as caught:
+        ipi([program(folder, ":"), "create", "cluster", "--dir", str(folder)])
+    assert f"error: {folder}/install-config.yaml:6: controlPlane.replicas: " in str(caught.value)
+    assert "controlPlane.replicas" in [each.where for each in caught.value.findings]
 
 
 def test_it_attaches_meanwhile_and_allows_afterwards(folder: Path, services: requests_mock.Mocker) -> None:
