@@ -22,6 +22,7 @@ class Observed:
     a name twice. ``used_by`` names the users of one of several twins. ``home`` is the id of the home project in its
     ownership tag, empty if the tag names none; None for resources in a project, where the project itself distinguishes
     specs with the same name. ``managed_by`` names another spec whose ownership tag it has.
+    ``kept_because`` is why destroy keeps something of which there is nothing to delete.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Observed:
     created_at: str = ""
     home: str | None = None
     managed_by: str = ""
+    kept_because: str = ""
 
     @property
     def in_use(self) -> bool:

@@ -220,7 +220,7 @@ def plan_destroy(
         found = observed.get(resource.key)
         if found is None:
             continue
-        owner = consent.owner_of(found) or "not managed by this spec"
+        owner = consent.owner_of(found) or found.kept_because or "not managed by this spec"
         step = Step(
             resource=resource,
             action=Action.KEEP,

@@ -105,7 +105,10 @@ class AddressPool(PoolFields):
         if self.reserve == "outside" and not kept:
             if here is None:
                 return None
-            return Observed(id=self._shown, values=self.desired(), outputs={"reserved": OUTSIDE}, record=PoolPorts())
+            outputs, why = {"reserved": OUTSIDE}, "no ports to delete"
+            return Observed(
+                id=self._shown, values=self.desired(), outputs=outputs, record=PoolPorts(), kept_because=why
+            )
         if not kept:
             return None
         return Observed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import requests_mock
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.plan import Plan, Report
+from openstack_prep.core.plan import Action, Plan, Report
+from openstack_prep.core.text import observed_table
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack import Stack
@@ -174,3 +176,11 @@ def test_who_took_a_port_meanwhile_keeps_it(run: CloudRun, neutron: Neutron, ser
     services.get(f"{NEUTRON}/ports/p0", json=lambda *_: {"port": port_row(**neutron.ports[0])})
     (failed,) = executor.execute(made, now).failed
     assert "port lb-10.0.0.100 p0 is attached to server (compute:nova); release it there first" in str(failed.error)
+
+
+def test_destroy_says_that_a_pool_outside_the_allocation_pools_has_no_ports(run: CloudRun, neutron: Neutron) -> None:
+    outside = replace(POOL, reserve="outside")
+    observed, _ = observing.examine(run, [outside])
+    (step,) = planner.plan_destroy("lab", [outside], observed).steps
+    assert (step.action, step.reason) == (Action.KEEP, "no ports to delete")
+    assert "(no ports to delete)" in observed_table(observed)
