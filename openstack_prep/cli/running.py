@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from openstack_prep.base.errors import ConfigError, InternalError, PrepError, RunInterrupted
 from openstack_prep.base.raw import Values
@@ -162,15 +162,20 @@ def execute(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> Report
                 lock_timeout=options.lock_timeout,
                 agreed=not getattr(options, "yes", True) or bool(getattr(options, "plan", None)),
             )
-    except KeyboardInterrupt as error:  # the second: do not wait for the running steps, nor for their threads
-        what = "exited immediately; operations in flight may have completed; run the command again to continue"
-        code = interrupts.exit_code(interrupts.number_of(error))
-        with contextlib.suppress(OSError):
-            print_error(options, RunInterrupted(what, code), code)
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
+    except KeyboardInterrupt as error:  # the second
+        exit_immediately(options, error)
     return report
+
+
+def exit_immediately(options: argparse.Namespace, error: KeyboardInterrupt) -> NoReturn:
+    """End the process without waiting for the running steps, nor for their threads."""
+    what = "exited immediately; operations in flight may have completed; run the command again to continue"
+    code = interrupts.exit_code(interrupts.number_of(error))
+    with contextlib.suppress(OSError):
+        print_error(options, RunInterrupted(what, code), code)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def code_of(report: Report) -> int:

@@ -74,12 +74,12 @@ def to_sync(
     cloud: Cloud,
     wanted: Spec | str | Path | Sync,
     *,
-    services: str | None,
+    services: str | kubernetes.Services | None,
     only: str | None = None,
     tell: Callable[[str], None],
 ) -> Spec:
     """Return only the address pairs, as resources of the connection's own project."""
-    found = kubernetes.read(services) if services is not None else None
+    found = kubernetes.read(services) if isinstance(services, str) else services
     for note in found.notes if found else ():
         tell(note)
     if isinstance(wanted, Sync):

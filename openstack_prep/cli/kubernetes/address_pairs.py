@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
+import threading
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.given_file import MIB, read_text
+from openstack_prep.base.style import printable
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, plan_data, print_result, run_plan
+from openstack_prep.cli.running import add_lock_timeout, exit_immediately, plan_data, print_result, run_plan
 from openstack_prep.cli.style import style_of, warn
+from openstack_prep.core import interrupts
+
+if TYPE_CHECKING:
+    from openstack_prep.hooks.cluster_sync import ClusterSync
 
 LARGEST = 64 * MIB
 """Of a list of Services; ten thousand of them have some 30 MiB."""
@@ -24,7 +32,7 @@ def add(command: AddCommand) -> None:
     parser.add_argument(
         "--pairs",
         metavar="NAME",
-        help="with SPEC: only these address_pairs, for instance those of the cluster of --services",
+        help="with SPEC: only these address_pairs, for instance those of the cluster of the Services",
     )
     parser.add_argument("--stack", metavar="NAME", help="without SPEC: ports of the servers of this stack")
     parser.add_argument("--tag", metavar="TAG", help="ports with this tag")
@@ -37,6 +45,13 @@ def add(command: AddCommand) -> None:
         "--address", action="append", metavar="RANGE", help="allow 10.0.0.5, 10.0.0.0/28 or first-last; repeatable"
     )
     parser.add_argument("--services", metavar="FILE", help="output of kubectl get services -A -o json; - is stdin")
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="read the Services of a running cluster (needs [kubernetes])"
+    )
+    parser.add_argument("--context", metavar="NAME", help="context of --kubeconfig (default: its current one)")
+    parser.add_argument(
+        "--watch", action="store_true", help="with --kubeconfig: stay, and follow each change until a signal (exit 0)"
+    )
     parser.add_argument(
         "--within",
         action="append",
@@ -52,6 +67,8 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep.cloud.connection import connect
     from openstack_prep.hooks.address_pairs import SECTIONS, Sync, to_sync
+    from openstack_prep.hooks.cluster_sync import ClusterSync
+    from openstack_prep.kubernetes.api import Cluster
     from openstack_prep.spec import Spec, load_spec
     from openstack_prep.verbs import api
 
@@ -73,9 +90,24 @@ def _run(options: argparse.Namespace) -> int:
             name=options.name,
         )
         cloud = connect(options.os_cloud)
-    spec = to_sync(cloud, wanted, services=services, only=options.pairs, tell=warn)
-    with reading(options):
-        plan = api.plan(cloud, spec, jobs=options.jobs)
+    if options.kubeconfig:
+        sync = ClusterSync(
+            cloud,
+            wanted,
+            Cluster(options.kubeconfig, options.context),
+            only=options.pairs,
+            jobs=options.jobs,
+            lock_timeout=options.lock_timeout,
+            tell=_log if options.watch else warn,
+        )
+        if options.watch:
+            return _follow(options, sync)
+        with reading(options):
+            plan = sync.plan()
+    else:
+        spec = to_sync(cloud, wanted, services=services, only=options.pairs, tell=warn)
+        with reading(options):
+            plan = api.plan(cloud, spec, jobs=options.jobs)
     if options.dry_run:
         print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
         plan.raise_for_refusals()
@@ -92,6 +124,28 @@ def _check(options: argparse.Namespace) -> None:
         )
     if options.pairs and not options.spec:
         raise ConfigError("address-pairs sync: --pairs requires a SPEC; pass the SPEC, or remove --pairs")
+    if options.kubeconfig and options.services:
+        raise ConfigError("address-pairs sync: --kubeconfig and --services exclude each other; remove one of them")
+    for name in ("context", "watch"):
+        if getattr(options, name) and not options.kubeconfig:
+            raise ConfigError(f"address-pairs sync: --{name} requires --kubeconfig; pass it, or remove --{name}")
+    if options.watch and (options.dry_run or options.format != "text"):
+        raise ConfigError("address-pairs sync: --watch applies, and prints lines; remove --dry-run and --format")
+
+
+def _follow(options: argparse.Namespace, sync: ClusterSync) -> int:
+    """Follow the Services of a cluster until a signal; a second one does not wait for running steps."""
+    try:
+        sync.follow()
+    except KeyboardInterrupt as error:
+        if any(each.name.startswith("step") for each in threading.enumerate()):
+            exit_immediately(options, error)
+        _log(f"stopped by {interrupts.name(interrupts.number_of(error))}")
+    return 0
+
+
+def _log(line: str) -> None:
+    print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {printable(line)}", flush=True)
 
 
 def _services(name: str | None) -> str | None:

@@ -1,0 +1,289 @@
+"""Lists and watches Services and Nodes at an API server.
+
+The client is the official one (package kubernetes, extra ``[kubernetes]``); it is imported when a cluster is opened.
+
+Sources: Kubernetes documentation, "Kubernetes API Concepts" (limit and continue, watch, bookmarks, 410 Gone);
+Kubernetes 1.36, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/get.go and watch.go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import ssl
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from openstack_prep.base.errors import ClusterError, ConfigError
+from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import HIDDEN
+from openstack_prep.kubernetes.api.kubeconfig import Access
+from openstack_prep.kubernetes.api.tls import context_of
+from openstack_prep.kubernetes.services import EVERYWHERE
+from openstack_prep.version import __version__
+
+PAGE = 500
+"""Objects per request, as kubectl has it."""
+CONNECT, ANSWER = 10.0, 60.0
+"""Seconds for a connection, and without data or for a whole page."""
+LATE = 15.0
+"""Seconds after its end at which a watch without any data counts as lost."""
+MOST = 256 * 2**20
+"""Bytes of all pages of a list; etcd refuses objects with more than 1.5 MiB."""
+CHUNK = 2**16
+GONE = 410
+METHODS = {"Service": "list_service_for_all_namespaces", "Node": "list_node"}
+PLURALS = {"Service": "services", "Node": "nodes"}
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All objects of a kind; ``text`` is what ``kubectl get -A -o json`` prints of them.
+
+    ``version`` is that of the whole list, from which a watch continues.
+    """
+
+    text: str
+    version: str
+
+
+class ApiServer:
+    """A connection to an API server; not for several threads."""
+
+    def __init__(self, access: Access) -> None:
+        """Prepare a connection; raises ConfigError for certificates that cannot work, and without the client."""
+        self.name, self.url = access.name, access.server
+        client = _client()
+        configuration = client.Configuration(host=access.server)
+        configuration.verify_ssl, configuration.tls_server_name = access.verify, access.server_name
+        configuration.retries = False  # neither retries nor redirects, each of which the client would log
+        configuration.keep_alive = True
+        if access.proxy:
+            configuration.proxy = access.proxy.reveal()
+        self._api = client.ApiClient(configuration)
+        self._api.user_agent = f"openstack-prep/{__version__}"
+        self._authorization = access.authorization
+        if access.authorization:
+            self._api.set_default_header("Authorization", access.authorization.reveal())
+        self._api.rest_client.pool_manager.connection_pool_kw["ssl_context"] = context_of(access)
+        self._core = client.CoreV1Api(self._api)
+        if not access.verify:
+            _accept_insecure()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._api.rest_client.pool_manager.clear()
+
+    def services(self) -> Listing:
+        """Return all Services; raises ClusterError.
+
+        A list without the Service that every cluster has is refused: a cluster that has lost its data, or is about to
+        start, must not remove what it needs when it is back.
+        """
+        items, version = self._items("Service")
+        if EVERYWHERE not in {_name(each) for each in items}:
+            what = f"{self.name} lists no Service {EVERYWHERE}, which every cluster has"
+            raise ClusterError(f"{what}: it is starting, or has lost its data; nothing was changed")
+        return Listing(_text("Service", items), version)
+
+    def nodes(self) -> Listing:
+        """Return all Nodes; raises ClusterError."""
+        items, version = self._items("Node")
+        return Listing(_text("Node", items), version)
+
+    def _items(self, kind: str) -> tuple[list[Raw], str]:
+        items: list[Raw] = []
+        following: dict[str, str] = {}
+        left = MOST
+        while True:
+            with self._explained(kind, "list"):
+                response = self._get(kind, (CONNECT, ANSWER), limit=PAGE, **following)
+                content = _whole(response, left)
+            left -= len(content)
+            page, version, more = self._page(kind, content)
+            items += page
+            if not more:
+                return items, version
+            following = {"_continue": more}
+
+    def _page(self, kind: str, content: bytes) -> tuple[list[Raw], str, str | None]:
+        """Return the objects of a page, the version of the list, and the name of the next page."""
+        try:
+            page = json.loads(content)
+            items, metadata = page["items"] or [], page["metadata"]
+            version, more = metadata["resourceVersion"], metadata.get("continue")
+            good = page["kind"] == f"{kind}List" and all(isinstance(each, dict) for each in items)
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+            good = False
+        if not good or not isinstance(version, str):
+            what = f"{self.name}: {self.url} answers with something other than a list of {kind}s"
+            raise ClusterError(f"{what}; check the address of the API server")
+        return items, version, more
+
+    def wait_for_change(self, version: str, seconds: int) -> None:
+        """Return when a Service has changed since a version, when the version is too old, or after some seconds.
+
+        Raises ClusterError.
+        """
+        began = time.monotonic()
+        try:
+            if any(map(self._is_change, self._events(version, seconds))):
+                return
+        except ClusterError as error:
+            if error.status == GONE:
+                return
+            raise
+        if time.monotonic() - began < min(seconds, CONNECT) / 2:
+            raise ClusterError(f"{self.name}: {self.url} ended a watch at once")
+
+    def _events(self, version: str, seconds: int) -> Iterator[bytes]:
+        """Yield the events of Services, each as a line."""
+        options = {"resource_version": version, "allow_watch_bookmarks": True, "timeout_seconds": seconds}
+        with self._explained("Service", "watch"):
+            yield from _lines(self._get("Service", (CONNECT, seconds + LATE), watch=True, **options))
+
+    def _is_change(self, line: bytes) -> bool:
+        """Whether an event is one of a Service, or says that the version is too old; raises ClusterError."""
+        try:
+            event = json.loads(line)
+            kind, about = event["type"], event["object"]
+            code, message = about.get("code"), about.get("message")
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+            raise ClusterError(f"{self.name}: {self.url} sends something other than events") from None
+        if kind == "ERROR" and code != GONE:
+            raise ClusterError(self._hidden(f"{self.name}: {self.url} ended a watch: {_foreign(message)}"))
+        return bool(kind != "BOOKMARK")
+
+    def _get(self, kind: str, timeout: tuple[float, float], **options: Any) -> Any:
+        return getattr(self._core, METHODS[kind])(_preload_content=False, _request_timeout=timeout, **options)
+
+    @contextlib.contextmanager
+    def _explained(self, kind: str, verb: str) -> Iterator[None]:
+        """Turn the client's exceptions into ClusterError."""
+        from urllib3.exceptions import HTTPError
+
+        doing = f"{self.name}: cannot {verb} {PLURALS[kind]} of {self.url}"
+        try:
+            yield
+        except _client().ApiException as error:
+            why = _refusal(error, f"{verb} {PLURALS[kind]}") if error.status else _cause(error)  # without one: TLS
+            raise ClusterError(self._hidden(f"{doing}: {why}"), status=error.status or None) from None
+        except (HTTPError, OSError) as error:
+            raise ClusterError(f"{doing}: {_cause(error)}") from None
+
+    def _hidden(self, text: str) -> str:
+        """Return a text without our credentials, in case a server repeats them."""
+        header = self._authorization.reveal().partition(" ")[2] if self._authorization else ""
+        return text.replace(header, HIDDEN) if header else text
+
+
+def _client() -> Any:
+    """Return the client; raises ConfigError if it is not installed."""
+    try:
+        from kubernetes import client
+    except ImportError:
+        what = "--kubeconfig: the package kubernetes is not installed"
+        raise ConfigError(f"{what}; pip install 'openstack_prep[kubernetes]'") from None
+    return client
+
+
+def _accept_insecure() -> None:
+    """Have urllib3 not warn about each connection: the kubeconfig has chosen it."""
+    import urllib3
+
+    urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+
+
+def _name(item: Raw) -> str:
+    metadata = item.get("metadata")
+    return f"{metadata.get('namespace')}/{metadata.get('name')}" if isinstance(metadata, dict) else ""
+
+
+def _text(kind: str, items: list[Raw]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": f"{kind}List", "items": items})
+
+
+def _whole(response: Any, most: int) -> bytes:
+    """Return an answer; raises TimeoutError if it takes too long, OSError if it is too long."""
+    until = time.monotonic() + ANSWER
+    content = bytearray()
+    for chunk in response.stream(CHUNK):
+        content += chunk
+        if len(content) > most:
+            raise OSError(f"the list has more than {MOST // 2**20} MiB")
+        if time.monotonic() > until:
+            raise TimeoutError
+    return bytes(content)
+
+
+def _lines(response: Any) -> Iterator[bytes]:
+    """Yield the events of a watch, which are one per line; closes it afterwards."""
+    rest = b""
+    try:
+        for chunk in response.stream(CHUNK):
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from filter(None, lines)
+            if len(rest) > MOST:
+                raise OSError("an event is too long")
+    finally:
+        response.close()
+
+
+def _refusal(error: Any, right: str) -> str:
+    """Return why an API server refuses, and what to do."""
+    if error.status == 401:
+        return "401, it does not accept these credentials; renew the token or certificate, or log in again"
+    why = f"{error.status} {_message(error.body)}".rstrip()
+    if error.status == 403:
+        return f"{why}; allow this user to {right} in all namespaces (docs/kubernetes.md has the ClusterRole)"
+    return f"{why}; check the address of the API server" if error.status == 404 else why
+
+
+def _message(body: object) -> str:
+    """Return the message of a Status of Kubernetes; whatever else a server answers may contain anything."""
+    try:
+        status = json.loads(body) if isinstance(body, str) else None
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(status, dict) or status.get("kind") != "Status":
+        return ""
+    return _foreign(status.get("message"))
+
+
+def _foreign(message: object) -> str:
+    return message[:300] if isinstance(message, str) else "without a message"
+
+
+def _cause(error: BaseException) -> str:
+    """Return why there was no answer, in the words of the innermost exception."""
+    from urllib3.exceptions import ConnectTimeoutError, IncompleteRead, NameResolutionError, ReadTimeoutError
+
+    chain = list(_chain(error))
+    for each in chain:
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return f"its certificate is not accepted: {each.verify_message}"
+        if isinstance(each, NameResolutionError):
+            return "the name of the server does not resolve"
+        if isinstance(each, ConnectTimeoutError | ReadTimeoutError | TimeoutError):
+            return "it does not answer in time"
+        if isinstance(each, IncompleteRead):
+            return "the connection ended within an answer"
+    for each in chain:
+        if isinstance(each, ssl.SSLError) and each.reason:
+            return f"TLS fails: {each.reason.lower().replace('_', ' ')}"
+        if isinstance(each, OSError) and each.strerror:
+            return each.strerror.lower()
+    last = chain[-1]
+    return str(last) if type(last) is OSError else f"the connection failed ({type(last).__name__})"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception and those that led to it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        inner = [getattr(error, "reason", None), *error.args, error.__cause__, error.__context__]
+        error = next((each for each in inner if isinstance(each, BaseException) and id(each) not in seen), None)

@@ -1,0 +1,225 @@
+"""Reads one context of a kubeconfig: where the API server is, how to recognize it, and who we are.
+
+No value of a kubeconfig is ever part of a message, except names, paths and addresses: any other may be a secret.
+
+Source: Kubernetes 1.36, staging/src/k8s.io/client-go/tools/clientcmd/api/v1/types.go (Config, Cluster, AuthInfo), and
+tools/clientcmd/client_config.go and transport/round_trippers.go (a token file overrides a token).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.given_file import read_text
+from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import Secret
+from openstack_prep.base.yaml_places import Document
+from openstack_prep.kubernetes.api.exec_plugin import ask
+
+SHOWN = 10
+"""Number of contexts that an error lists."""
+UNSUPPORTED = {
+    "auth-provider": "kubectl has removed most of them; use an exec plugin, such as kubelogin for OIDC, or a token",
+    "as": "impersonation is not supported; choose the context of a user of its own",
+    "as-uid": "impersonation is not supported; choose the context of a user of its own",
+    "as-groups": "impersonation is not supported; choose the context of a user of its own",
+}
+"""Fields of a user that decide who we are, and which this package does not carry out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """One context; ``name`` is for messages."""
+
+    name: str
+    server: str
+    server_name: str | None = None
+    """The name in the server's certificate, if it differs from that in its address."""
+    verify: bool = True
+    proxy: Secret | None = None
+    """May contain a password."""
+    ca: str | None = None
+    """Certificates of the authorities, as PEM; None: those of the system."""
+    certificate: str | None = None
+    key: Secret | None = None
+    authorization: Secret | None = None
+    """Value of the header Authorization."""
+
+
+def read(path: Path, context: str | None = None) -> Access:
+    """Return a context, the current one by default; runs its exec plugin.  Raises SpecError with all mistakes."""
+    document = Document(path)
+    mistakes = document.repeated
+    if not mistakes and not isinstance(document.data, dict):
+        mistakes = [Mistake(str(path), "is not a kubeconfig", "name a file of kind Config, such as ~/.kube/config")]
+    if mistakes:
+        raise SpecError(mistakes)
+    whole = _Section(document, (), document.data, mistakes)
+    name = context or whole.text("current-context")
+    if not name:
+        names = _names(document, "contexts")
+        raise SpecError([Mistake(str(path), "has no current-context", f"choose one with --context: {names}")])
+    chosen = _named(document, "contexts", name, mistakes, "choose one of {names} with --context")
+    cluster = _named(document, "clusters", chosen.needed("cluster"), mistakes, "the file has {names}")
+    user_name = chosen.text("user")
+    user = _named(document, "users", user_name, mistakes, "the file has {names}") if user_name else None
+    access = _access(f"context {name} of {path}", cluster, user)
+    if mistakes:
+        raise SpecError(mistakes)
+    return access
+
+
+class _Section:
+    """A mapping in the file; collects mistakes with their places."""
+
+    def __init__(self, document: Document, where: Sequence[str | int], data: Any, mistakes: list[Mistake]) -> None:
+        self.document, self.where, self.mistakes = document, where, mistakes
+        self.data: Raw = data if isinstance(data, dict) else {}
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file, to which paths are relative."""
+        return self.document.path.absolute().parent
+
+    def wrong(self, key: str, what: str, fix: str = "", code: str = Code.SPEC_INVALID_VALUE) -> None:
+        place = (*self.where, key)
+        shown = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in place).lstrip(".")
+        self.mistakes.append(Mistake(f"{self.document.place(place)}: {shown}", what, fix, code=code))
+
+    def text(self, key: str) -> str | None:
+        """Return a text; None if there is none."""
+        value = self.data.get(key)
+        if value is None or value == "":
+            return None
+        if isinstance(value, str):
+            return value
+        self.wrong(key, "is not a text", "put it in quotes")
+        return None
+
+    def needed(self, key: str) -> str:
+        """Return a text that must be there; raises SpecError."""
+        value = self.text(key)
+        if value is None:
+            if not self.mistakes:
+                self.wrong(key, "is missing", code=Code.SPEC_MISSING_KEY)
+            raise SpecError(self.mistakes)
+        return value
+
+    def content(self, key: str) -> str | None:
+        """Return the PEM text of KEY-data, which is base64, or of the file KEY."""
+        data, file = self.text(f"{key}-data"), self.text(key)
+        if data is not None:
+            try:
+                return base64.b64decode(data, validate=True).decode("ascii")
+            except ValueError:
+                self.wrong(f"{key}-data", "is not base64 of a PEM text", "copy the kubeconfig from the cluster again")
+        elif file is not None:
+            return self.file(key, file)
+        return None
+
+    def file(self, key: str, name: str) -> str | None:
+        """Return the text of a file that the section names."""
+        try:
+            return read_text(self.folder / name)
+        except OSError as error:
+            self.wrong(key, f"{name} cannot be read: {error.strerror}", "name a readable file")
+        except UnicodeDecodeError:
+            self.wrong(key, f"{name} is not a text", "name a file in PEM format, or with a token")
+        return None
+
+
+def _names(document: Document, kind: str) -> str:
+    """Return the names of the contexts, clusters or users in a file."""
+    data: Any = document.data
+    found = data.get(kind)
+    entries = found if isinstance(found, list) else []
+    names = [str(each["name"]) for each in entries if isinstance(each, dict) and isinstance(each.get("name"), str)]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return (", ".join(names[:SHOWN]) or f"no {kind}") + more
+
+
+def _named(document: Document, kind: str, name: str, mistakes: list[Mistake], fix: str) -> _Section:
+    """Return the first entry of that name, as kubectl does; raises SpecError without one."""
+    data: Any = document.data
+    entries = data.get(kind)
+    for index, each in enumerate(entries if isinstance(entries, list) else []):
+        if isinstance(each, dict) and each.get("name") == name:
+            singular = kind.removesuffix("s")
+            return _Section(document, (kind, index, singular), each.get(singular), mistakes)
+    what = f"{kind.removesuffix('s')} {name!r} does not exist"
+    where = document.place((kind,)) if entries else str(document.path)
+    raise SpecError([Mistake(where, what, fix.format(names=_names(document, kind)), code=Code.SPEC_UNRESOLVED)])
+
+
+def _access(name: str, cluster: _Section, user: _Section | None) -> Access:
+    server = cluster.needed("server").rstrip("/")
+    _check_server(cluster, server)
+    insecure = cluster.data.get("insecure-skip-tls-verify") or False
+    if not isinstance(insecure, bool):
+        cluster.wrong("insecure-skip-tls-verify", "is not a boolean", "write true or false")
+    proxy = cluster.text("proxy-url")
+    certificate, key, authorization = _credentials(name, user) if user else (None, None, None)
+    return Access(
+        name=name,
+        server=server,
+        server_name=cluster.text("tls-server-name"),
+        verify=insecure is not True,
+        proxy=Secret(proxy) if proxy else None,
+        ca=cluster.content("certificate-authority"),
+        certificate=certificate,
+        key=key,
+        authorization=authorization,
+    )
+
+
+def _check_server(cluster: _Section, server: str) -> None:
+    fix = "write the address of the API server, such as https://192.0.2.1:6443"
+    try:
+        parts = urlsplit(server)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        cluster.wrong("server", "is not the URL of a server", fix)
+    elif parts.username or parts.password or parts.query or parts.fragment:
+        cluster.wrong("server", "contains more than an address and a path", fix)
+
+
+def _credentials(name: str, user: _Section) -> tuple[str | None, Secret | None, Secret | None]:
+    """Return the client certificate, its key, and the header Authorization."""
+    for field in (each for each in UNSUPPORTED if user.data.get(each)):
+        user.wrong(field, "is not supported", UNSUPPORTED[field])
+    certificate, key = user.content("client-certificate"), user.content("client-key")
+    if bool(certificate) != bool(key) and not user.mistakes:
+        have, lack = ("client-certificate", "client-key") if certificate else ("client-key", "client-certificate")
+        user.wrong(lack, f"is missing, but there is a {have}", "set both, or none", Code.SPEC_MISSING_KEY)
+    authorization, secret_key = _authorization(user), Secret(key) if key else None
+    plugin = user.data.get("exec")
+    if plugin and not authorization and not user.mistakes:
+        section = _Section(user.document, (*user.where, "exec"), plugin, user.mistakes)
+        answer = ask(name, section.needed("command"), section.data, folder=section.folder)
+        certificate, secret_key = answer.certificate or certificate, answer.key or secret_key
+        authorization = Secret(f"Bearer {answer.token.reveal()}") if answer.token else None
+    return certificate, secret_key, authorization
+
+
+def _authorization(user: _Section) -> Secret | None:
+    file = user.text("tokenFile")
+    token = user.file("tokenFile", file) if file else user.text("token")
+    if token is not None:
+        field = "tokenFile" if file else "token"
+        if not token.strip() or not token.strip().isascii() or len(token.split()) != 1:
+            user.wrong(field, "is not a token", "it is one word of ASCII characters; log in again")
+            return None
+        return Secret(f"Bearer {token.strip()}")
+    name, password = user.text("username"), user.text("password")
+    if name is None or password is None:
+        return None
+    return Secret("Basic " + base64.b64encode(f"{name}:{password}".encode()).decode())
