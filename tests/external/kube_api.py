@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 import shutil
 import signal
 import socket
@@ -92,7 +91,7 @@ class KubeApi:
                 "cert-dir": self.folder,
             },
         )
-        self._await(f"{self.url}/readyz")
+        self._await("/readyz")
         deadline = time.monotonic() + START
         while not any(each["metadata"]["name"] == "kubernetes" for each in self.services()):
             assert time.monotonic() < deadline
@@ -113,7 +112,8 @@ class KubeApi:
                 if self.request("GET", url).ok:
                     return
             dead = [name for name, each in self.processes.items() if each.poll() is not None]
-            assert not dead and time.monotonic() < deadline, (dead, self.log(*dead))
+            assert not dead, self.log(*dead)
+            assert time.monotonic() < deadline, f"{url} is not ready"
             time.sleep(0.1)
 
     def log(self, *names: str) -> str:
@@ -139,8 +139,9 @@ class KubeApi:
 
     def request(self, method: str, path: str, body: Any = None, *, token: str = ADMIN, **options: Any) -> Any:
         """Send a request; ``path`` is one of the API server, or a URL."""
-        url = path if path.startswith("http") else self.url + path
-        headers = {"Authorization": f"Bearer {token}"} | options.pop("headers", {})
+        own = not path.startswith("http")  # etcd refuses tokens
+        url = self.url + path if own else path
+        headers = ({"Authorization": f"Bearer {token}"} if own else {}) | options.pop("headers", {})
         ca = str(self.folder / "ca.crt")
         return requests.request(method, url, json=body, headers=headers, verify=ca, timeout=10, **options)
 
@@ -215,5 +216,3 @@ def running(folder: Path, programs: Programs) -> Iterator[KubeApi]:
         yield made
     finally:
         made.stop()
-
-

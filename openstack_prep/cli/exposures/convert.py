@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_running_cluster import add_cluster, texts_of_cluster
 from openstack_prep.cli.running import print_result
 
 STDIN = "-"
@@ -17,10 +18,11 @@ def add(command: AddCommand) -> None:
     parser = command("exposures convert", _run, cloud=False, data=True)
     parser.add_argument(
         "files",
-        nargs="+",
+        nargs="*",
         metavar="FILE",
         help="output of kubectl get services,nodes -A -o json, and old pools; - is standard input",
     )
+    add_cluster(parser)
     parser.add_argument(
         "--to", required=True, choices=("metallb", "cilium", "kube-vip"), help="load balancer that takes over"
     )
@@ -41,6 +43,8 @@ def _run(options: argparse.Namespace) -> int:
     from openstack_prep.exposures.convert import convert, read, wanted
     from openstack_prep.resources.files.marked_files import MarkedFiles
 
+    if not options.files and not options.kubeconfig:
+        raise ConfigError("exposures convert: nothing to convert; name files, or a cluster with --kubeconfig")
     chosen = wanted(
         options.to,
         release=options.release,
@@ -50,7 +54,7 @@ def _run(options: argparse.Namespace) -> int:
         peers=options.peer,
         class_name=options.load_balancer_class,
     )
-    conversion = convert(read(_texts(options.files)), chosen)
+    conversion = convert(read(_texts(options.files) | texts_of_cluster(options)), chosen)
     if options.output and conversion.files:
         MarkedFiles(options.output, f"# [openstack-prep:convert/{conversion.tag}]").write(conversion.files)
         shown = "\n".join(f"{options.output / name}" for name in conversion.files)

@@ -13,6 +13,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.style import printable
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_running_cluster import add_cluster, chosen_cluster
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, exit_immediately, plan_data, print_result, run_plan
 from openstack_prep.cli.style import style_of, warn
@@ -45,10 +46,7 @@ def add(command: AddCommand) -> None:
         "--address", action="append", metavar="RANGE", help="allow 10.0.0.5, 10.0.0.0/28 or first-last; repeatable"
     )
     parser.add_argument("--services", metavar="FILE", help="output of kubectl get services -A -o json; - is stdin")
-    parser.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="read the Services of a running cluster (needs [kubernetes])"
-    )
-    parser.add_argument("--context", metavar="NAME", help="context of --kubeconfig (default: its current one)")
+    add_cluster(parser)
     parser.add_argument(
         "--watch", action="store_true", help="with --kubeconfig: stay, and follow each change until a signal (exit 0)"
     )
@@ -68,7 +66,6 @@ def _run(options: argparse.Namespace) -> int:
     from openstack_prep.cloud.connection import connect
     from openstack_prep.hooks.address_pairs import SECTIONS, Sync, to_sync
     from openstack_prep.hooks.cluster_sync import ClusterSync
-    from openstack_prep.kubernetes.api import Cluster
     from openstack_prep.spec import Spec, load_spec
     from openstack_prep.verbs import api
 
@@ -90,11 +87,12 @@ def _run(options: argparse.Namespace) -> int:
             name=options.name,
         )
         cloud = connect(options.os_cloud)
-    if options.kubeconfig:
+    cluster = chosen_cluster(options)
+    if cluster:
         sync = ClusterSync(
             cloud,
             wanted,
-            Cluster(options.kubeconfig, options.context),
+            cluster,
             only=options.pairs,
             jobs=options.jobs,
             lock_timeout=options.lock_timeout,
@@ -126,9 +124,8 @@ def _check(options: argparse.Namespace) -> None:
         raise ConfigError("address-pairs sync: --pairs requires a SPEC; pass the SPEC, or remove --pairs")
     if options.kubeconfig and options.services:
         raise ConfigError("address-pairs sync: --kubeconfig and --services exclude each other; remove one of them")
-    for name in ("context", "watch"):
-        if getattr(options, name) and not options.kubeconfig:
-            raise ConfigError(f"address-pairs sync: --{name} requires --kubeconfig; pass it, or remove --{name}")
+    if options.watch and not options.kubeconfig:
+        raise ConfigError("address-pairs sync: --watch requires --kubeconfig; pass it, or remove --watch")
     if options.watch and (options.dry_run or options.format != "text"):
         raise ConfigError("address-pairs sync: --watch applies, and prints lines; remove --dry-run and --format")
 

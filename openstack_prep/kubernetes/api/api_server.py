@@ -42,11 +42,12 @@ PLURALS = {"Service": "services", "Node": "nodes"}
 class Listing:
     """All objects of a kind; ``text`` is what ``kubectl get -A -o json`` prints of them.
 
-    ``version`` is that of the whole list, from which a watch continues.
+    ``version`` is that of the whole list, from which a watch continues; ``count`` is how many objects there are.
     """
 
     text: str
     version: str
+    count: int
 
 
 class ApiServer:
@@ -86,12 +87,12 @@ class ApiServer:
         if EVERYWHERE not in {_name(each) for each in items}:
             what = f"{self.name} lists no Service {EVERYWHERE}, which every cluster has"
             raise ClusterError(f"{what}: it is starting, or has lost its data; nothing was changed")
-        return Listing(_text("Service", items), version)
+        return Listing(_text("Service", items), version, len(items))
 
     def nodes(self) -> Listing:
         """Return all Nodes; raises ClusterError."""
         items, version = self._items("Node")
-        return Listing(_text("Node", items), version)
+        return Listing(_text("Node", items), version, len(items))
 
     def _items(self, kind: str) -> tuple[list[Raw], str]:
         items: list[Raw] = []
@@ -237,7 +238,7 @@ def _refusal(error: Any, right: str) -> str:
         return "401, it does not accept these credentials; renew the token or certificate, or log in again"
     why = f"{error.status} {_message(error.body)}".rstrip()
     if error.status == 403:
-        return f"{why}; allow this user to {right} in all namespaces (docs/kubernetes.md has the ClusterRole)"
+        return f"{why}; allow this user to {right} in all namespaces, by a ClusterRole and a ClusterRoleBinding"
     return f"{why}; check the address of the API server" if error.status == 404 else why
 
 
@@ -257,8 +258,9 @@ def _foreign(message: object) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Return why there was no answer, in the words of the innermost exception."""
-    from urllib3.exceptions import ConnectTimeoutError, IncompleteRead, NameResolutionError, ReadTimeoutError
+    """Return why there was no answer, in the words of the innermost exception that has some."""
+    from urllib3.exceptions import NameResolutionError, ProtocolError
+    from urllib3.exceptions import TimeoutError as NoAnswer
 
     chain = list(_chain(error))
     for each in chain:
@@ -266,17 +268,16 @@ def _cause(error: BaseException) -> str:
             return f"its certificate is not accepted: {each.verify_message}"
         if isinstance(each, NameResolutionError):
             return "the name of the server does not resolve"
-        if isinstance(each, ConnectTimeoutError | ReadTimeoutError | TimeoutError):
-            return "it does not answer in time"
-        if isinstance(each, IncompleteRead):
-            return "the connection ended within an answer"
     for each in chain:
         if isinstance(each, ssl.SSLError) and each.reason:
             return f"TLS fails: {each.reason.lower().replace('_', ' ')}"
-        if isinstance(each, OSError) and each.strerror:
+        if isinstance(each, OSError) and each.errno and each.strerror:
             return each.strerror.lower()
-    last = chain[-1]
-    return str(last) if type(last) is OSError else f"the connection failed ({type(last).__name__})"
+    kinds = {"it does not answer in time": (NoAnswer, TimeoutError), "the connection broke": (ProtocolError,)}
+    for words, types in kinds.items():
+        if any(isinstance(each, types) for each in chain):
+            return words
+    return str(chain[-1]) if type(chain[-1]) is OSError else f"the connection failed ({type(error).__name__})"
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

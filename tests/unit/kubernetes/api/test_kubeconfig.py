@@ -125,7 +125,9 @@ def test_all_wrong_fields_of_a_context_with_their_lines(tmp_path: Path) -> None:
         assert field.rpartition(".")[2] in lines[int(line) - 1]
 
 
-@pytest.mark.parametrize("server", ["", "192.0.2.1:6443", "ftp://a", "https://", "https://a:0", "https://a:x", "https://[1"])
+@pytest.mark.parametrize(
+    "server", ["", "192.0.2.1:6443", "ftp://a", "https://", "https://a:0", "https://a:x", "https://[1"]
+)
 def test_addresses_that_are_none_of_a_server(tmp_path: Path, server: str) -> None:
     assert ".server: " in refused(written(tmp_path, {}, {"server": server}))
 
@@ -213,7 +215,8 @@ def test_without_the_extra_the_error_names_the_pip_command(tmp_path: Path, monke
     from openstack_prep.kubernetes.api import Cluster
 
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    with pytest.raises(ConfigError, match=r"pip install 'openstack_prep\[kubernetes\]'"), Cluster(
-        written(tmp_path, {"token": SECRET})
-    ).open():
+    with (
+        pytest.raises(ConfigError, match=r"pip install 'openstack_prep\[kubernetes\]'"),
+        Cluster(written(tmp_path, {"token": SECRET})).open(),
+    ):
         pass

@@ -1,0 +1,40 @@
+"""The option of commands that read the Services of a running cluster."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError
+
+if TYPE_CHECKING:
+    from openstack_prep.kubernetes.api import Cluster
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose a cluster."""
+    what = "read the Services of a running cluster; needs pip install 'openstack_prep[kubernetes]'"
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=what)
+    parser.add_argument("--context", metavar="NAME", help="context of --kubeconfig (default: its current one)")
+
+
+def chosen_cluster(options: argparse.Namespace) -> Cluster | None:
+    """Return the cluster of --kubeconfig, if it is given; raises ConfigError."""
+    if options.context and not options.kubeconfig:
+        raise ConfigError("--context requires --kubeconfig; pass it, or remove --context")
+    if not options.kubeconfig:
+        return None
+    from openstack_prep.kubernetes.api import Cluster
+
+    return Cluster(options.kubeconfig, options.context)
+
+
+def texts_of_cluster(options: argparse.Namespace) -> dict[str, str]:
+    """Return the Services and Nodes of the chosen cluster, as ``kubectl get -o json`` prints them, by a name each."""
+    cluster = chosen_cluster(options)
+    if cluster is None:
+        return {}
+    with cluster.open() as server:
+        found = {"Services": server.services(), "Nodes": server.nodes()}
+    return {f"{kind} of {cluster}": each.text for kind, each in found.items() if each.count}
