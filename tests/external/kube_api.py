@@ -193,7 +193,7 @@ class KubeApi:
 
     def certificate(self, name: str, group: str, **options: Any) -> dict[str, str]:
         """Return the fields of a user with a client certificate."""
-        made = self.ca.issue_cert(common_name=name, organization_name=group, **options)
+        made = self.ca.issue_cert(f"{name}.test", common_name=name, organization_name=group, **options)
         chain = b"".join(each.bytes() for each in made.cert_chain_pems)
         return {
             "client-certificate-data": base64.b64encode(chain).decode(),
