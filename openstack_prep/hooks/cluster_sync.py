@@ -110,7 +110,7 @@ class ClusterSync:
                 self._sync()
                 left = RESYNC
             if self._trouble:
-                self.tell("works again")
+                self.tell("recovered")
             self._trouble, self._failures = "", 0
             server.wait_for_change(self._version, max(1, int(left)))
         time.sleep(SETTLE)
@@ -145,5 +145,5 @@ class ClusterSync:
             self._trouble = str(error)
             for line in str(error).splitlines():
                 self.tell(f"! {line}")
-            self.tell(f"! retrying, at first in {pause:.0f} s")
+            self.tell(f"! retrying in {pause:.0f} s, later less often")
         time.sleep(pause * random.uniform(0.75, 1.25))

@@ -1,4 +1,7 @@
-"""Services of a running cluster: a real kube-apiserver and etcd, without nodes, beside a real Neutron."""
+"""Services of a running cluster: a real kube-apiserver and etcd, without nodes, beside a real Neutron.
+
+etcd is in Debian's package etcd-server, kube-apiserver in the server archive of each Kubernetes release.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +152,7 @@ def test_each_change_reaches_the_ports(clean: KubeApi, nodes: Any, watch: Callab
     watcher.await_line("connection refused")
     clean.start_api()
     clean.delete("old")
-    watcher.await_line("works again", 90)
+    watcher.await_line("recovered", 90)
     until(have(nodes, "10.1.0.205"))
 
     foreign = {"ip_address": "10.1.0.209"}

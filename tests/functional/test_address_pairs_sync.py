@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
 from tests.functional.conftest import Prep
 from tests.functional.lab import Lab
+from tests.unit.kubernetes.recorded_api import Recorded, serve
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
 
@@ -210,6 +212,46 @@ def test_a_sync_of_what_services_have(tenant: Tenant, nodes: Any, tmp_path: Path
     assert pairs_of(nodes)["one"] == both
     assert "unless the list covers all namespaces (-A)" in sync(json.dumps({"kind": "List", "items": []}))
     assert pairs_of(nodes) == {"one": set(), "two": set(), "other": set()}
+
+
+def test_a_watch_of_recorded_services(tenant: Tenant, nodes: Any, tmp_path: Path) -> None:
+    """The API server lists, reports changes, refuses, and has other Services: the ports follow; SIGTERM ends it."""
+    prep = Prep(tmp_path, {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": tenant.cloud})
+    words = ("--security-group", "rke", "--within", "10.1.0.200-10.1.0.211", "--kubeconfig", "kubeconfig")
+    lists = ["services.json", (403, "403.json"), (500, b""), "services-later.json"]
+    with serve(Recorded(lists=lists, watches=["watch.jsonl"])) as recorded:
+        recorded.kubeconfig(tmp_path / "kubeconfig")
+        process = prep.start("address-pairs", "sync", *words, "--watch")
+        later = {"10.1.0.201", "10.1.0.203"}
+        deadline = time.monotonic() + 60
+        while pairs_of(nodes) != {"one": later, "two": later, "other": set()}:
+            assert time.monotonic() < deadline, recorded.asked
+            time.sleep(0.2)
+        while len(recorded.asked) < 6:  # its next watch
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, "")
+        lines = [line.partition(" ")[2] for line in out.splitlines()]
+        expected = (
+            "following the Services of kubeconfig",
+            "10.1.0.1 of Service shop/old is outside all pools",
+            "+ 10.1.0.201 of Service shop/front",
+            "+ 10.1.0.202 of Service shop/old",
+            "~ address_pairs/sync-security_group-rke  2 ports",
+            "! context test of kubeconfig: cannot list services of http://127.0.0.1",
+            "! retrying in 1 s, later less often",
+            "! context test of kubeconfig: cannot list services of http://127.0.0.1",
+            "! retrying in 2 s, later less often",
+            "- 10.1.0.202 of Service shop/old",
+            "+ 10.1.0.203 of Service shop/new",
+            "~ address_pairs/sync-security_group-rke  2 ports",
+            "recovered",
+            "stopped by SIGTERM",
+        )
+        assert all(line.startswith(begin) for line, begin in zip(lines, expected, strict=True)), out
+        assert "nothing to do" in prep.run("address-pairs", "sync", *words).stdout
+        assert "marker-of-a-secret" not in out
 
 
 def test_too_many_addresses_for_one_port_change_none(tenant: Tenant, nodes: Any) -> None:
