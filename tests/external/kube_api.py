@@ -126,7 +126,10 @@ class KubeApi:
         for name in names or tuple(reversed(self.processes)):
             process = self.processes.pop(name)
             process.send_signal(number)
-            process.wait(30)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(30)  # an API server waits for its watches
+            process.kill()
+            process.wait()
 
     def lose_data(self) -> None:
         """Start with an empty etcd."""

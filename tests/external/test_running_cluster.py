@@ -19,7 +19,8 @@ import pytest
 import yaml
 
 from openstack_prep.kubernetes.api import Cluster
-from tests.devcloud.pytest_devcloud import devcloud, module_tenant, pytest_runtest_teardown, tenant
+from tests.devcloud.faults import Fault
+from tests.devcloud.pytest_devcloud import Devcloud, devcloud, module_tenant, pytest_runtest_teardown, tenant
 from tests.devcloud.tenant import Tenant
 from tests.external import kube_api
 from tests.external.conftest import Programs
@@ -192,6 +193,41 @@ def test_two_watchers_and_one_killed_in_mid_change_converge(
     once = prep.run(*SYNC, "--kubeconfig", "one.kubeconfig")
     assert "nothing to do" in once.stdout
     assert not any(each.endswith(".key") for each in map(str, prep.folder.iterdir()))
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_signal_in_mid_change(
+    clean: KubeApi, nodes: Any, watch: Callable[..., Watcher], devcloud: Devcloud, signals: int
+) -> None:
+    """The first one lets the ports finish; a second one does not wait, and the next run continues."""
+    clean.create("front", "10.1.0.201")
+    watcher = watch()
+    until(have(nodes, "10.1.0.201"))
+    mark = devcloud.mark()
+    with devcloud.faults(Fault("neutron", method="PUT", path_regex="/ports/[^/]+$", delay=3, times=4)):
+        clean.create("more", external="10.1.0.202")
+        until(
+            lambda: any(
+                until(
+                    lambda: any(
+                        "/ports/" in each.path and "/tags/" in each.path for each in devcloud.requests_since(mark)
+                    )
+                )
+            )
+        )
+        time.sleep(1)  # by then the first port is being changed
+        if signals == 1:
+            watcher.stop()
+            assert "+ 10.1.0.202 of Service default/more" in watcher.lines
+        else:
+            for _ in range(2):
+                watcher.process.send_signal(signal.SIGTERM)
+                time.sleep(0.3)
+            assert watcher.process.wait(5) == 128 + signal.SIGTERM
+            assert "exited immediately" in watcher.log.read_text()
+    if signals == 2:
+        watch("next").await_line("+ 10.1.0.202 of Service default/more", 150)
+    until(have(nodes, "10.1.0.201", "10.1.0.202"))
 
 
 def test_a_version_that_etcd_no_longer_has_is_a_change(clean: KubeApi, tmp_path: Path) -> None:

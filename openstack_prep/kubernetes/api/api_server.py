@@ -243,9 +243,12 @@ def _refusal(error: Any, right: str) -> str:
 
 
 def _message(body: object) -> str:
-    """Return the message of a Status of Kubernetes; whatever else a server answers may contain anything."""
+    """Return the message of a Status of Kubernetes; whatever else a server answers may contain anything.
+
+    The body is a text; in older releases of the client it is bytes.
+    """
     try:
-        status = json.loads(body) if isinstance(body, str) else None
+        status = json.loads(body) if isinstance(body, str | bytes) else None
     except (ValueError, RecursionError):
         return ""
     if not isinstance(status, dict) or status.get("kind") != "Status":

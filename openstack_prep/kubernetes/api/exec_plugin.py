@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shlex
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ TIMEOUT = 60.0
 """Seconds. A plugin that waits for a browser gets no answer here."""
 VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 LONGEST = 2**20
-"""Characters of a plugin's output."""
+"""Bytes of a plugin's output."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def ask(name: str, command: str, plugin: Raw, *, folder: Path) -> Answer:
         raise ConfigError(f"{what} needs a terminal (interactiveMode: Always); choose a context of a service account")
     printed = _run(what, command, plugin, folder, str(version))
     try:
-        found = json.loads(printed) if len(printed) <= LONGEST else None
+        found = json.loads(printed)
     except (ValueError, RecursionError):
         found = None
     answer = found if isinstance(found, dict) else {}
@@ -71,25 +73,49 @@ def _run(what: str, command: str, plugin: Raw, folder: Path, version: str) -> st
     environment = {**os.environ, **_environment(what, plugin), "KUBERNETES_EXEC_INFO": json.dumps(info)}
     program = str(folder / command) if "/" in command else command
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [program, *_arguments(what, plugin)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT,
-            check=False,
+            bufsize=0,
         )
-    except subprocess.TimeoutExpired:
-        raise ConfigError(f"{what} did not end within {TIMEOUT:.0f} s; {_see(command, plugin)}") from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "its arguments or env contain a NUL character"
         raise ConfigError(f"{what} cannot be run: {why}; install it, or correct the kubeconfig") from None
-    if done.returncode:
-        raise ConfigError(f"{what} failed with exit code {done.returncode}; {_see(command, plugin)}")
-    return done.stdout
+    with process:
+        try:
+            printed = _output(process)
+            code = process.wait(TIMEOUT)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            raise ConfigError(f"{what} did not end within {TIMEOUT:.0f} s; {_see(command, plugin)}") from None
+        finally:
+            process.kill()
+    if len(printed) > LONGEST:
+        raise ConfigError(f"{what} prints more than {LONGEST // 2**20} MiB; {_see(command, plugin)}")
+    if code:
+        raise ConfigError(f"{what} failed with exit code {code}; {_see(command, plugin)}")
+    return printed.decode(errors="replace")
+
+
+def _output(process: subprocess.Popen[bytes]) -> bytes:
+    """Return what a program prints, at most a little more than LONGEST; raises TimeoutError."""
+    assert process.stdout is not None
+    until = time.monotonic() + TIMEOUT
+    ready = select.poll()
+    ready.register(process.stdout, select.POLLIN)
+    content = bytearray()
+    while len(content) <= LONGEST:
+        left = until - time.monotonic()
+        if left <= 0 or not ready.poll(left * 1000):
+            raise TimeoutError
+        chunk = process.stdout.read(LONGEST)
+        if not chunk:
+            return bytes(content)
+        content += chunk
+    process.kill()
+    return bytes(content)
 
 
 def _arguments(what: str, plugin: Raw) -> list[str]:

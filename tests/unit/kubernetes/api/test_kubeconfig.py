@@ -188,6 +188,8 @@ def test_an_exec_plugin_gives_the_token(tmp_path: Path) -> None:
         (CREDENTIAL.replace('"token"', '"other"'), "prints neither a token nor a certificate"),
         (CREDENTIAL.replace("sys.argv[1]", "' two'"), "a token that is not one word"),
         ("time.sleep(9)", "did not end within"),
+        (f"while True: print('{SECRET}' * 1000)", "prints more than 1 MiB"),
+        ("os.close(1); time.sleep(9)", "did not end within"),
     ],
 )
 def test_an_exec_plugin_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str) -> None:
