@@ -73,6 +73,7 @@ class Cloud:
     object_store = _Client("object-store")
     load_balancer = _Client("load-balancer")
     orchestration = _Client("orchestration")
+    dns = _Client("dns")
 
     @property
     def name(self) -> str:

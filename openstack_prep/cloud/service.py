@@ -112,11 +112,14 @@ class Service:
         with contextlib.suppress(NotFound):
             self.request("DELETE", path, **options)
 
-    def list(self, path: str, name: str, /, *, log: bool = True, **params: object) -> list[Values]:
+    def list(
+        self, path: str, name: str, /, *, log: bool = True, headers: Mapping[str, str] | None = None, **params: object
+    ) -> list[Values]:
         """Return all pages of a list; ``name`` is the member that contains it; raises ConfigError without it."""
         found: list[Values] = []
         followed = {""}
-        page = self.ask("GET", path, params=params, log=log)
+        options: Values = {"log": log} | ({"headers": dict(headers)} if headers else {})
+        page = self.ask("GET", path, params=params, **options)
         while True:
             if name not in page:
                 raise ConfigError(
@@ -131,7 +134,7 @@ class Service:
                 page.origin.refuse("links to the same page again")
             followed.add(following)
             # relative to the endpoint: the host in the link may be one that only the service knows
-            page = self.ask("GET", f"{path}?{following.partition('?')[2]}", log=log)
+            page = self.ask("GET", f"{path}?{following.partition('?')[2]}", **options)
 
     @property
     def endpoint(self) -> str:

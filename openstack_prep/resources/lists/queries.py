@@ -41,7 +41,8 @@ def volume_types(run: CloudRun) -> frozenset[str]:
 
 @query
 def external_networks(run: CloudRun) -> Sequence[NetworkRecord]:
-    listed = run.admin.network.list("/networks", "networks", **{"router:external": True})
+    external: Values = {"router:external": True}
+    listed = run.admin.network.list("/networks", "networks", **external)
     return list(map(NetworkRecord.read, listed))
 
 
