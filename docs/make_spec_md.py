@@ -78,6 +78,16 @@ exposures:
 address_pools:
   - {name: shop, subnet: nodes, addresses: [10.0.0.208-10.0.0.215]}
 """,
+    "recordsets": """\
+recordsets:
+  - {name: shop.example.com, zone: example.com, type: A, records: [192.0.2.10], ttl: 300}
+  - {name: "*.apps.example.com", zone: example.com, type: CNAME, records: [shop.example.com]}
+  - {name: example.com, zone: example.com, type: TXT, records: [v=spf1 -all]}
+  - {name: web.example.com, zone: example.com, type: A, floating_ips: [web]} # its address, once it is known
+
+floating_ips:
+  - {name: web, external_network: external}
+""",
     "floating_ip_attachments": """\
 floating_ips:
   - {name: web, external_network: external}

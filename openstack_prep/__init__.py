@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
     from openstack_prep.resources.compute.server_group import ServerGroup
     from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+    from openstack_prep.resources.dns.recordset import Recordset
     from openstack_prep.resources.files.clouds_entry import CloudsEntry
     from openstack_prep.resources.files.env_file import EnvFile
     from openstack_prep.resources.identity.project import Domain, Project
@@ -114,6 +115,7 @@ __all__ = [
     "Project",
     "Quota",
     "QuotaExceeded",
+    "Recordset",
     "Report",
     "Resource",
     "ResourceFailed",

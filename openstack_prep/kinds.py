@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from openstack_prep.resources.credentials.application_credential import (
         ApplicationCredential as ApplicationCredential,
     )
+    from openstack_prep.resources.dns.recordset import Recordset as Recordset
     from openstack_prep.resources.files.clouds_entry import CloudsEntry as CloudsEntry
     from openstack_prep.resources.files.env_file import EnvFile as EnvFile
     from openstack_prep.resources.identity.project import Domain as Domain
@@ -67,6 +68,7 @@ _IN_CLOUD = {
     "FloatingIPAttachment": "resources.addresses.floating_ip_attachment",
     "AddressPool": "resources.addresses.address_pool",
     "AddressPairs": "resources.addresses.address_pairs",
+    "Recordset": "resources.dns.recordset",
     "ObjectStore": "resources.storage.object_store",
     "Stack": "resources.orchestration.stack",
     "ApplicationCredential": "resources.credentials.application_credential",

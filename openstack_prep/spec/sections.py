@@ -67,6 +67,8 @@ class Sections:
     """Addresses that are reserved for load balancers of clusters."""
     pool_files: tuple[kinds.PoolFile, ...] = ()
     """Files that register addresses of networks outside of OpenStack."""
+    recordsets: tuple[kinds.Recordset, ...] = ()
+    """DNS records in zones of Designate."""
     address_pairs: tuple[kinds.AddressPairs, ...] = ()
     """Addresses that ports may use besides their own."""
     stacks: tuple[kinds.Stack, ...] = ()

@@ -181,7 +181,7 @@ def _proven(run: CloudRun, standing: Iterable[Standing], family: frozenset[str])
     def is_proven(resource: Resource, found: Observed) -> bool:
         if isinstance(resource, Project):
             return bool(family & {found.id, found.home})
-        if isinstance(resource, InProject) and run.find_project_id(resource.owner) not in family:
+        if isinstance(resource, InProject) and not found.home and run.find_project_id(resource.owner) not in family:
             return False
         return found.home is None or found.home in family
 

@@ -17,6 +17,7 @@ from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.image.rhcos_source import Rhcos
 from openstack_prep.resources.network.declared_port import Port
@@ -28,7 +29,11 @@ from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.resolving import list_warnings, resolve_spec
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "install_configs").glob("*.yaml"))
-KNOWING = (AddressPairs, AddressPool, ExposedCluster, Exposure, RkeCluster, Stack, FloatingIP, Port)
+EXAMPLES.append(Path(__file__).with_name("recordsets.yaml"))
+KNOWING = (
+    *(AddressPairs, AddressPool, ExposedCluster, Exposure),
+    *(RkeCluster, Stack, FloatingIP, Port, Recordset),
+)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,1 @@
+"""Designate: DNS recordsets in zones that exist."""

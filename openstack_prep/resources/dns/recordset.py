@@ -1,0 +1,299 @@
+"""Recordsets: the records of one name and type in a zone of Designate that exists.
+
+Sources: DNS API v2, "Recordset"; Designate 23.0.0: central/service.py (who may change them, CNAME beside others, child
+zones), storage/sqlalchemy/tables.py (unique_recordset: a zone has one recordset per name and type, so two runs create
+no twins), objects/recordset.py (the status, and 160 characters of description).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Self, get_args
+
+from annotated_types import Ge, Le
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake, NotFound
+from openstack_prep.base.fields import Name, Reads, Text
+from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.raw import Values
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.core.model import (
+    Adoptable,
+    Change,
+    Coherent,
+    Context,
+    Key,
+    Observed,
+    OwnershipTag,
+    Resolved,
+    Resource,
+)
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.dns import record_data
+from openstack_prep.resources.dns.record_data import RecordType, canonical, is_within, recordset_name, zone_name
+from openstack_prep.resources.dns.recordsets import ACTIVE, ERROR, RecordsetRecord, in_zone, until_active
+from openstack_prep.resources.dns.zones import DnsZone, ZoneRecord, read, writer, zones
+from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.in_project import ByProjectUser
+from openstack_prep.resources.identity.project import Project
+
+LONGEST_DESCRIPTION = 160
+Ttl = Annotated[int, Ge(0), Le(2**31 - 1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
+    """The DNS records of one name and type, in a zone of Designate that exists.
+
+    The zone belongs to the project, or its owner shares it with the project (``openstack zone share create``). For a
+    zone of another project, an administrator can also name that project here. Apply waits until Designate's name
+    servers have the records.
+    """
+
+    kind: ClassVar[str] = "recordset"
+    identity: ClassVar[frozenset[str]] = ByProjectUser.identity | {"zone", "type", "floating_ips"}
+    implied: ClassVar[frozenset[str]] = frozenset({"status"})
+
+    name: Annotated[Name, Reads(recordset_name)]
+    """Whole name, such as shop.example.com or *.apps.example.com."""
+    zone: Annotated[Name, Reads(zone_name)]
+    """Name of the zone that contains it, such as example.com."""
+    type: RecordType
+    """Type of the records."""
+    records: tuple[Text, ...] = ()
+    """Data of each record, such as 192.0.2.10; names need no final dot, and the text of TXT records no quotation marks.
+    """
+    floating_ips: tuple[Name, ...] = ()
+    """Floating IPs of this spec whose addresses are further records, for type A."""
+    ttl: Ttl | None = None
+    """Seconds for which resolvers may cache the records; default: those of the zone."""
+    description: str | None = None
+    """Free text; an ownership tag is appended, and 160 characters are the limit for both together."""
+
+    @property
+    def key(self) -> Key:
+        return Key(self.kind, f"{self.name}/{self.type}", (*self.place, self.zone))
+
+    @property
+    def sources(self) -> tuple[Resource, ...]:
+        """Resources of the spec whose addresses are records; empty until it is resolved."""
+        return ()
+
+    # --- before anything is read ----------------------------------------------------------
+
+    def contradictions(self) -> Iterable[InvalidValue]:
+        yield from record_data.contradictions(self.name, self.zone, self.type, self.records)
+        if self.floating_ips and self.type != "A":
+            yield InvalidValue("floating IPs are IPv4 addresses", "set type: A, or remove floating_ips")
+        if not self.has_records:
+            yield InvalidValue("there are no records", "set records")
+
+    @property
+    def has_records(self) -> bool:
+        return bool(self.records or self.floating_ips)
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        return (ResolvedRecordset.of(self, sources=self.find_sources(context)),)
+
+    def find_sources(self, context: Context) -> tuple[Resource, ...]:
+        """Return the declared resources whose addresses are records."""
+        found = (_floating_ip(self, context, name) for name in self.floating_ips)
+        return tuple(each for each in found if each)
+
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        for name in self.floating_ips:
+            if _floating_ip(self, context, name) is None:
+                known = ", ".join(each.name for each in context.declared(FloatingIP)) or "none"
+                what = f"floating IP {name} is not in floating_ips (known: {known})"
+                yield self.mistake(what, "declare it, or correct the name", Code.SPEC_UNRESOLVED, "floating_ips")
+        for other in context.declared(Recordset):
+            same = (other.name, other.zone, other.owner) == (self.name, self.zone, self.owner)
+            if same and self.type == "CNAME" != other.type:
+                yield self._beside_cname(str(other.key))
+
+    def _beside_cname(self, other: str, fix: str = "keep one of them") -> Mistake:
+        what = f"a CNAME is the only record of its name, and {other} has the same name"
+        return self.mistake(what, fix, Code.SPEC_CONTRADICTION)
+
+    def references(self) -> Iterable[Resource]:
+        return (*super().references(), self.sibling(DnsZone, self.zone))
+
+    def follows(self) -> Iterable[Key]:
+        return tuple(each.key for each in self.sources)
+
+    def desired(self) -> Values:
+        return super().desired() | {"records": self._data | {*map(_named, self.sources)}, "status": ACTIVE}
+
+    @property
+    def _data(self) -> frozenset[str]:
+        return frozenset(canonical(self.type, each) for each in self.records)
+
+    # --- existing state -------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = {}
+        for each in wanted:
+            zone = each._zone(run)
+            record = each._record(in_zone(run, each.owner, zone)) if zone else None
+            if record:
+                found[each.key] = each._observed(run, record)
+        return found
+
+    def _zone(self, run: CloudRun) -> ZoneRecord | None:
+        found = run.look(self.sibling(DnsZone, self.zone))
+        return found.record_as(ZoneRecord) if found else None
+
+    def _record(self, listed: Iterable[RecordsetRecord]) -> RecordsetRecord | None:
+        named = (each for each in listed if (each.name, each.type) == (self.name, self.type))
+        return only_one(named, str(self.key))  # of two runs at once, Designate refuses the second
+
+    @classmethod
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the recordsets that belong to a project, without those that Designate writes itself."""
+        project_id = run.find_project_id(owner)
+        if project_id is None or not run.admin.has("dns"):
+            return
+        project = owner if isinstance(owner, Project) else None
+        there = {each.id for each in zones(run, project, project_id)}
+        for record in map(RecordsetRecord.read, read(run, project, project_id, "/recordsets", "recordsets")):
+            is_declarable = record.type in get_args(RecordType) and (record.type, record.name) != ("NS", record.zone)
+            if not is_declarable or record.zone_id not in there:
+                continue
+            fields: dict[str, Any] = {"ttl": record.ttl, "description": OwnershipTag.strip(record.description) or None}
+            place = {"name": record.name, "zone": record.zone, "type": record.type, **cls.placing(owner)}
+            declared = cls(records=tuple(sorted(record.records)), **place, **fields)
+            yield declared, declared._observed(run, record)
+
+    def _observed(self, run: CloudRun, record: RecordsetRecord) -> Observed:
+        named = OwnershipTag.home_in(record.description)
+        ours = run.ownership.owns(record.description) and home.is_ours(run, named)
+        return Observed(
+            id=record.id,
+            ours=ours,
+            home=named,
+            managed_by=home.another(run, record.description),
+            values={
+                "records": self._in_words(run, record.records),
+                "ttl": record.ttl,
+                "description": OwnershipTag.strip(record.description),
+                "status": record.status if ours else ACTIVE,  # others look after their own
+            },
+            outputs={"records": ", ".join(sorted(record.records))},
+            record=record,
+        )
+
+    def _in_words(self, run: CloudRun, records: Iterable[str]) -> frozenset[str]:
+        """Return records in the vocabulary of the spec: addresses of its own resources by their names."""
+        found = set()
+        for record in records:
+            names = {_named(each) for each in self.sources if _address(run, each) == record}
+            found |= names | ({record} if record in self._data or not names else set())
+        return frozenset(found)
+
+    # --- checks ---------------------------------------------------------------------------
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        described = self._described(run, self.description)
+        if len(described) > LONGEST_DESCRIPTION:
+            what = f"the description with its ownership tag has {len(described)} characters"
+            yield self.mistake(what, f"shorten it to {LONGEST_DESCRIPTION} in total", field="description")
+        zone = self._zone(run)
+        if zone is None:  # reported as a missing reference
+            return
+        if not zone.is_primary:
+            what = f"{self.zone} is a secondary zone, whose records come from elsewhere"
+            yield self.mistake(what, "declare them at its primary name server", field="zone")
+        project_id = run.find_project_id(self.owner)
+        seen = zones(run, self.owner, project_id) if project_id else ()
+        inner = [each.name for each in seen if is_within(self.name, each.name) and each.name.endswith(f".{self.zone}")]
+        if inner:
+            below = max(inner, key=len)
+            yield self.mistake(f"{self.name} belongs to the zone {below}", f"set zone: {below}", field="zone")
+        if observed is None:
+            yield from self._conflicts(in_zone(run, self.owner, zone))
+            return
+        owners = (zone.project_id, observed.record_as(RecordsetRecord).project_id)
+        if not observed.ours and self.adopt and project_id not in owners:
+            what = "belongs to another project, and only that project and the zone's may change it"
+            yield self.mistake(what, "set project to one of them, or choose a different name", field="adopt")
+
+    def _conflicts(self, listed: Iterable[RecordsetRecord]) -> Iterator[Mistake]:
+        for each in listed:
+            if each.name == self.name and "CNAME" in (each.type, self.type) and each.type != self.type:
+                fix = f"delete it first: openstack recordset delete {self.zone}. {each.id}"
+                yield self._beside_cname(f"{each.type} {', '.join(each.records)}", fix)
+
+    # --- operations -----------------------------------------------------------------------
+
+    def _described(self, run: CloudRun, text: str | None) -> str:
+        """Return a description with the ownership tag, which names no resource: there is room for few characters."""
+        return home.ownership(run).describe("", text)
+
+    def _body(self, run: CloudRun, fields: Collection[str], *, tagged: bool) -> Values:
+        body: Values = {"ttl": self.ttl} if "ttl" in fields else {}
+        if "records" in fields:
+            body["records"] = self._all_data(run)
+        if "description" in fields:
+            body["description"] = self._described(run, self.description) if tagged else self.description
+        return body
+
+    def _all_data(self, run: CloudRun) -> list[str]:
+        addresses = {each.key: _address(run, each) for each in self.sources}
+        for key, address in addresses.items():
+            if address is None:
+                raise NotFound(f"{self.key}: {key} has no address yet")
+        return sorted({*self._data, *(each for each in addresses.values() if each)})
+
+    def create(self, run: CloudRun) -> Observed:
+        zone = self._zone(run)
+        if zone is None:
+            raise NotFound(f"zone {self.zone} no longer exists, or is no longer shared with the project")
+        fields = {"description", *self.desired()}
+        body = {"name": f"{self.name}.", "type": self.type, **self._body(run, fields, tagged=True)}
+        made = writer(run, self.owner).send("POST", f"/zones/{zone.id}/recordsets", body)
+        return self._active(run, RecordsetRecord.read(made))
+
+    def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        """Send what differs; records that Designate could not publish are sent again, pending ones only awaited."""
+        record, fields = observed.record_as(RecordsetRecord), [change.field for change in changes]
+        if fields != ["status"] or record.status == ERROR:
+            body = self._body(run, fields if fields != ["status"] else ["records"], tagged=observed.ours)
+            path = f"/zones/{record.zone_id}/recordsets/{record.id}"
+            record = RecordsetRecord.read(writer(run, self.owner).send("PUT", path, body))
+        return self._active(run, record)
+
+    def _active(self, run: CloudRun, record: RecordsetRecord) -> Observed:
+        return self._observed(run, until_active(writer(run, self.owner), record, str(self.key)))
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        record = observed.record_as(RecordsetRecord)
+        writer(run, self.owner).delete(f"/zones/{record.zone_id}/recordsets/{record.id}")
+
+
+def _floating_ip(recordset: Recordset, context: Context, name: str) -> FloatingIP | None:
+    """Return the floating IP of the spec with a name: that of the recordset's project, if several projects have one."""
+    named = [each for each in context.declared(FloatingIP) if each.name == name]
+    return next(iter((*recordset.of_project(named), *named)), None)
+
+
+def _named(source: Resource) -> str:
+    """Return the record that a resource of the spec provides, in the vocabulary of the spec."""
+    return f"address of {source.key}"
+
+
+def _address(run: CloudRun, source: Resource) -> str | None:
+    """Return the address that a resource of the spec has by now."""
+    found = run.look(source)
+    return found.outputs.get("address") if found else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedRecordset(Resolved, Recordset):
+    """A recordset with the resources of its spec whose addresses are records."""
+
+    identity: ClassVar[frozenset[str]] = Recordset.identity | {"sources"}
+
+    sources: tuple[Resource, ...] = field(default=(), repr=False)

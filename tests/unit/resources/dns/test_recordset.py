@@ -1,0 +1,223 @@
+"""What Designate is asked, and what it rarely answers; everything else runs on a real one (tests/designate)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import ConfigError, NotAllowed, SpecError
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core import executor, observing, planner
+from openstack_prep.core.model import Observed, OwnershipTag
+from openstack_prep.core.plan import Plan, Report
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.dns import recordsets
+from openstack_prep.resources.dns.recordset import Recordset, ResolvedRecordset
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.spec.loading import load_spec
+from openstack_prep.spec.resolving import refuse_mistakes
+from tests.unit import conftest
+from tests.unit.conftest import ADMIN_PROJECT, connection, sent
+
+URL = "http://designate/v2"
+RECORDSETS = f"{URL}/zones/z1/recordsets"
+OURS = "[openstack-prep:lab/]"
+WWW = Recordset(name="www.example.com", zone="example.com", type="A", records=("192.0.2.1",))
+
+
+@pytest.fixture
+def services(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> requests_mock.Mocker:
+    monkeypatch.setitem(conftest.ENDPOINTS, "dns", "http://designate")
+    monkeypatch.setattr(recordsets, "PAUSE", 0.001)
+    found: requests_mock.Mocker = request.getfixturevalue("services")
+    link = {"id": "v2", "status": "CURRENT", "links": [{"rel": "self", "href": URL}]}
+    found.get("http://designate/", json={"versions": {"values": [link]}})
+    return found
+
+
+class Designate:
+    """One zone, and the statuses that its recordset gets one after the other."""
+
+    def __init__(self, services: requests_mock.Mocker) -> None:
+        self.listed: list[dict[str, Any]] = []
+        self.statuses = ["ACTIVE"]
+        self.zone = {"id": "z1", "name": "example.com.", "project_id": ADMIN_PROJECT, "type": "PRIMARY"}
+        services.get(f"{URL}/zones", json=lambda *_: {"zones": [self.zone], "links": {}})
+        services.get(RECORDSETS, json=lambda *_: {"recordsets": self.listed, "links": {}})
+        services.get(f"{RECORDSETS}/r1", json=self.look)
+        self.made = services.post(RECORDSETS, json=self.look, status_code=202)
+        self.changed = services.put(f"{RECORDSETS}/r1", json=self.look, status_code=202)
+
+    def look(self, *_: Any) -> dict[str, Any]:
+        return self.recordset(status=self.statuses.pop(0))
+
+    def recordset(self, **fields: Any) -> dict[str, Any]:
+        return {
+            "id": "r1",
+            "zone_id": "z1",
+            "zone_name": "example.com.",
+            "project_id": ADMIN_PROJECT,
+            "name": "www.example.com.",
+            "type": "A",
+            "records": ["192.0.2.1"],
+            "ttl": None,
+            "description": OURS,
+            "status": "ACTIVE",
+        } | fields
+
+
+@pytest.fixture
+def designate(services: requests_mock.Mocker) -> Designate:
+    return Designate(services)
+
+
+def plan(run: CloudRun, *wanted: Recordset) -> Plan:
+    observed, mistakes = observing.examine(run, wanted)
+    run.known.update(observed)
+    return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
+
+
+def apply(run: CloudRun, *wanted: Recordset) -> Report:
+    made = plan(run, *wanted)
+    made.raise_for_refusals()
+    return executor.execute(made, run)
+
+
+def failure(report: Report) -> str:
+    return str(report.results[-1].error)
+
+
+def test_requests_of_a_creation(run: CloudRun, services: requests_mock.Mocker, designate: Designate) -> None:
+    designate.statuses = ["PENDING", "PENDING", "ACTIVE"]
+    apply(run, WWW).raise_for_failures()
+    assert sent(services)[1:] == [
+        "GET /v2/zones?limit=max",
+        "GET /v2/zones/z1/recordsets?limit=max",
+        "POST /v2/zones/z1/recordsets",
+        "GET /v2/zones/z1/recordsets/r1",
+        "GET /v2/zones/z1/recordsets/r1",
+    ]
+    wanted = {"name": "www.example.com.", "type": "A", "records": ["192.0.2.1"], "description": OURS}
+    assert designate.made.last_request.json() == wanted
+
+
+def test_further_pages(run: CloudRun, services: requests_mock.Mocker, designate: Designate) -> None:
+    """A zone of more recordsets than a page; the link's host is one that only the service knows."""
+    pages = [
+        {"recordsets": [], "links": {"next": "http://inside/v2/zones/z1/recordsets?limit=max&marker=m"}},
+        {"recordsets": [designate.recordset()], "links": {}},
+    ]
+    services.get(RECORDSETS, [{"json": each} for each in pages])
+    assert not plan(run, WWW)
+
+
+def test_pending_of_an_interrupted_run_is_awaited(run: CloudRun, designate: Designate) -> None:
+    designate.listed, designate.statuses = [designate.recordset(status="PENDING")], ["PENDING", "ACTIVE"]
+    apply(run, WWW).raise_for_failures()
+    assert not designate.changed.called
+
+
+def test_an_error_is_reported_and_sent_again_by_the_next_run(run: CloudRun, designate: Designate) -> None:
+    designate.statuses = ["PENDING", "ERROR"]
+    assert "Designate reports ERROR" in failure(apply(run, WWW))
+    designate.listed, designate.statuses = [designate.recordset(status="ERROR")], ["PENDING", "ACTIVE"]
+    apply(run.fresh(), WWW).raise_for_failures()
+    assert designate.changed.last_request.json() == {"records": ["192.0.2.1"]}
+
+
+def test_name_servers_that_never_get_it(run: CloudRun, designate: Designate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recordsets, "DEADLINE", 0.0)
+    designate.statuses = ["PENDING", "PENDING"]
+    assert "has not reached its name servers" in failure(apply(run, WWW))
+
+
+def test_the_state_of_others_is_their_own(run: CloudRun, designate: Designate) -> None:
+    designate.listed = [designate.recordset(status="ERROR", description="by hand")]
+    assert not plan(run, WWW)
+
+
+def test_a_project_that_the_administrator_may_not_act_for(services: requests_mock.Mocker, designate: Designate) -> None:
+    project = {"id": "p1", "name": "p", "domain_id": "default", "enabled": True, "tags": [], "description": ""}
+    services.get(f"{conftest.IDENTITY}/projects", json={"projects": [project]})
+    services.get(f"{URL}/zones", status_code=403, json={"message": "policy does not allow use_sudo"})
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=(Project(name="p"),))
+    with pytest.raises(NotAllowed, match="403"):
+        plan(run, replace(WWW, project="p"))
+    assert services.request_history[-1].headers["X-Auth-Sudo-Project-ID"] == "p1"
+
+
+def test_a_cloud_without_designate(run: CloudRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cloud, "has", lambda self, service_type: False)
+    assert list(Recordset.scan(run, None)) == []
+    with pytest.raises(ConfigError, match="has no DNS service"):
+        plan(run, WWW)
+
+
+def test_no_room_for_the_ownership_tag(run: CloudRun, designate: Designate) -> None:
+    fits = 160 - len(f" {OURS}")
+    assert not plan(run, replace(WWW, description="x" * fits)).refusals
+    (refusal,) = plan(run, replace(WWW, description="x" * (fits + 1))).refusals
+    assert "161 characters" in refusal.what
+
+
+def test_a_secondary_zone(run: CloudRun, designate: Designate) -> None:
+    designate.zone["type"] = "SECONDARY"
+    (refusal,) = plan(run, WWW).refusals
+    assert "secondary" in refusal.what
+
+
+def test_the_address_of_a_floating_ip_may_be_declared_as_well(run: CloudRun, designate: Designate) -> None:
+    web, other = (FloatingIP(name=each, external_network="e") for each in ("web", "other"))
+    for each, address in ((web, "192.0.2.1"), (other, "192.0.2.2")):
+        run.known[each.key] = Observed(id=each.name, outputs={"address": address})
+    wanted = ResolvedRecordset.of(replace(WWW, floating_ips=("web", "other")), sources=(web, other))
+    designate.listed = [designate.recordset(records=["192.0.2.2", "192.0.2.1"])]
+    assert not plan(run, wanted)
+    designate.listed = [designate.recordset(records=["192.0.2.1", "192.0.2.3"])]
+    (step,) = plan(run.fresh(), wanted).pending
+    (change,) = step.changes
+    assert change.before == {"192.0.2.1", "address of floating_ip/web", "192.0.2.3"}
+
+
+WRONG = """
+name: lab
+floating_ips: [{name: web, external_network: external}]
+recordsets:
+  - {name: www.example.org, zone: example.com, type: A, records: [192.0.2.1]}
+  - {name: a.example.com, zone: example.com, type: AAAA, floating_ips: [web]}
+  - {name: b.example.com, zone: example.com, type: A}
+  - {name: "a b.example.com", zone: example.com, type: A, records: [192.0.2.1]}
+  - {name: c.example.com, zone: com, type: SOA, records: [x], ttl: -1}
+"""
+
+
+def test_mistakes_of_a_spec(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(WRONG)
+    with pytest.raises(SpecError) as caught:
+        load_spec(tmp_path / "s.yaml")
+    places = [each.where.partition("s.yaml:")[2] for each in caught.value.mistakes]
+    assert places == [
+        "5: recordsets[0]",
+        "6: recordsets[1]",
+        "7: recordsets[2]",
+        "8: recordsets[3].name",
+        "9: recordsets[4].zone",
+        "9: recordsets[4].type",
+        "9: recordsets[4].ttl",
+    ]
+
+
+def test_mistakes_between_recordsets(tmp_path: Path) -> None:
+    text = "name: lab\nrecordsets:\n"
+    text += "  - {name: www.example.com, zone: example.com, type: CNAME, records: [a.b]}\n"
+    text += "  - {name: www.example.com, zone: example.com, type: A, floating_ips: [none]}\n"
+    (tmp_path / "s.yaml").write_text(text)
+    with pytest.raises(SpecError) as caught:
+        refuse_mistakes(load_spec(tmp_path / "s.yaml"))
+    assert "a CNAME is the only record" in str(caught.value)
+    assert "floating IP none is not in floating_ips (known: none)" in str(caught.value)
