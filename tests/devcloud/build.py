@@ -17,7 +17,7 @@ from tests.devcloud import processes
 from tests.devcloud.config import swift
 from tests.devcloud.config.ini import database
 from tests.devcloud.fill import fill_identity
-from tests.devcloud.layout import HOST, PASSWORD, REGION, DevcloudError, Layout
+from tests.devcloud.layout import HOST, PASSWORD, REGION, DevcloudError, Layout, with_designate
 
 
 class Builder:
@@ -34,6 +34,7 @@ class Builder:
         jobs: tuple[Callable[[], None], ...] = (
             self._nova, self._keystone, self._neutron, self._cinder,
             self._heat, self._glance, self._placement, self._swift,
+            *((self._designate,) if with_designate() else ()),
         )  # fmt: skip
         with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
             futures = [pool.submit(job) for job in jobs]
@@ -152,6 +153,10 @@ class Builder:
     def _placement(self) -> None:
         self._manage("placement.cmd.manage", [self._config("placement/placement.conf"), "db", "sync"])
         self._write_ahead("placement")
+
+    def _designate(self) -> None:
+        self._manage("designate.cmd.manage", [self._config("designate/designate.conf"), "database", "sync"])
+        self._write_ahead("designate")
 
     def _swift(self) -> None:
         commands: list[list[str]] = []

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.devcloud import clouds_file, config, faults, processes, state, venv
 from tests.devcloud.build import Builder
 from tests.devcloud.fill import fill_cloud, warm_up
-from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout, ovn_root
+from tests.devcloud.layout import HOSTED, SERVICES, DevcloudError, Layout, ovn_root, with_designate
 from tests.devcloud.progress import say, timed
 
 
@@ -133,17 +133,22 @@ def status(layout: Layout) -> bool:
 
 def _ensure_venv(layout: Layout) -> None:
     with _locked(layout.root / "venv.lock"):
-        if venv.is_current(layout.venv):
-            return
-        bases = [int(path.name) for path in layout.root.iterdir() if path.name.isdigit()]
-        for other in (Layout(base, layout.root) for base in bases):
-            if processes.running(other):
-                raise DevcloudError(
-                    "the servers have to be installed anew, but a cloud runs on port base "
-                    f"{other.base}: stop it first (down --port-base {other.base})"
-                )
-        with timed("installed the servers"):
-            venv.install(layout.venv)
+        if not venv.is_current(layout.venv):
+            _install(layout)
+        if with_designate() and not venv.has_designate(layout.venv):
+            venv.add_designate(layout.venv)
+
+
+def _install(layout: Layout) -> None:
+    bases = [int(path.name) for path in layout.root.iterdir() if path.name.isdigit()]
+    for other in (Layout(base, layout.root) for base in bases):
+        if processes.running(other):
+            raise DevcloudError(
+                "the servers have to be installed anew, but a cloud runs on port base "
+                f"{other.base}: stop it first (down --port-base {other.base})"
+            )
+    with timed("installed the servers"):
+        venv.install(layout.venv)
 
 
 @contextlib.contextmanager

@@ -6,9 +6,18 @@ import http.client
 import json
 from typing import Any
 
-from tests.devcloud.layout import HOST, PASSWORD, REGION, DevcloudError, Layout
+from tests.devcloud.layout import HOST, PASSWORD, REGION, SERVICES, DevcloudError, Layout
 
-SERVICE_USERS = ("glance", "placement", "nova", "neutron", "cinder", "heat", "swift")
+SERVICE_USERS = (
+    "glance",
+    "placement",
+    "nova",
+    "neutron",
+    "cinder",
+    "heat",
+    "swift",
+    *(("designate",) if "designate" in SERVICES else ()),
+)
 ROLES = ("swiftoperator", "ResellerAdmin", "heat_stack_user", "heat_stack_owner")  # beside bootstrap's
 CATALOGUE = (  # process, name of the service, type, path of its endpoints
     ("glance", "glance", "image", ""),
@@ -18,6 +27,7 @@ CATALOGUE = (  # process, name of the service, type, path of its endpoints
     ("cinder", "cinder", "block-storage", "/v3"),
     ("cinder", "cinderv3", "volumev3", "/v3/%(project_id)s"),
     ("heat", "heat", "orchestration", "/v1/%(project_id)s"),
+    ("designate", "designate", "dns", ""),
     ("swift-proxy", "swift", "object-store", "/v1/AUTH_%(project_id)s"),
 )
 FLAVORS = {"m1.small": (1, 2048, 20), "m1.medium": (2, 4096, 40), "m1.large": (4, 8192, 80)}
@@ -74,7 +84,7 @@ def fill_identity(layout: Layout) -> None:
             client("PUT", "keystone", f"/v3/projects/{service_project}/users/{user}/roles/{role}")
     user = client.make("user", name="heat_domain_admin", password=PASSWORD, domain_id=domain)
     client("PUT", "keystone", f"/v3/domains/{domain}/users/{user}/roles/{service_roles[0]}")
-    for process, name, kind, path in CATALOGUE:
+    for process, name, kind, path in (each for each in CATALOGUE if each[0] in SERVICES):
         service = client.make("service", name=name, type=kind)
         for interface in ("public", "internal", "admin"):
             client.make(
@@ -95,8 +105,10 @@ def warm_up(layout: Layout) -> None:
         ("nova", "/v2.1/flavors"),
         ("neutron", "/v2.0/networks"),
         ("glance", "/v2/images"),
+        ("designate", "/v2/zones"),
     ):
-        client("GET", service, path)
+        if service in SERVICES:
+            client("GET", service, path)
 
 
 def fill_cloud(layout: Layout) -> None:

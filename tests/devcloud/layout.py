@@ -21,12 +21,21 @@ OFFSETS = {  # the projects' usual port numbers, added to the base
     "neutron": 9696,
     "cinder": 8776,
     "heat": 8004,
+    "designate": 9001,
     "swift-proxy": 8080,
     "swift-account": 6202,
     "swift-container": 6201,
     "swift-object": 6200,
 }
-SERVICES = tuple(OFFSETS)
+MDNS_OFFSET = 5354  # where Designate's own name server listens, within its process
+
+
+def with_designate() -> bool:
+    """Whether the cloud has Designate, which few tests need."""
+    return os.environ.get("OPENSTACK_PREP_DEVCLOUD_DESIGNATE") == "1"
+
+
+SERVICES = tuple(name for name in OFFSETS if name != "designate" or with_designate())
 SWIFT = tuple(name for name in SERVICES if name.startswith("swift-"))
 HOSTED = tuple(name for name in SERVICES if name not in SWIFT)  # those that server/host.py runs
 
@@ -122,6 +131,11 @@ class Layout:
     def url(self, service: str) -> str:
         """Address of a service, without a path."""
         return f"http://{HOST}:{self.port(service)}"
+
+    @property
+    def mdns_port(self) -> int:
+        """Where Designate's own name server answers, by UDP and TCP."""
+        return self.base + MDNS_OFFSET
 
     @property
     def auth_url(self) -> str:

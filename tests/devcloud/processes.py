@@ -16,7 +16,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from tests.devcloud.layout import HOST, HOSTED, REPOSITORY, SERVICES, SWIFT, DevcloudError, Layout
+from tests.devcloud.layout import HOST, OFFSETS, REPOSITORY, SERVICES, SWIFT, DevcloudError, Layout
 
 START_SECONDS = 180
 STOP_SECONDS = 5
@@ -27,7 +27,7 @@ END_SERVICE, START_SERVICE = signal.SIGUSR1, signal.SIGUSR2  # orders to the hos
 _children: list[subprocess.Popen[bytes]] = []  # kept, because Python complains of forgotten ones
 
 # Services are started in this order: the slowest first.
-START_ORDER = ("nova", "neutron", "cinder", "heat", "keystone", "glance", "placement", *SWIFT)
+START_ORDER = ("nova", "neutron", "cinder", "heat", "keystone", "glance", "placement", "designate", *SWIFT)
 
 
 def environment(layout: Layout) -> dict[str, str]:
@@ -46,7 +46,7 @@ def environment(layout: Layout) -> dict[str, str]:
 
 def command(layout: Layout, service: str) -> list[str]:
     """How a service is started; its first words are also how it is recognised later."""
-    module = "host" if service in HOSTED else "swift"
+    module = "swift" if service in SWIFT else "host"
     return [
         str(layout.venv / "bin/python"), "-m", f"tests.devcloud.server.{module}",
         service, str(layout.home), str(layout.port(service)),
@@ -56,7 +56,7 @@ def command(layout: Layout, service: str) -> list[str]:
 
 def running(layout: Layout) -> dict[str, int]:
     """Process ids of the services that run, by service."""
-    commands = {tuple(command(layout, service)[1:5]): service for service in SERVICES}
+    commands = {tuple(command(layout, service)[1:5]): service for service in OFFSETS}
     found: dict[int, str] = {}
     for pid in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
         if service := commands.get(tuple(_words(pid)[1:5])):

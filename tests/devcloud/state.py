@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from tests.devcloud import config, venv
-from tests.devcloud.layout import DevcloudError, Layout, ovn_root
+from tests.devcloud.layout import DevcloudError, Layout, ovn_root, with_designate
 
 HERE = Path(__file__).parent
 BUILDERS = (
@@ -40,7 +40,7 @@ PARTS = (
 
 def stamp(layout: Layout) -> str:
     """What a state has been built from and where; built from anything else, it will not do."""
-    digest = hashlib.sha256(f"{venv.stamp()}\0{layout.home}\0{ovn_root()}".encode())
+    digest = hashlib.sha256(f"{venv.stamp()}\0{layout.home}\0{ovn_root()}\0{with_designate()}".encode())
     for pattern in BUILDERS:
         for path in sorted(HERE.glob(pattern)):
             digest.update(path.read_bytes())

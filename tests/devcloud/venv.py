@@ -16,6 +16,8 @@ from tests.devcloud.progress import say
 HERE = Path(__file__).parent
 REQUIREMENTS = HERE / "requirements.in"
 CONSTRAINTS = HERE / "constraints.txt"
+DESIGNATE = HERE / "requirements-designate.in"
+"""What is added for clouds with Designate; what it needs itself is there already, and so constrained."""
 
 # An entry point is the one way in which ML2 finds its drivers.
 ENTRY_POINTS = """\
@@ -36,11 +38,26 @@ def is_current(venv: Path) -> bool:
 
     Its interpreter may be gone though, when the Python that it was made from is.
     """
+    return _reads(venv / "devcloud-stamp", stamp()) and os.access(venv / "bin/python", os.X_OK)
+
+
+def has_designate(venv: Path) -> bool:
+    """Whether Designate was added to the environment."""
+    return _reads(venv / "devcloud-designate", DESIGNATE.read_text())
+
+
+def add_designate(venv: Path) -> None:
+    """Add Designate to the environment, which clouds may use meanwhile: it changes no other package."""
+    pip = ("-m", "pip", "install", "--disable-pip-version-check", "-r", DESIGNATE, "-c", CONSTRAINTS)
+    _run(venv.with_name("install.log"), [venv / "bin/python", *pip], "Designate")
+    (venv / "devcloud-designate").write_text(DESIGNATE.read_text())
+
+
+def _reads(path: Path, text: str) -> bool:
     try:
-        written = (venv / "devcloud-stamp").read_text()
+        return path.read_text() == text
     except OSError:
         return False
-    return written == stamp() and os.access(venv / "bin/python", os.X_OK)
 
 
 def install(venv: Path) -> None:

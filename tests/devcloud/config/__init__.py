@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.devcloud.config import compute, identity, network, orchestration, storage, swift
+from tests.devcloud.config import compute, dns, identity, network, orchestration, storage, swift
 from tests.devcloud.config.ini import Config, render
-from tests.devcloud.layout import Layout
+from tests.devcloud.layout import Layout, with_designate
 
 DATA_DIRECTORIES = (
     "keystone",
@@ -18,6 +18,7 @@ DATA_DIRECTORIES = (
     "neutron/ovn",
     "cinder",
     "heat",
+    "designate",
     "swift/d1",
     "rings",
 )
@@ -34,6 +35,7 @@ def configs(layout: Layout) -> dict[Path, Config]:
         etc / "neutron/neutron.conf": network.neutron(layout),
         etc / "cinder/cinder.conf": storage.cinder(layout),
         etc / "heat/heat.conf": orchestration.heat(layout),
+        **({etc / "designate/designate.conf": dns.designate(layout)} if with_designate() else {}),
         etc / "swift/proxy.conf": swift.proxy(layout),
         **{etc / f"swift/{kind}.conf": swift.storage_node(layout, kind) for kind in swift.RINGS},
         layout.data / "rings/swift.conf": swift.shared(),
@@ -49,5 +51,6 @@ def write(layout: Layout) -> None:
     for path, config in configs(layout).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(render(config))
-    # nova looks for this one beside its nova.conf and nowhere else
-    (layout.etc / "nova/api-paste.ini").write_text((layout.venv / "etc/nova/api-paste.ini").read_text())
+    # these projects look for it beside their configuration and nowhere else
+    for name in ("nova", *(("designate",) if with_designate() else ())):
+        (layout.etc / name / "api-paste.ini").write_text((layout.venv / f"etc/{name}/api-paste.ini").read_text())

@@ -52,6 +52,13 @@ PRELOAD = {
         "neutron_lib.api.definitions",
         "keystoneclient.v3.client",
     ),
+    "designate": (
+        "designate.api.v2",
+        "designate.central.service",
+        "designate.mdns.service",
+        "designate.producer.service",
+        "designate.worker.service",
+    ),
 }
 
 _kept = []  # workers live as long as the process
@@ -59,7 +66,7 @@ _kept = []  # workers live as long as the process
 
 def preload(name):
     """Import what the project will need, into the process that will be forked."""
-    if name in ("neutron", "heat"):
+    if name in ("neutron", "heat", "designate"):
         _use_threads()
     elif name in ("nova", "cinder"):
         importlib.import_module(f"{name}.monkey_patch").patch(backend="threading")
@@ -252,6 +259,44 @@ def _heat(etc, needs):
     return built
 
 
+def _designate(etc, needs):
+    """API, central, worker, producer, and its own name server (mdns), which is also the one that it publishes to."""
+    os.environ["OS_DESIGNATE_CONFIG_DIR"] = etc
+    built = importlib.import_module("designate.wsgi.api").application  # reads options, starts RPC
+    from designate.central import service as central
+    from designate.mdns import service as mdns
+    from designate.producer import service as producer
+    from designate.worker import service as worker
+
+    for module in (central, mdns, worker, producer):
+        service = module.Service()
+        service.start()
+        _kept.append(service)
+    _publish_to_itself(_kept[0])
+    return built
+
+
+def _publish_to_itself(central):
+    """Let the one pool ask mdns whether a change has arrived; its backend has nothing to do."""
+    from designate import context
+    from designate.objects.adapters import DesignateAdapter
+    from oslo_config import cfg
+
+    host, _, port = cfg.CONF["service:mdns"].listen[0].partition(":")
+    server = {"host": host, "port": int(port)}
+    everything = context.DesignateContext.get_admin_context(all_tenants=True)
+    pool = central.storage.get_pool(everything, cfg.CONF["service:central"].default_pool_id)
+    if not pool.targets:
+        target = {"type": "fake", "masters": [server], "options": {"host": host, "port": port}}
+        fields = {
+            "nameservers": [server],
+            "targets": [target],
+            "ns_records": [{"hostname": "ns.devcloud.test.", "priority": 1}],
+        }
+        fields |= {"name": pool.name, "also_notifies": []}
+        central.storage.update_pool(everything, DesignateAdapter.parse("YAML", fields, pool))
+
+
 PROJECTS = {
     "keystone": _keystone,
     "glance": _glance,
@@ -260,4 +305,5 @@ PROJECTS = {
     "neutron": _neutron,
     "cinder": _cinder,
     "heat": _heat,
+    "designate": _designate,
 }
