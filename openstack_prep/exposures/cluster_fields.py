@@ -65,7 +65,7 @@ class ClusterFields(InProject):
     kubernetes_version: Name | None = None
     """Version of Kubernetes, such as v1.36.2: which objects and fields it has."""
     names: ExposureNames = field(default_factory=ExposureNames)
-    """Files that make the exposures' names known."""
+    """Files and recordsets that make the exposures' names known."""
     service_host: ServiceHost | None = None
     """Services machine with BIND and HAProxy, for exposures with how: service-host."""
     external_ips: ExternalIPs | None = None

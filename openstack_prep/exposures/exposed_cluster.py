@@ -17,7 +17,7 @@ from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
-from openstack_prep.exposures import rendering
+from openstack_prep.exposures import recordsets, rendering
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.exposure_rules import WITHOUT_ADDRESS
@@ -64,6 +64,8 @@ class ExposedCluster(ClusterFields):
             what = "router is set, but external_ips has no static_routes"
             yield self.mistake(what, "set static_routes: true, or remove router", Code.SPEC_CONTRADICTION)
         yield from route_mistakes(self, context.declared(Router))
+        for found in recordsets.mistakes(self, mine, context.resources):
+            yield self.mistake(f"{found.where}: {found.what}", found.fix, Code.SPEC_CONTRADICTION)
 
     def list_warnings(self, context: Context) -> Iterable[str]:
         mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]

@@ -95,7 +95,7 @@ def _rules(exposures: Iterable[Any], resources: Sequence[Resource]) -> Iterator[
     for each in exposures:
         if each.how not in IN_GROUPS:
             continue
-        remotes = each.allowed_cidrs or [ANYWHERE[0 if version == 4 else 1] for version in _versions(each, resources)]
+        remotes = each.allowed_cidrs or [ANYWHERE[0 if version == 4 else 1] for version in versions(each, resources)]
         for port in each.ports:
             number = port.node_port if each.how == "node-port" else port.port
             for remote in remotes if number else ():
@@ -104,7 +104,7 @@ def _rules(exposures: Iterable[Any], resources: Sequence[Resource]) -> Iterator[
                 )
 
 
-def _versions(exposure: Any, resources: Sequence[Resource]) -> list[int]:
+def versions(exposure: Any, resources: Sequence[Resource]) -> list[int]:
     """Return the IP versions of an exposure's address; IPv4 if it has none."""
     if exposure.address:
         return [ipaddress.ip_address(exposure.address).version]

@@ -203,8 +203,9 @@ def with_opened(resources: Sequence[Resource], places: dict[Key, str]) -> list[R
     found = list(resources)
     for cluster in (each for each in resources if each.kind == "exposed_cluster"):
         from openstack_prep.exposures.opened import with_opened as opened
+        from openstack_prep.exposures.recordsets import with_recordsets
 
-        found = [*opened(found, cast("ClusterFields", cluster))]
+        found = [*with_recordsets(opened(found, cast("ClusterFields", cluster)), cast("ClusterFields", cluster))]
         places |= {each.key: places.get(cluster.key, "") for each in found if each.key not in places}
     return found
 

@@ -15,9 +15,9 @@ from openstack_prep.dns.lines import dnsmasq_lines, hosts_lines
 from openstack_prep.dns.zone import Record, with_next_serial, zone_text
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.names import external_dns
-from openstack_prep.exposures.names.model import ExposureNames, ExternalDns
+from openstack_prep.exposures.names.model import Designate, ExposureNames, ExternalDns
 
-__all__ = ["ExposureNames", "ExternalDns", "files", "mistakes", "pairs"]
+__all__ = ["Designate", "ExposureNames", "ExternalDns", "files", "mistakes", "pairs"]
 
 HOSTS, DNSMASQ = "hosts", "dnsmasq.conf"
 RESOLVED, RESOLV_CONF = "resolved.conf", "resolv.conf"
@@ -108,7 +108,7 @@ def mistakes(settings: ExposureNames, placed: Sequence[Placed]) -> Iterator[Mist
                 yield Mistake(where, f"{name} is in none of the zones {', '.join(settings.zones)}", "add its zone")
             if settings.external_dns and each.outside and ipaddress.ip_address(each.outside).version == 6:
                 what = f"{name} has the IPv6 address {each.outside}, which the webhook for Designate cannot manage"
-                yield Mistake(where, what, "declare it as a recordset of Designate")
+                yield Mistake(where, what, "use names.designate instead of external_dns")
 
 
 def _zones(settings: ExposureNames, placed: Sequence[Placed]) -> Iterator[Mistake]:

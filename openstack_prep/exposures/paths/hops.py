@@ -15,6 +15,8 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed
 from openstack_prep.exposures.opened import IN_GROUPS, ON_NODES, carriers
+from openstack_prep.exposures.paths import recordsets
+from openstack_prep.exposures.paths.recordsets import VisibleRecordset
 from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
 from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Traffic, admission
@@ -42,6 +44,8 @@ class View:
     """Networks of the nodes, for virtual machines on bridges; None: nothing is known of them."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """What the resolver says of each name."""
+    recordsets: Sequence[VisibleRecordset] = ()
+    """The recordsets of the spec with names of exposures."""
     file_drift: tuple[str, ...] | None = ()
     """How the cluster's files differ from the spec; None if no files exist."""
 
@@ -54,6 +58,7 @@ class View:
 def hops(placed: Placed, view: View) -> Iterator[Diagnostic]:
     """Yield what a request to an exposure passes, from outside to inside."""
     yield from _names(placed, view)
+    yield from recordsets.hops(placed, view.recordsets, view.apply)
     if placed.exposure.floating_ip:
         yield _floating_ip(placed, view)
     yield _reserved(placed, view)

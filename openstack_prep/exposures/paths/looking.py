@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -13,12 +14,15 @@ from openstack_prep.core.model import Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.paths.hops import View, hops, name_to_resolve
+from openstack_prep.exposures.paths.recordsets import VisibleRecordset
 from openstack_prep.exposures.paths.report import Path, Report
 from openstack_prep.exposures.virtualization import VisibleNodes
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.chain import Chain
 from openstack_prep.openshift.verify.reading import list_by_id
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.dns.recordset import Recordset
+from openstack_prep.resources.dns.recordsets import RecordsetRecord
 
 
 def look(run: CloudRun, resources: Sequence[Resource], *, spec: str, path: str, hosts: FilePath | None) -> Report:
@@ -33,10 +37,13 @@ def look(run: CloudRun, resources: Sequence[Resource], *, spec: str, path: str, 
     placed = {each.key: _placed(run, each) for each in clusters}
     names = {name_to_resolve(one, name) for each in placed.values() for one in each for name in one.exposure.names}
     answers = resolve(names, hosts=hosts) if names else {}
+    seen = _recordsets(
+        run, resources, {name for each in placed.values() for one in each for name in one.exposure.names}
+    )
     paths = [
         _path(one, view)
         for cluster in clusters
-        for view in (_view(run, cluster, path, answers),)
+        for view in (replace(_view(run, cluster, path, answers), recordsets=seen),)
         for one in placed[cluster.key]
     ]
     return Report(spec=spec, paths=tuple(paths))
@@ -69,6 +76,13 @@ def _view(run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[st
         answers=answers,
         file_drift=drift,
     )
+
+
+def _recordsets(run: CloudRun, resources: Sequence[Resource], names: Collection[str]) -> list[VisibleRecordset]:
+    """Return the recordsets of the spec with some names."""
+    declared = [each for each in resources if isinstance(each, Recordset) and each.name in names]
+    found = [(each, run.look(each)) for each in declared]
+    return [VisibleRecordset(each, one.record_as(RecordsetRecord) if one else None) for each, one in found]
 
 
 def _of_project(run: CloudRun, cluster: ExposedCluster, collection: str) -> Sequence[Raw]:

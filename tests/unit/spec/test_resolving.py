@@ -13,6 +13,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, Key, Resolved, Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.exposure import Exposure
+from openstack_prep.exposures.recordsets import ExposedRecordset
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -31,7 +32,7 @@ from openstack_prep.spec.resolving import list_warnings, resolve_spec
 EXAMPLES = sorted((Path(__file__).parents[3] / "install_configs").glob("*.yaml"))
 EXAMPLES.append(Path(__file__).with_name("recordsets.yaml"))
 KNOWING = (
-    *(AddressPairs, AddressPool, ExposedCluster, Exposure),
+    *(AddressPairs, AddressPool, ExposedCluster, ExposedRecordset, Exposure),
     *(RkeCluster, Stack, FloatingIP, Port, Recordset),
 )
 
