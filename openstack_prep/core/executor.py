@@ -109,6 +109,7 @@ class _Execution:
         self.steps = {step.key: step for step in plan}
         self.in_company = threading.Event()  # a concurrent run was detected: read before each creation
         run.note = self._pass_on
+        run.pending = frozenset(step.key for step in plan if step.action in (Action.CREATE, Action.UPDATE))
 
     def execute(self, jobs: int) -> Report:
         started = time.monotonic()

@@ -65,6 +65,7 @@ class Run:
         self.known: dict[Key, Observed] = {}
         self.carried_out = False  # whether a plan from these answers has been carried out
         self.wave = Wave()
+        self.pending: frozenset[Key] = frozenset()  # what the plan in progress creates or updates
         self._read: dict[Hashable, Future[object]] = {}
         self._lock = threading.Lock()
 
@@ -73,7 +74,7 @@ class Run:
         other = self._again()
         other.known, other._lock = self.known, self._lock
         other.progress, other.note = self.progress, self.note
-        other.wave, other.check_lease = self.wave, self.check_lease
+        other.wave, other.check_lease, other.pending = self.wave, self.check_lease, self.pending
         return other
 
     def _again(self) -> Self:

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import ClassVar
 
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
-from openstack_prep.exposures import exposure_rules, references
+from openstack_prep.exposures import declared_rules, exposure_rules, references
+from openstack_prep.exposures.claiming import claim_together, release_together
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.neighbours import (
     ExposureFields,
     ExposureNeighbours,
-    free_in,
-    held,
-    holders,
+    expectations,
     register_of,
 )
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.claims import Claim, Register, Request
-from openstack_prep.exposures.register.pool_file import PoolFileRegister
+from openstack_prep.exposures.register.claims import Claim, Register
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import access
-from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.reserved_ports import claim_id
 
-EXPECTED_MAC = "d2:00:00:00:00:"
 RESERVED = "reserved"
 """The value of ``mac``: which one it is, the register decides."""
 
@@ -52,34 +46,23 @@ class Exposure(ExposureFields):
     Both belong to one exposure alone. A pool with ``reserve: outside`` records nothing: give the address.
     """
 
-    kind: ClassVar[str] = "exposure"
-
     @property
     def neighbours(self) -> ExposureNeighbours:
         """The related resources of the spec; empty before the exposure is resolved."""
         return ExposureNeighbours()
 
-    @property
-    def needs_mac(self) -> bool:
-        """Whether a MAC address is reserved, for the interface of a virtual machine."""
-        return self.how == "bridge"
-
     def resolve(self, context: Context) -> Sequence[Resource]:
         return (ResolvedExposure.of(self, neighbours=ExposureNeighbours.of(context, self)),)
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
-        return (self.mistake(*found) for found in references.findings(self, context))
+        neighbours = ExposureNeighbours.of(context, self)
+        found = (*references.findings(self, context), *declared_rules.findings(self, neighbours))
+        return (self.mistake(*each) for each in found)
 
     def needs(self) -> Iterable[Key]:
         keys = (self.key_of(AddressPool.kind, self.pool), self.key_of(PoolFile.kind, self.pool)) if self.pool else ()
         files = (each.key for each in self.neighbours.named(self.pool))  # of another project of the spec
-        return (access(self.owner), *keys, *files, *self._before())
-
-    def _before(self) -> Iterator[Key]:
-        """Yield the exposures of its pool with given addresses, which a free one must not be."""
-        for each in self.neighbours.exposures if self.pool and self.address is None else ():
-            if each.pool == self.pool and each.address is not None:
-                yield Key(self.kind, each.name, each.place)
+        return (access(self.owner), *keys, *files)
 
     def desired(self) -> Values:
         values: Values = {"pool": self.pool}
@@ -142,53 +125,38 @@ class Exposure(ExposureFields):
         pool = next(iter(self.neighbours.named(self.pool)), None)
         if pool is None:
             return placed
-        wanting = [each for each in self.neighbours.exposures if each.pool == self.pool]
-        without = [each.name for each in wanting if each.address is None and each.name not in held(run, pool)]
-        taken = {*holders(run, pool), *(each.address for each in wanting if each.address)}
-        number = without.index(self.name) if self.name in without else 0
-        address = next(islice(free_in(pool, taken), number, None), None)
-        mac = f"{EXPECTED_MAC}{number % 256:02x}" if self.needs_mac else None
-        return replace(placed, address=placed.address or address, mac=placed.mac or mac)
+        address, mac = expectations(run, self.neighbours, pool).get((self.name, self.owner), (None, None))
+        return replace(placed, address=placed.address or address, mac=placed.mac or (mac if self.needs_mac else None))
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
-        held = observed.outputs.get("address") if observed and observed.ours else None
-        for what, fix, code in exposure_rules.findings(run, self, self.neighbours, held):
+        for what, fix, code in exposure_rules.findings(run, self, self.neighbours):
             yield self.mistake(what, fix, code)
 
     # --- operations -----------------------------------------------------------------------
 
     def create(self, run: CloudRun) -> Observed:
-        register = self._register(run)
-        if register is None or self.pool is None:
+        pool = next(iter(self.neighbours.named(self.pool)), None)
+        register = register_of(run, pool) if pool else None
+        if register is None or pool is None:
             raise NotFound(f"{self.key}: pool {self.pool} does not exist")
-        request = Request(name=self.name, address=self.address, mac=self.needs_mac)
-        outside = isinstance(register, PoolFileRegister) and self.needs_mac  # the other register reads them itself
-        macs = _macs_of_ports(run, self) if outside else ()
-        claim = register.claim([request], macs)[self.name]
-        return self._observed({self.pool: claim}, {self.pool: register})
+        claim = claim_together(run, pool, self, self.neighbours.exposures)
+        return self._observed({pool.name: claim}, {pool.name: register})
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         """Claim the new address first, then release those in other pools."""
         moved = self.create(run) if self._register(run) else self._unregistered()
-        self._release(observed, kept=self.pool)
+        self._release(run, observed, kept=self.pool)
         return moved
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        self._release(observed)
+        self._release(run, observed)
 
-    def _release(self, observed: Observed, kept: str | None = None) -> None:
+    def _release(self, run: CloudRun, observed: Observed, kept: str | None = None) -> None:
         if observed.record is None:  # nobody records its address
             return
         for pool, register in observed.record_as(Placement).registers.items():
             if pool != kept:
-                register.release([self.name])
-
-
-def _macs_of_ports(run: CloudRun, exposure: Exposure) -> frozenset[str]:
-    """Return the MAC addresses of the ports in the project, and of their pairs."""
-    listed = ports_of(run.fresh(), run.find_project_id(exposure.owner))
-    pairs = (pair.mac_address for port in listed for pair in port.allowed_address_pairs)
-    return frozenset((*(port.mac_address for port in listed), *pairs))
+                release_together(run, register, self.name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cached_property
+from typing import ClassVar, TypeAlias
 
 from openstack_prep.base import ranges
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -16,14 +18,27 @@ from openstack_prep.exposures.register.claims import Claim, Register
 from openstack_prep.exposures.register.neutron import NeutronRegister
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.subnet import Subnet
 
 Pool: TypeAlias = AddressPool | PoolFile
+Finding: TypeAlias = tuple[str, str, str]
+"""What is wrong, the fix, and the code; an empty code is that of the plan."""
+
+
+EXPECTED_MAC = "d2:00:00:00:00:"
 
 
 @dataclass(frozen=True)
 class ExposureFields(Exposed, InProject):
     """The fields of an exposure in a spec."""
+
+    kind: ClassVar[str] = "exposure"
+
+    @property
+    def needs_mac(self) -> bool:
+        """Whether a MAC address is reserved, for the interface of a virtual machine."""
+        return self.how == "bridge"
 
 
 @dataclass(frozen=True)
@@ -51,6 +66,24 @@ class ExposureNeighbours:
             exposures=tuple(context.declared(ExposureFields)),
         )
 
+    def earlier(self, exposure: ExposureFields) -> list[ExposureFields]:
+        """Return the earlier exposures of the spec with the name, the address or a DNS name of one, in their order."""
+        places = {place for mark in _marks(exposure) for place in self._places.get(mark, ())}
+        own = self._order.get((exposure.name, exposure.owner), 0)
+        return [self.exposures[place] for place in sorted(places) if place < own]
+
+    @cached_property
+    def _order(self) -> Mapping[tuple[str, Project | None], int]:
+        return {(each.name, each.owner): place for place, each in enumerate(self.exposures)}
+
+    @cached_property
+    def _places(self) -> Mapping[str, list[int]]:
+        found: dict[str, list[int]] = defaultdict(list)
+        for place, each in enumerate(self.exposures):
+            for mark in _marks(each):
+                found[mark].append(place)
+        return found
+
     def named(self, name: str | None) -> list[Pool]:
         """Return the pools with a name: one, unless the spec contradicts itself."""
         return [each for each in self.pools if each.name == name]
@@ -61,6 +94,18 @@ class ExposureNeighbours:
             register = register_of(run, pool)
             if register is not None:
                 yield pool.name, register, held(run, pool)
+
+
+def _marks(exposure: ExposureFields) -> Iterator[str]:
+    """Yield what two exposures may have in common."""
+    yield f"name {exposure.name}"
+    yield from (f"address {each}" for each in (exposure.address,) if each)
+    yield from (f"DNS name {each}" for each in exposure.names)
+
+
+def is_registered(pool: Pool) -> bool:
+    """Whether a register has the addresses of a pool."""
+    return isinstance(pool, PoolFile) or pool.reserve == "ports"
 
 
 def register_of(run: CloudRun, pool: Pool) -> Register | None:
@@ -80,6 +125,24 @@ def held(run: CloudRun, pool: Pool) -> Mapping[str, Claim]:
         return found.of_spec(run.ownership.spec) if found and pool.register(run).is_user(found) else {}
     register = register_of(run, pool)
     return register.held() if register else {}
+
+
+def expectations(
+    run: CloudRun, neighbours: ExposureNeighbours, pool: Pool
+) -> Mapping[tuple[str, Project | None], tuple[str | None, str]]:
+    """Return which addresses and MAC addresses exposures without claims may get, by name and project, once per run."""
+    return run.read_once((expectations, pool.key), lambda: dict(_expectations(run, neighbours, pool)))
+
+
+def _expectations(
+    run: CloudRun, neighbours: ExposureNeighbours, pool: Pool
+) -> Iterator[tuple[tuple[str, Project | None], tuple[str | None, str]]]:
+    wanting = [each for each in neighbours.exposures if each.pool == pool.name]
+    mine = held(run, pool)
+    free = free_in(pool, {*holders(run, pool), *(each.address for each in wanting if each.address)})
+    for number, each in enumerate(wanting):
+        address = next(free, None) if each.address is None and each.name not in mine else None
+        yield (each.name, each.owner), (address, f"{EXPECTED_MAC}{number % 256:02x}")
 
 
 def free_in(pool: Pool, taken: Collection[str]) -> Iterator[str]:

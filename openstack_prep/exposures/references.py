@@ -8,8 +8,7 @@ from ipaddress import ip_address
 from openstack_prep.base.codes import Code
 from openstack_prep.core.model import Context
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.exposure_rules import Finding
-from openstack_prep.exposures.neighbours import ExposureFields
+from openstack_prep.exposures.neighbours import ExposureFields, Finding
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP

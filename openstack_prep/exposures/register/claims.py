@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PrepError
@@ -33,6 +33,15 @@ class ClaimRefused(PrepError):
     code = Code.ADDRESS_IN_USE
 
 
+def in_order(requests: Iterable[Request]) -> list[Request]:
+    """Return requests with explicit addresses first, so that none of them is given to a name that takes any address."""
+    return sorted(requests, key=lambda request: (request.address is None, request.name))
+
+
+Outcomes: TypeAlias = Mapping[str, Claim | PrepError]
+"""What each of several names holds by now, or the error of its claim."""
+
+
 class Register(Protocol):
     """Who has which address.  Names are those of one spec; a register knows the spec that it works for."""
 
@@ -41,6 +50,13 @@ class Register(Protocol):
 
         A name keeps what it holds, unless it asks for another address. ``foreign_macs`` are in use elsewhere. Raises
         ClaimRefused, with the holder's name.
+        """
+        ...
+
+    def claim_each(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> Outcomes:
+        """Claim as ``claim`` does, but each name for itself: return its claim, or why it got none.
+
+        The register is read a few times, however many names there are. Raises PrepError if it cannot be read.
         """
         ...
 

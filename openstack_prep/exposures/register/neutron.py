@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar, cast
 
 import tenacity
 
-from openstack_prep.base.errors import CloudError, NotFound
+from openstack_prep.base.errors import CloudError, NotFound, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.exposures.register import macs
-from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request
-from openstack_prep.exposures.register.macs import DEFAULT_RANGE
+from openstack_prep.exposures.register.choosing import Choice, address_of
+from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Outcomes, Request, in_order
 from openstack_prep.exposures.register.pool import key_of
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network import port as ports
-from openstack_prep.resources.network.reserved_ports import PortClaim, claim_of, use_of, write_claim
+from openstack_prep.resources.network.reserved_ports import JOBS, PortClaim, claim_of, use_of, write_claim
 
 T = TypeVar("T")
 ATTEMPTS = 20
@@ -47,11 +47,11 @@ class NeutronRegister:
         return {claim.exposure: _as_claim(port, claim) for port, claim in reversed(self._claimed())}
 
     def holders(self) -> Mapping[str, str]:
-        return {_address(port): f"exposure/{claim.exposure}" for port, claim in self._claimed()}
+        return {address_of(port): f"exposure/{claim.exposure}" for port, claim in self._claimed()}
 
     def free(self) -> list[str]:
         """Return the addresses that nobody has claimed, as far as they are reserved already."""
-        return [_address(port) for port in self._own(self._known()) if _is_free(port)]
+        return [address_of(port) for port in self._own(self._known()) if not (claim_of(port) or use_of(port))]
 
     def _claimed(self) -> list[tuple[PortRecord, PortClaim]]:
         pairs = ((port, claim_of(port)) for port in self._own(self._known()))
@@ -63,86 +63,100 @@ class NeutronRegister:
     def _own(self, listed: Sequence[PortRecord]) -> list[PortRecord]:
         """Return the ports of the pool, the lowest address first."""
         own = [each for each in listed if self.run.ownership.owns(each.description, self.pool) and each.fixed_ips]
-        return sorted(own, key=lambda port: _number(_address(port)))
+        return sorted(own, key=lambda port: _number(address_of(port)))
 
     # --- writing: the ports are read again ------------------------------------------------
 
     def claim(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> dict[str, Claim]:
         """Claim for all names, or for none; see ``Register``. Raises ClaimRefused, CloudError."""
-        before = {claim.exposure for port in self._read() if (claim := claim_of(port))}
-        found: dict[str, Claim] = {}
+        before = {claim.exposure for port in self._own(self._read()) if (claim := claim_of(port))}
+        outcomes = self.claim_each(requests, foreign_macs)
+        claims = {name: each for name, each in outcomes.items() if isinstance(each, Claim)}
+        for error in (each for each in outcomes.values() if isinstance(each, PrepError)):
+            self.release([name for name in claims if name not in before])
+            raise error
+        return claims
+
+    def claim_each(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> Outcomes:
+        """Claim for each name; the ports are read before the writes, after them, and again after each conflict.
+
+        A name has its claim once the ports show exactly this. Two runs may claim ports for one name at once, and both
+        succeed. Then both see both ports: the lowest is kept.
+        """
+        outcomes: dict[str, Claim | PrepError] = {}
         try:
-            for each in sorted(requests, key=lambda request: (request.address is None, request.name)):
-                found[each.name] = self._again(partial(self._claim, each, foreign_macs))
-        except ClaimRefused:
-            self.release([name for name in found if name not in before])
-            raise
-        return found
+            self._again(partial(self._go_on, in_order(requests), foreign_macs, outcomes))
+        except CloudError as error:
+            return {each.name: error for each in requests} | outcomes
+        return outcomes
+
+    def _go_on(
+        self, requests: Sequence[Request], foreign_macs: Collection[str], outcomes: dict[str, Claim | PrepError]
+    ) -> bool | None:
+        """Do one step towards each claim without an outcome; return None to read the ports again."""
+        listed = self._read()
+        choice = Choice(self.pool, self._own(listed), listed, self._seed, foreign_macs)
+        writes: dict[str, Sequence[tuple[PortRecord, PortClaim | None]]] = {}
+        for each in (each for each in requests if each.name not in outcomes):
+            try:
+                decided = choice.decide(each)
+            except ClaimRefused as error:
+                outcomes[each.name] = error
+                continue
+            if isinstance(decided, Claim):
+                outcomes[each.name] = decided
+            else:
+                writes[each.name] = decided
+        errors = self._write_all(writes)
+        outcomes |= {name: error for name, error in errors.items() if not _has_moved(error)}
+        for conflict in filter(_has_moved, errors.values()):
+            raise conflict
+        return True if len(outcomes) == len({each.name for each in requests}) else None
 
     def release(self, names: Sequence[str]) -> None:
-        self._again(partial(self._release, frozenset(names)))
+        """Release claims as the run has read them; if the ports differ by now, they are read again."""
+        known = self._own(self._known())
+        if {*names} <= {claim.exposure for port in known if (claim := claim_of(port))}:
+            try:
+                self._release(known, names)
+            except CloudError as error:
+                if not _has_moved(error):
+                    raise
+            else:
+                return
+        self._again(lambda: self._release(self._own(self._read()), names))
 
-    def _read(self) -> list[PortRecord]:
-        return self._own(ports.ports_of(self.run.fresh(), self.run.find_project_id(self.project)))
-
-    def _claim(self, request: Request, foreign_macs: Collection[str]) -> Claim | None:
-        """Do one step towards the claim; return it once the ports show exactly this, None to read them again.
-
-        Two runs may claim ports for one name at once, and both succeed. Then both see both ports: the lowest is kept.
-        """
-        listed = self._read()
-        mine = [port for port in listed if (claim := claim_of(port)) and claim.exposure == request.name]
-        port = self._choose(request, listed, mine)
-        claim = claim_of(port) if port in mine else None
-        if claim and (claim.mac or not request.mac) and len(mine) == 1:
-            return _as_claim(port, claim)
-        if claim is None or (request.mac and not claim.mac):
-            mac = next((each.mac for each in map(claim_of, mine) if each and each.mac), None)
-            if request.mac and mac is None:
-                mac = self._mac(request.name, foreign_macs)
-            self._write(port, PortClaim(request.name, mac))
-        for other in mine:
-            if other is not port:
-                self._write(other, None)
-        return None
-
-    def _choose(self, request: Request, listed: Sequence[PortRecord], mine: Sequence[PortRecord]) -> PortRecord:
-        if request.address is None:
-            found = next(iter(mine), None) or next(filter(_is_free, listed), None)
-            if found is None:
-                raise ClaimRefused(f"{request.name}: address_pool/{self.pool} has no free address; add addresses to it")
-            return found
-        address = str(ipaddress.ip_address(request.address))
-        found = next((port for port in listed if _address(port) == address), None)
-        if found is None:
-            raise ClaimRefused(f"{request.name}: {address} is not in address_pool/{self.pool}; choose another")
-        if found not in mine and not _is_free(found):
-            claim = claim_of(found)
-            holder = f"claimed by exposure/{claim.exposure}" if claim else use_of(found)
-            raise ClaimRefused(f"{request.name}: {address} of address_pool/{self.pool} is {holder}; choose another")
-        return found
-
-    def _mac(self, name: str, foreign_macs: Collection[str]) -> str:
-        """Return a MAC address that no port has, no pair and no other claim, as far as this project shows them."""
-        project_id = self.run.find_project_id(self.project)
-        taken = {*foreign_macs}
-        for port in ports.ports_of(self.run.fresh(), project_id):
-            taken |= {port.mac_address, *(pair.mac_address for pair in port.allowed_address_pairs)}
-            taken |= {claim.mac for claim in (claim_of(port),) if claim and claim.mac}
-        found = macs.derive(DEFAULT_RANGE, f"{project_id} {key_of(self.run.ownership.spec, name)}", taken)
-        assert found is not None  # a range of 2**40
-        return found
-
-    def _release(self, names: Collection[str]) -> bool:
-        for port in self._read():
-            claim = claim_of(port)
-            if claim and claim.exposure in names:
-                self._write(port, None)
+    def _release(self, listed: Sequence[PortRecord], names: Collection[str]) -> bool:
+        """Release the claims that these ports record; raises CloudError."""
+        held = {port.id: [(port, None)] for port in listed if (claim := claim_of(port)) and claim.exposure in names}
+        for error in self._write_all(held).values():
+            raise error
         return True
 
-    def _write(self, port: PortRecord, claim: PortClaim | None) -> None:
+    def _read(self) -> Sequence[PortRecord]:
+        return ports.ports_of(self.run.fresh(), self.run.find_project_id(self.project))
+
+    def _seed(self, name: str) -> str:
+        return f"{self.run.find_project_id(self.project)} {key_of(self.run.ownership.spec, name)}"
+
+    def _write_all(self, writes: Mapping[str, Sequence[tuple[PortRecord, PortClaim | None]]]) -> dict[str, CloudError]:
+        """Write claims, some in parallel, those of one key one after the other; return the error of each that failed.
+
+        A claim is written only if its port has not changed since it was read.
+        """
         network = self.run.creator_of(self.project)[0].network
-        write_claim(network, self.run.ownership, self.pool, port, claim)
+
+        def write(those: Sequence[tuple[PortRecord, PortClaim | None]]) -> CloudError | None:
+            try:
+                for port, claim in those:
+                    write_claim(network, self.run.ownership, self.pool, port, claim)
+            except CloudError as error:
+                return error
+            return None
+
+        with ThreadPoolExecutor(JOBS) as pool:
+            found = dict(zip(writes, pool.map(write, writes.values()), strict=True))
+        return {key: error for key, error in found.items() if error}
 
     def _again(self, act: Callable[[], T | None]) -> T:
         """Repeat a step until it has a result; a port that somebody else has changed or deleted is read again."""
@@ -172,16 +186,8 @@ def _has_moved(error: BaseException) -> bool:
     return isinstance(error, NotFound) or (isinstance(error, CloudError) and error.status == 412)
 
 
-def _is_free(port: PortRecord) -> bool:
-    return not (claim_of(port) or use_of(port))
-
-
 def _as_claim(port: PortRecord, claim: PortClaim) -> Claim:
-    return Claim(address=_address(port), mac=claim.mac)
-
-
-def _address(port: PortRecord) -> str:
-    return port.fixed_ips[0].ip_address
+    return Claim(address=address_of(port), mac=claim.mac)
 
 
 def _number(address: str) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import AddressRange, Net, Range
 from openstack_prep.core.resource import Coherent
 from openstack_prep.exposures.register import macs
-from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request
+from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request, in_order
 from openstack_prep.exposures.register.macs import DEFAULT_RANGE, KUBEMACPOOL, MacRangeOrNone, MacRangeText
 
 STRICT = {"extra": "forbid", "strict": True}
@@ -106,20 +106,36 @@ class Pool:
     claims: Mapping[str, Claim] = field(default_factory=dict)
 
     def claim(self, spec: str, requests: Iterable[Request], foreign_macs: Collection[str] = ()) -> Pool:
-        """Return the pool with these claims added; raises ClaimRefused.
+        """Return the pool with these claims added; raises ClaimRefused."""
+        pool, refused = self.claim_each(spec, requests, foreign_macs)
+        for error in refused.values():
+            raise error
+        return pool
 
-        Explicit addresses come first, so that none of them is given to a name that takes any address.
-        """
-        claims = dict(self.claims)
-        for each in sorted(requests, key=lambda request: (request.address is None, request.name)):
+    def claim_each(
+        self, spec: str, requests: Iterable[Request], foreign_macs: Collection[str] = ()
+    ) -> tuple[Pool, dict[str, ClaimRefused]]:
+        """Return the pool with the claims that are possible, and why each of the other names gets none."""
+        claims, refused = dict(self.claims), dict[str, ClaimRefused]()
+        holders = {each.address: key for key, each in claims.items()}
+        taken = {each.mac for each in claims.values() if each.mac} | {*foreign_macs}
+        free = self.settings.free(holders)
+        for each in in_order(requests):
             key = key_of(spec, each.name)
-            before = claims.pop(key, None)
-            address = self._address(each, before, {one.address: holder for holder, one in claims.items()})
-            mac = before.mac if before else None
-            if each.mac and mac is None:
-                mac = self._mac(key, each.name, {one.mac for one in claims.values() if one.mac} | {*foreign_macs})
+            before = claims.get(key)
+            try:
+                address = self._address(each, key, before, holders, free)
+                mac = before.mac if before else None
+                mac = self._mac(key, each.name, taken) if each.mac and mac is None else mac
+            except ClaimRefused as error:
+                refused[each.name] = error
+                continue
+            if before:
+                del holders[before.address]
+            holders[address] = key
+            taken |= {mac} if mac else set()
             claims[key] = Claim(address=address, mac=mac)
-        return replace(self, claims=claims)
+        return replace(self, claims=claims), refused
 
     def release(self, spec: str, names: Iterable[str]) -> Pool:
         """Return the pool without these claims."""
@@ -151,14 +167,17 @@ class Pool:
                 elif value:
                     first[value] = key
 
-    def _address(self, request: Request, before: Claim | None, taken: Mapping[str, str]) -> str:
+    def _address(
+        self, request: Request, key: str, before: Claim | None, holders: Mapping[str, str], free: Iterator[str]
+    ) -> str:
         if request.address is None:
-            found = before.address if before else next(self.settings.free(taken), None)
+            found = before.address if before else next((each for each in free if each not in holders), None)
             if found is None:
                 raise ClaimRefused(f"{request.name}: pool {self.name} has no free address; add addresses to it")
             return found
         address = str(ipaddress.ip_address(request.address))
-        if holder := taken.get(address):
+        holder = holders.get(address, key)
+        if holder != key:
             raise ClaimRefused(f"{request.name}: {address} is claimed by {holder} in pool {self.name}; choose another")
         if why := self.settings.refuse(address):
             raise ClaimRefused(f"{request.name}: {address} {why} in pool {self.name}; choose another")

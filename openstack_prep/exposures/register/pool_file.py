@@ -11,7 +11,7 @@ from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import write_shared
 from openstack_prep.exposures.register import pool_text
-from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request
+from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Outcomes, Request
 from openstack_prep.exposures.register.lock import WAIT, locked
 from openstack_prep.exposures.register.pool import Pool, PoolSettings, key_of
 
@@ -118,6 +118,18 @@ class PoolFileRegister:
         pool = self._change(lambda pool: self._used(pool).claim(self.spec, requests, foreign_macs))
         claims = pool.of_spec(self.spec)
         return {each.name: claims[each.name] for each in requests}
+
+    def claim_each(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> Outcomes:
+        """Claim for each name, all in one write. Raises SpecError if the file is damaged, PrepError."""
+        refused: dict[str, ClaimRefused] = {}
+
+        def change(pool: Pool) -> Pool:
+            nonlocal refused
+            pool, refused = self._used(pool).claim_each(self.spec, requests, foreign_macs)
+            return pool
+
+        claims = self._change(change).of_spec(self.spec)
+        return {each.name: refused.get(each.name) or claims[each.name] for each in requests}
 
     def release(self, names: Sequence[str]) -> None:
         if self._text():

@@ -17,6 +17,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.service import Service
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord
+from openstack_prep.resources.network.port import ports_of
 
 BULK = 50
 """Ports per request: Neutron needs some seconds for them."""
@@ -71,14 +72,15 @@ def make(
 def remove(run: CloudRun, project: Resource | None, ports: Iterable[PortRecord]) -> None:
     """Delete ports unless one was changed since it was read; then the executor reads them again."""
     network = run.creator_of(project)[0].network
+    ports = list(ports)
+    if any(use_of(port) or claim_of(port) for port in ports):  # these may have ended: a server may no longer exist
+        now = {port.id: port for port in ports_of(run.fresh(), run.find_project_id(project))}
+        ports = [now[port.id] for port in ports if port.id in now]
 
     def one(port: PortRecord) -> None:
-        path = f"/ports/{port.id}"
-        if use_of(port) or claim_of(port):  # the use may have ended: its server may no longer exist
-            port = PortRecord.read(network.get(path)["port"])
         if used := use_of(port) or (f"claimed by {claim}" if (claim := claim_of(port)) else ""):
             raise ResourceFailed(f"{shown(port)} is {used}; release it there first")
-        network.delete(path, headers={"If-Match": f"revision_number={port.revision_number}"})
+        network.delete(f"/ports/{port.id}", headers={"If-Match": f"revision_number={port.revision_number}"})
 
     with ThreadPoolExecutor(JOBS) as pool:
         removals = [pool.submit(one, port) for port in ports]  # map would cancel the remaining ports

@@ -46,7 +46,26 @@ def test_a_right_spec_has_none(tmp_path: Path) -> None:
 )
 def test_an_exposure_that_refers_to_nothing(changed: dict[str, Any], code: Code, tmp_path: Path) -> None:
     found = mistakes(tmp_path, exposures=[RIGHT["exposures"][0] | changed])
-    assert found == [("exposure/a", code)]
+    assert set(found) == {("exposure/a", code)}
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({}, Code.ADDRESS_IN_USE),
+        ({"pool": None, "floating_ip": None}, Code.SPEC_CONTRADICTION),  # the pool may give it to another one
+        ({"ports": [{"port": 80}]}, Code.ADDRESS_IN_USE),
+    ],
+)
+def test_two_exposures_with_one_address(changed: dict[str, Any], code: Code, tmp_path: Path) -> None:
+    one = RIGHT["exposures"][0]
+    assert ("exposure/b", code) in mistakes(tmp_path, exposures=[one, one | {"name": "b"} | changed])
+    outside = [RIGHT["address_pools"][0] | {"reserve": "outside"}]
+    given = [{**each, "floating_ip": None} for each in (one, one | {"name": "b"} | changed)]
+    apart = "ports" in changed
+    assert mistakes(tmp_path, exposures=given, address_pools=outside) == (
+        [] if apart else [("exposure/b", Code.ADDRESS_IN_USE)]
+    )
 
 
 @pytest.mark.parametrize("how", ["bridge", "service-host", "external-ip"])

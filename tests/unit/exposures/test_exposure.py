@@ -14,12 +14,13 @@ import requests_mock
 from openstack_prep.base.errors import CloudError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import OwnershipTag
+from openstack_prep.core.model import Context, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.exposure import Exposure, ResolvedExposure
 from openstack_prep.exposures.left_claim import LeftClaim
 from openstack_prep.exposures.model import ExposedPort, Target
 from openstack_prep.exposures.pool_file import PoolFile
+from openstack_prep.exposures.register import macs
 from openstack_prep.exposures.register import neutron as register_module
 from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request, claim_one
 from openstack_prep.exposures.register.neutron import NeutronRegister
@@ -124,7 +125,9 @@ def plan(run: CloudRun, *wanted: Any) -> Plan:
 
 
 def refusals(run: CloudRun, *wanted: Any) -> list[str]:
-    return [f"{each.where}: {each.what}" for each in plan(run, *wanted).refusals]
+    context = Context(resources=wanted, cloud=run.admin)
+    declared = [mistake for each in wanted for mistake in each.list_mistakes(context)]
+    return [f"{each.where}: {each.what}" for each in (*declared, *plan(run, *wanted).refusals)]
 
 
 # --- the register -------------------------------------------------------------------------
@@ -174,7 +177,7 @@ def test_a_mac_address_of_a_port_a_pair_or_a_claim_is_not_given(register: Neutro
     assert claim_one(register, "vm", mac=True).mac == first
     register.release(["vm"])
     number = int(first.replace(":", ""), 16)
-    after = [register_module.macs.text_of(number + each) for each in range(5)]
+    after = [macs.text_of(number + each) for each in range(5)]
     neutron.port(101)["mac_address"] = after[0]
     neutron.port(101)["allowed_address_pairs"] = [{"ip_address": "10.0.0.9", "mac_address": after[1]}]
     neutron.change(102, f"exposure x {after[2]} [openstack-prep:lab/lb]")
@@ -247,6 +250,27 @@ def test_an_exposure_without_a_register_is_kept_and_never_deleted(run: CloudRun,
     assert neutron.writes == []
 
 
+def test_the_ports_are_read_twice_however_many_exposures_claim(
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
+) -> None:
+    """Explicit addresses come first; one that is refused does not keep the others from theirs."""
+    many = [exposure(name, pool="lb") for name in "ab"] + [exposure("c", pool="lb", address="10.0.0.100")]
+    observed, _ = observing.examine(run, [resolved(each, [POOL, *many], run.admin) for each in many])
+    made = planner.plan_apply("lab", [resolved(each, [POOL, *many], run.admin) for each in many], observed)
+    before = len(services.request_history)
+    report = executor.execute(made, run)
+    report.raise_for_failures()
+    sent = [each.method for each in services.request_history[before:] if "/ports" in each.url]
+    assert sorted(sent) == ["GET"] * 2 + ["PUT"] * 3
+    outputs = {name: report.outputs[f"exposure/{name}"] for name in "abc"}
+    assert outputs == {"a": "10.0.0.101", "b": "10.0.0.102", "c": "10.0.0.100"}
+    outcomes = NeutronRegister(run=run.fresh(), project=None, pool="lb").claim_each(
+        [Request(name="c"), Request(name="d")]
+    )
+    assert outcomes["c"] == Claim(address="10.0.0.100")
+    assert isinstance(outcomes["d"], ClaimRefused)
+
+
 def test_what_is_rendered_gets_what_is_claimed(run: CloudRun, register: NeutronRegister) -> None:
     claim = claim_one(register, "web", mac=True)
     wanted = resolved(exposure(pool="lb", how="bridge"), [POOL], run.admin)
@@ -285,10 +309,10 @@ def test_mistakes_in_a_pool_file(run: CloudRun, neutron: Neutron, tmp_path: Path
     found = refusals(run, file, other, POOL, *wanted)
     assert found == [
         "exposure/a: pool_file/f has no MAC addresses (macs: false)",
-        "exposure/a: pool_file/f has 1 free addresses, but 2 exposures need one",
-        "exposure/b: 192.0.2.9 of pool_file/f is claimed by prod/x",
         "exposure/c: 192.0.2.255 is the broadcast address of 192.0.2.0/24 in pool_file/f",
         "exposure/d: pool lb is the name of an address_pool and pool_file",
+        "exposure/a: pool_file/f has 1 free addresses, but 2 exposures need one",
+        "exposure/b: 192.0.2.9 of pool_file/f is claimed by prod/x",
     ]
 
 
@@ -297,18 +321,18 @@ def test_names_that_lead_to_one_floating_ip_or_to_the_nodes_do_not_collide(run: 
     nodes = [exposure(name, how="node-port", names=names) for name in ("a", "b")]
     assert refusals(run, *nodes) == []
     floating = [exposure(name, pool="lb", floating_ip="web", names=names) for name in ("a", "b")]
-    assert refusals(run.fresh(), POOL, *floating) == []
+    collision = "exposure/b: x.example.com also leads to exposure/a, at another address"
+    assert collision not in refusals(run.fresh(), POOL, *floating)
     floating[1] = replace(floating[1], floating_ip="other")
-    assert refusals(run.fresh(), POOL, *floating) == [
-        "exposure/b: x.example.com also leads to exposure/a, at another address"
-    ]
+    assert collision in refusals(run.fresh(), POOL, *floating)
 
 
 def test_one_name_in_two_projects_cannot_claim_in_one_file(run: CloudRun, tmp_path: Path) -> None:
     file = PoolFile(name="f", path=str(tmp_path / "f"), cidr="192.0.2.0/24", addresses=("192.0.2.8/30",))
     one, two = exposure(pool="f"), exposure(pool="f", project="other")
     wanted = resolved(two, [file, one, two], run.admin)
-    assert any("of another project claims the same name" in each.what for each in wanted.check(run, None))
+    found = wanted.list_mistakes(Context(resources=[file, one, two], cloud=run.admin))
+    assert any("of another project claims the same name" in each.what for each in found)
 
 
 def left(run: CloudRun, *wanted: Any) -> Sequence[scan.Standing]:

@@ -1,0 +1,118 @@
+"""What is wrong with an exposure among the others of its spec: its pool, its address, and what it shares with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+from openstack_prep.base import ranges
+from openstack_prep.base.codes import Code
+from openstack_prep.exposures.exposure_rules import WITHOUT_ADDRESS
+from openstack_prep.exposures.neighbours import ExposureFields, ExposureNeighbours, Finding, Pool, is_registered
+from openstack_prep.exposures.pool_file import PoolFile
+from openstack_prep.resources.addresses.address_pool import AddressPool
+
+
+def findings(exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterator[Finding]:
+    """Yield what is wrong as the spec declares it; no cloud is needed."""
+    yield from _others(exposure, neighbours)
+    if exposure.pool is None:
+        yield from _without_pool(exposure, neighbours)
+        return
+    pools = neighbours.named(exposure.pool)
+    if len(pools) > 1:
+        kinds = " and ".join(each.kind for each in pools)
+        yield f"pool {exposure.pool} is the name of an {kinds}", "rename one of them", Code.SPEC_CONTRADICTION
+        return
+    for pool in pools:
+        yield from _in_file(exposure, pool) if isinstance(pool, PoolFile) else _in_neutron(exposure, pool)
+
+
+# --- its pool -------------------------------------------------------------------------------
+
+
+def _in_file(exposure: ExposureFields, pool: PoolFile) -> Iterator[Finding]:
+    if exposure.how == "bridge" and not pool.macs:
+        yield (
+            f"pool_file/{pool.name} has no MAC addresses (macs: false)",
+            "set macs to a range",
+            Code.SPEC_CONTRADICTION,
+        )
+    if exposure.address and (why := pool.settings.refuse(exposure.address)):
+        yield f"{exposure.address} {why} in pool_file/{pool.name}", "choose another address", Code.SPEC_CONTRADICTION
+
+
+def _in_neutron(exposure: ExposureFields, pool: AddressPool) -> Iterator[Finding]:
+    if pool.reserve == "ports":
+        return
+    if exposure.address is None:
+        fix = "choose one, or set reserve: ports"
+        yield (
+            f"address is missing: address_pool/{pool.name} (reserve: outside) records no claims",
+            fix,
+            Code.SPEC_CONTRADICTION,
+        )
+    if exposure.how == "bridge":
+        fix = "set reserve: ports, or use a pool file"
+        yield f"address_pool/{pool.name} (reserve: outside) records no MAC addresses", fix, Code.SPEC_CONTRADICTION
+
+
+def _without_pool(exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterator[Finding]:
+    if exposure.how == "bridge":
+        yield "how: bridge needs a pool, which reserves a MAC address", "set pool", Code.SPEC_CONTRADICTION
+    elif exposure.address is None and exposure.how not in WITHOUT_ADDRESS:
+        yield f"how: {exposure.how} needs an address", "set pool, or address", Code.SPEC_CONTRADICTION
+    for pool in neighbours.pools:
+        if exposure.address and is_registered(pool) and _contains(pool, exposure.address):
+            what = f"{exposure.address} belongs to {pool.kind}/{pool.name}, which may give it to another exposure"
+            yield what, f"set pool: {pool.name}", Code.SPEC_CONTRADICTION
+            return
+
+
+def _contains(pool: Pool, address: str) -> bool:
+    if isinstance(pool, PoolFile):
+        return any(ip_address(address) in each for each in ranges.read(pool.addresses))
+    return pool.has(ip_address(address))
+
+
+# --- other exposures ------------------------------------------------------------------------
+
+
+def _others(exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterator[Finding]:
+    """Yield what earlier exposures of the spec have as well."""
+    fix = "choose distinct ones"
+    for other in neighbours.earlier(exposure):
+        same = {each.key for each in exposure.ports} & {each.key for each in other.ports}
+        if exposure.address and exposure.address == other.address:
+            if (
+                exposure.pool
+                and exposure.pool == other.pool
+                and any(map(is_registered, neighbours.named(exposure.pool)))
+            ):
+                what = (
+                    f"{exposure.address} is also the address of exposure/{other.name}; a pool gives it to one of them"
+                )
+                yield what, "list all ports in one exposure, or give addresses without a pool", Code.ADDRESS_IN_USE
+            elif same:
+                ports = ", ".join(f"{port}/{protocol}" for protocol, port in sorted(same))
+                what = f"{exposure.address} and port {ports} are also those of exposure/{other.name}"
+                yield what, fix, Code.ADDRESS_IN_USE
+        elif not _leads_to_the_same(exposure, other) and (both := sorted(set(exposure.names) & set(other.names))):
+            yield (
+                f"{', '.join(both)} also leads to exposure/{other.name}, at another address",
+                fix,
+                Code.SPEC_CONTRADICTION,
+            )
+        if exposure.name == other.name and exposure.pool == other.pool and exposure.pool:
+            yield (
+                f"exposure/{other.name} of another project claims the same name in {exposure.pool}",
+                fix,
+                Code.SPEC_CONTRADICTION,
+            )
+
+
+def _leads_to_the_same(one: ExposureFields, other: ExposureFields) -> bool:
+    """Whether the names of two exposures lead to one address: their floating IP, or that of the nodes."""
+    if one.floating_ip or other.floating_ip:
+        return one.floating_ip == other.floating_ip
+    return not any((one.pool, one.address, other.pool, other.address))
