@@ -21,8 +21,10 @@ from openstack_prep.exposures import recordsets, rendering
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.exposure_rules import WITHOUT_ADDRESS
+from openstack_prep.exposures.machine_claims import MachineClaims
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.opened import route_mistakes
+from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.network.router import Router
@@ -34,7 +36,8 @@ class ExposedCluster(ClusterFields):
 
     The first line of each file is an ownership tag, and only the owner can read the file; a file without the tag is
     never overwritten. Apply also opens what the exposures need in OpenStack: address pairs on the nodes' ports, rules
-    in the security group ``open_in``, and attached floating IPs.
+    in the security group ``open_in``, and attached floating IPs. The machines of ``service_host`` claim their addresses
+    and MAC addresses in its ``pool``.
     """
 
     def resolve(self, context: Context) -> Sequence[Resource]:
@@ -50,7 +53,14 @@ class ExposedCluster(ClusterFields):
         # the exposures as they will be looked up: with their pools
         exposures = [part for each in mine for part in each.resolve(context)]
         floating = self.of_project(context.declared(FloatingIP))
-        return (ResolvedExposedCluster.of(self, exposures=tuple(exposures), floating_ips=tuple(floating)),)
+        return (
+            ResolvedExposedCluster.of(
+                self,
+                exposures=tuple(exposures),
+                floating_ips=tuple(floating),
+                pool_files=tuple(context.declared(PoolFile)),
+            ),
+        )
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
@@ -63,6 +73,7 @@ class ExposedCluster(ClusterFields):
         if self.router and not (self.external_ips and self.external_ips.static_routes):
             what = "router is set, but external_ips has no static_routes"
             yield self.mistake(what, "set static_routes: true, or remove router", Code.SPEC_CONTRADICTION)
+        yield from self._machine_mistakes(context)
         yield from route_mistakes(self, context.declared(Router))
         for found in recordsets.mistakes(self, mine, context.resources):
             yield self.mistake(f"{found.where}: {found.what}", found.fix, Code.SPEC_CONTRADICTION)
@@ -74,6 +85,28 @@ class ExposedCluster(ClusterFields):
     def _warnings_before_plan(self, exposures: Sequence[Exposure]) -> Iterable[str]:
         """Yield the warnings that need no reserved address."""
         return rendering.warnings(self, [each.placed(None) for each in exposures])
+
+    def _machine_mistakes(self, context: Context) -> Iterator[Mistake]:
+        """Yield what is wrong with the pool file of the machines."""
+        name = self.service_host.pool if self.service_host else None
+        files = context.declared(PoolFile)
+        claims = machine_claims_in(self, files)
+        if name and claims is None:
+            known = ", ".join(each.name for each in files) or "none"
+            what = f"service_host.pool {name} is not in pool_files (known: {known})"
+            yield self.mistake(what, "declare it, or correct the name", Code.SPEC_UNRESOLVED)
+        for found in claims.findings() if claims else ():
+            yield self.mistake(*found)
+
+    @property
+    def pool_files(self) -> Sequence[PoolFile]:
+        """The pool files of the spec; empty until it is resolved."""
+        return ()
+
+    @property
+    def machine_claims(self) -> MachineClaims | None:
+        """The claims of its machines; None if no pool file has them."""
+        return machine_claims_in(self, self.pool_files)
 
     @property
     def exposures(self) -> Sequence[Exposure]:
@@ -87,7 +120,9 @@ class ExposedCluster(ClusterFields):
 
     def needs(self) -> Iterable[Key]:
         floating = {each.floating_ip for each in self.exposures if each.floating_ip}
-        return (*super().needs(), *(self.key_of(FloatingIP.kind, each) for each in sorted(floating)))
+        claims = self.machine_claims
+        file = (claims.pool.key,) if claims else ()
+        return (*super().needs(), *file, *(self.key_of(FloatingIP.kind, each) for each in sorted(floating)))
 
     def follows(self) -> Iterable[Key]:
         return tuple(each.key for each in self.exposures)
@@ -117,9 +152,14 @@ class ExposedCluster(ClusterFields):
         return found.outputs.get("address") if found else None
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        there = bool(self.files(run.ownership).there())
+        there = self._is_there(run)
         drift = frozenset(self._drift(run))
         return self._observed(there, drift) if there or not drift else None
+
+    def _is_there(self, run: CloudRun) -> bool:
+        """Whether it has files, or claims of its machines from a run that was killed before it wrote the files."""
+        claims = self.machine_claims
+        return bool(self.files(run.ownership).there() or (claims and claims.held(run)))
 
     def _observed(self, there: bool, drift: frozenset[str]) -> Observed:
         values = self.desired() | {"drift": drift}
@@ -127,9 +167,12 @@ class ExposedCluster(ClusterFields):
 
     def _drift(self, run: CloudRun) -> Iterator[str]:
         """Yield how the files differ from the declaration."""
-        placed = self.placed(run)
+        placed, claims = self.placed(run), self.machine_claims
+        differing = list(claims.drift(run)) if claims else []
         if placed is None or not _complete(placed):
             yield "addresses are not reserved yet"
+        elif differing:
+            yield from differing
         elif not list(rendering.mistakes(self, placed)):
             files = self.files(run.ownership)
             texts, shown = (self._texts(run, placed, openly=openly, only_ready=True) for openly in (True, False))
@@ -139,7 +182,13 @@ class ExposedCluster(ClusterFields):
         self, run: CloudRun, placed: Sequence[Placed], *, openly: bool, only_ready: bool = False
     ) -> dict[str, str]:
         before = self.files(run.ownership).contents()
-        return rendering.texts(self, placed, before, date.today(), openly=openly, only_ready=only_ready)
+        macs = self._macs(run)
+        return rendering.texts(self, placed, before, date.today(), openly=openly, only_ready=only_ready, macs=macs)
+
+    def _macs(self, run: CloudRun) -> dict[str, str]:
+        """Return the reserved MAC addresses of the machines."""
+        claims = self.machine_claims
+        return claims.macs(run) if claims else {}
 
     # --- checks ---------------------------------------------------------------------------
 
@@ -147,6 +196,7 @@ class ExposedCluster(ClusterFields):
         placed = self.placed(run) or [each.expected(run) for each in self.exposures]
         found = list(self._mistakes(placed))
         yield from found
+        yield from claims.check(run) if (claims := self.machine_claims) else ()
         names = self._texts(run, placed, openly=False) if not found and _complete(placed) else ()
         for path in self.files(run.ownership).of_others(list(names)):
             what = f"{path} exists and is not managed by this spec"
@@ -164,6 +214,9 @@ class ExposedCluster(ClusterFields):
             raise NotFound(f"{self.key}: an exposure has no address yet")
         if found := list(self._mistakes(placed)):
             raise SpecError(found)
+        if claims := self.machine_claims:
+            claims.claim(run, [each for each in self.pool_files if each.key != claims.pool.key])
+            run = run.fresh()  # the claims are read again
         self.files(run.ownership).write(self._texts(run, placed, openly=True))
         said = set(self._warnings_before_plan(self.exposures))
         for each in rendering.warnings(self, placed):
@@ -176,8 +229,16 @@ class ExposedCluster(ClusterFields):
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         left = self.files(run.ownership).remove()
+        if claims := self.machine_claims:
+            claims.release(run)
         if left:
             run.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
+
+
+def machine_claims_in(cluster: ClusterFields, files: Iterable[PoolFile]) -> MachineClaims | None:
+    """Return the claims of a cluster's machines, which one of these pool files has; None if it names none of them."""
+    name = cluster.service_host.pool if cluster.service_host else None
+    return next((MachineClaims(cluster, each) for each in files if each.name == name), None)
 
 
 def _complete(placed: Sequence[Placed]) -> bool:
@@ -191,3 +252,4 @@ class ResolvedExposedCluster(Resolved, ExposedCluster):
 
     exposures: tuple[Exposure, ...] = field(default=(), repr=False)
     floating_ips: tuple[FloatingIP, ...] = field(default=(), repr=False)
+    pool_files: tuple[PoolFile, ...] = field(default=(), repr=False)

@@ -139,7 +139,7 @@ class Exposure(ExposureFields):
         register = register_of(run, pool) if pool else None
         if register is None or pool is None:
             raise NotFound(f"{self.key}: pool {self.pool} does not exist")
-        claim = claim_together(run, pool, self, self.neighbours.exposures)
+        claim = claim_together(run, pool, self, self.neighbours)
         return self._observed({pool.name: claim}, {pool.name: register})
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:

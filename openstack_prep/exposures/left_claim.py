@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
+from openstack_prep.exposures.machine_claims import cluster_of
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.neutron import NeutronRegister
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -44,12 +45,19 @@ class LeftClaim(InProject):
                 yield left, left._observed(address, ours=run.ownership.owns(port.description))
 
     @classmethod
-    def in_files(cls, run: CloudRun, files: Iterable[PoolFile]) -> Iterator[tuple[Self, Observed]]:
-        """Yield the claims of the spec in the pool files that it still names."""
+    def in_files(
+        cls, run: CloudRun, files: Iterable[PoolFile], clusters: Collection[tuple[str, str]] = ()
+    ) -> Iterator[tuple[Self, Observed]]:
+        """Yield the claims of the spec in the pool files that it still names.
+
+        ``clusters`` are the names of pools and of clusters whose machines have claims there, which are not left.
+        """
         for file in files:
             register = file.register(run)
             pool = file.read(run)
             for name, claim in pool.of_spec(run.ownership.spec).items() if pool else ():
+                if (file.name, cluster_of(name)) in clusters:
+                    continue
                 left = cls(name=name, pool=file.name, file=file, **cls.placing(file.owner))
                 assert pool is not None
                 yield left, left._observed(claim.address, ours=register.is_user(pool))

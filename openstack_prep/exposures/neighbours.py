@@ -84,6 +84,10 @@ class ExposureNeighbours:
                 found[mark].append(place)
         return found
 
+    @property
+    def files(self) -> list[PoolFile]:
+        return [each for each in self.pools if isinstance(each, PoolFile)]
+
     def named(self, name: str | None) -> list[Pool]:
         """Return the pools with a name: one, unless the spec contradicts itself."""
         return [each for each in self.pools if each.name == name]

@@ -23,10 +23,12 @@ def texts(
     *,
     openly: bool = False,
     only_ready: bool = False,
+    macs: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the texts of all files by name, with secrets as asterisks unless ``openly``.
 
     ``only_ready``: those that do not exist yet are asterisks, too; who only compares must not generate them.
+    ``macs`` are MAC addresses that are reserved for machines of ``service_host``, by name.
     ``before`` are the existing files: zones take their serials from them, so that equal ones keep theirs.
     """
     found = services.files(placed)
@@ -40,11 +42,13 @@ def texts(
     if cluster.virtualization:
         found |= virtualization.files(cluster.virtualization, placed)
     if cluster.service_host and (mine := _by(placed, "service-host")):
-        found |= service_host.files(cluster.service_host, mine, previous=before, today=today)
+        found |= service_host.files(cluster.service_host, mine, macs=macs, previous=before, today=today)
     return found
 
 
-def mistakes(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def mistakes(
+    cluster: ClusterFields, placed: Sequence[Placed], macs: Mapping[str, str] | None = None
+) -> Iterator[Mistake]:
     """Yield all mistakes; their places are fields of the cluster."""
     yield from missing_settings(cluster, [each.exposure for each in placed])
     yield from _under("names", names.mistakes(cluster.names, placed))
@@ -54,10 +58,12 @@ def mistakes(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[Mista
     if cluster.virtualization:
         yield from _under("virtualization", virtualization.mistakes(cluster.virtualization, placed))
     if cluster.service_host:
-        yield from _under("service_host", service_host.mistakes(cluster.service_host, _by(placed, "service-host")))
-        if lacking := service_host.without_mac(cluster.service_host):
+        mine = _by(placed, "service-host")
+        yield from _under("service_host", service_host.mistakes(cluster.service_host, mine, macs))
+        if (lacking := service_host.without_mac(cluster.service_host)) and not cluster.service_host.pool:
             what = f"{', '.join(lacking)} have no MAC addresses"
-            yield Mistake("service_host", what, "set macs of each group, and mac of the services machine")
+            fix = "set pool to a pool file for the cluster's network; or macs of each group, and mac"
+            yield Mistake("service_host", what, fix)
 
 
 def warnings(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[str]:

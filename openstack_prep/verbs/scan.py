@@ -13,6 +13,7 @@ from pathlib import Path
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.left_claim import LeftClaim
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pairs import AddressPairs, LeftPairs
@@ -191,7 +192,9 @@ def _proven(run: CloudRun, standing: Iterable[Standing], family: frozenset[str])
 def _entries(run: CloudRun, resources: Iterable[Resource]) -> Iterator[Standing]:
     """Yield the entries of the spec in the clouds.yaml files and pool files that it still names."""
     resources = tuple(resources)
-    yield from LeftClaim.in_files(run, (each for each in resources if isinstance(each, PoolFile)))
+    claims = [each.machine_claims for each in resources if isinstance(each, ExposedCluster)]
+    clusters = {(each.pool.name, each.cluster.name) for each in claims if each}
+    yield from LeftClaim.in_files(run, (each for each in resources if isinstance(each, PoolFile)), clusters)
     files = {Path(os.path.realpath(each.file)): each for each in resources if isinstance(each, InCloudsYaml)}
     for each in files.values():
         yield from CloudsEntry.in_file(run, each.file, each.auth_url, projects_of(resources))

@@ -63,7 +63,7 @@ class ExternalInterface:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineGroup:
-    """MachineGroup with consecutive addresses."""
+    """Machines with consecutive addresses."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -72,7 +72,7 @@ class MachineGroup:
     first_address: Address
     """Address of the first machine; each of the others has the next one."""
     macs: tuple[Mac, ...] = ()
-    """MAC addresses, one per machine; default: reserved for their names."""
+    """MAC addresses, one per machine; default: those that pool reserves for the names of the machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,10 @@ class ServiceHost(Coherent):
     address: Address
     """Address of the services machine within the cluster's network."""
     mac: Mac | None = None
-    """MAC address of the services machine within the cluster's network; default: reserved for its name."""
+    """MAC address of the services machine within the cluster's network; default: one that pool reserves."""
+    pool: Name | None = None
+    """Pool file of this spec for the cluster's network: it records the addresses of all machines, and reserves a MAC
+    address for each machine without one."""
     external: ExternalInterface
     """Interface of the services machine to the network outside."""
     masters: MachineGroup

@@ -1,0 +1,109 @@
+"""The claims of a services machine and its cluster's machines in a pool file: addresses and MAC addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.exposures.claiming import foreign_macs
+from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures.neighbours import Finding, held, holders
+from openstack_prep.exposures.pool_file import PoolFile
+from openstack_prep.exposures.register.claims import Claim, Request
+from openstack_prep.exposures.register.pool import key_of
+from openstack_prep.exposures.service_host import Machine, machines
+
+SEPARATOR = "."
+"""Between the names of a cluster and of a machine; names of exposures do not contain it."""
+
+
+def cluster_of(claim: str) -> str | None:
+    """Return the cluster that a claim in a pool file belongs to; None if it is that of an exposure."""
+    cluster, found, _ = claim.partition(SEPARATOR)
+    return cluster if found else None
+
+
+@dataclass(frozen=True)
+class MachineClaims:
+    """The machines of one cluster, and the pool file that has their claims."""
+
+    cluster: ClusterFields
+    pool: PoolFile
+
+    @property
+    def machines(self) -> list[Machine]:
+        return list(machines(self.cluster.service_host)) if self.cluster.service_host else []
+
+    def _name(self, machine: Machine) -> str:
+        return f"{self.cluster.name}{SEPARATOR}{machine.name}"
+
+    # --- reading --------------------------------------------------------------------------
+
+    def held(self, run: CloudRun) -> Mapping[str, Claim]:
+        """Return all claims of the cluster by name, also those of machines that it no longer has."""
+        return {name: each for name, each in held(run, self.pool).items() if cluster_of(name) == self.cluster.name}
+
+    def macs(self, run: CloudRun) -> dict[str, str]:
+        """Return the MAC addresses that are claimed, by the names of the machines."""
+        return _macs(self.held(run))
+
+    def drift(self, run: CloudRun) -> Iterator[str]:
+        """Yield how the claims differ from the machines."""
+        claims, names = self.held(run), {self._name(each): each for each in self.machines}
+        for name, machine in names.items():
+            claim = claims.get(name)
+            if claim is None or claim.address != machine.address or not (machine.mac or claim.mac):
+                yield f"{machine.name} has no claim in {self.pool.path}"
+        yield from (f"{self.pool.path} has a claim of {name}" for name in claims if name not in names)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is wrong as the spec declares it."""
+        assert self.cluster.service_host is not None
+        if self.pool.cidr != self.cluster.service_host.network:
+            what = (
+                f"service_host.pool {self.pool.name} is for {self.pool.cidr}, not {self.cluster.service_host.network}"
+            )
+            yield what, "name a pool file for the cluster's network", Code.SPEC_CONTRADICTION
+            return
+        for each in self.machines:
+            if why := self.pool.settings.refuse(each.address):
+                what = f"{each.address} of {each.name} {why} in pool_file/{self.pool.name}"
+                yield what, "choose another address, or change the pool", Code.SPEC_CONTRADICTION
+        if not self.pool.macs and any(each.mac is None for each in self.machines):
+            what = f"pool_file/{self.pool.name} has no MAC addresses (macs: false)"
+            yield what, "set macs to a range", Code.SPEC_CONTRADICTION
+
+    def check(self, run: CloudRun) -> Iterator[Mistake]:
+        """Yield addresses that somebody else has claimed."""
+        taken = holders(run, self.pool)
+        for each in self.machines:
+            holder = taken.get(each.address)
+            if holder and holder != key_of(run.ownership.spec, self._name(each)):
+                what = f"{each.address} of {each.name} is claimed by {holder} in {self.pool.path}"
+                yield self.cluster.mistake(what, "choose another address, or release it there", Code.ADDRESS_IN_USE)
+
+    # --- writing --------------------------------------------------------------------------
+
+    def claim(self, run: CloudRun, others: Sequence[PoolFile]) -> dict[str, str]:
+        """Claim for all machines, release those of former ones, and return the MAC addresses; raises PrepError."""
+        register = self.pool.register(run)
+        requests = [
+            Request(name=self._name(each), address=each.address, mac=each.mac is None) for each in self.machines
+        ]
+        given = {each.mac for each in self.machines if each.mac}
+        claims = register.claim(requests, foreign_macs(run, [self.cluster], others) | given)
+        if former := [name for name in register.held() if cluster_of(name) == self.cluster.name and name not in claims]:
+            register.release(former)
+        return _macs(claims)
+
+    def release(self, run: CloudRun) -> None:
+        register = self.pool.register(run)
+        if names := [name for name in register.held() if cluster_of(name) == self.cluster.name]:
+            register.release(names)
+
+
+def _macs(claims: Mapping[str, Claim]) -> dict[str, str]:
+    return {name.partition(SEPARATOR)[2]: each.mac for name, each in claims.items() if each.mac}
