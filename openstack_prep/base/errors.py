@@ -99,6 +99,12 @@ class ConfigError(PrepError):
     code = "config.invalid"
 
 
+class FolderRefused(ConfigError):
+    """The folder for files cannot be used: it is a file, others have files of these names there, or it is read-only."""
+
+    code = "files.refused"
+
+
 class PlanRefused(Mistaken):
     """The plan may not be carried out: it needs permission, the cloud forbids it, or the cloud has changed since."""
 

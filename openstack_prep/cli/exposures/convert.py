@@ -8,7 +8,9 @@ from pathlib import Path
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_running_cluster import add_cluster, texts_of_cluster
+from openstack_prep.cli.output_folder import create_folder, output_folder
 from openstack_prep.cli.running import print_result
+from openstack_prep.cli.style import warn
 
 STDIN = "-"
 
@@ -36,15 +38,16 @@ def add(command: AddCommand) -> None:
         "--peer", action="append", default=[], metavar="ADDRESS=ASN", help="router, for bgp; repeatable"
     )
     parser.add_argument("--load-balancer-class", metavar="NAME", help="loadBalancerClass of the Services")
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="folder for the files (default: print them)")
+    parser.add_argument("--output", metavar="FOLDER", help="folder for the files (default: print them)")
 
 
 def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.exposures.convert import convert, read, wanted
+    from openstack_prep.exposures.convert import convert, newer_than_known, read, wanted
     from openstack_prep.resources.files.marked_files import MarkedFiles
 
     if not options.files and not options.kubeconfig:
         raise ConfigError("exposures convert: nothing to convert; name files, or a cluster with --kubeconfig")
+    folder = None if options.output is None else output_folder(options.output)
     chosen = wanted(
         options.to,
         release=options.release,
@@ -54,10 +57,13 @@ def _run(options: argparse.Namespace) -> int:
         peers=options.peer,
         class_name=options.load_balancer_class,
     )
+    if warning := newer_than_known(options.to, options.release):
+        warn(warning)
     conversion = convert(read(_texts(options.files) | texts_of_cluster(options)), chosen)
-    if options.output and conversion.files:
-        MarkedFiles(options.output, f"# [openstack-prep:convert/{conversion.tag}]").write(conversion.files)
-        shown = "\n".join(f"{options.output / name}" for name in conversion.files)
+    if folder and conversion.files:
+        create_folder(folder)
+        MarkedFiles(folder, f"# [openstack-prep:convert/{conversion.tag}]").write(conversion.files)
+        shown = "\n".join(f"{folder / name}" for name in conversion.files)
     else:
         shown = "\n".join(f"# --- {name}\n{text}" for name, text in conversion.files.items() if name.endswith(".yaml"))
     print_result(options, f"{conversion}\n\n{shown}".rstrip("\n"), conversion.data())

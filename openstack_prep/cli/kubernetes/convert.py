@@ -7,6 +7,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.output_folder import create_folder, output_folder
 from openstack_prep.cli.running import print_result
 from openstack_prep.cli.style import warn
 
@@ -28,7 +29,7 @@ def _run(options: argparse.Namespace) -> int:
     from openstack_prep.kubernetes.convert import convert
     from openstack_prep.resources.files.marked_files import MarkedFiles
 
-    folder = None if options.output is None else _folder(options.output)
+    folder = None if options.output is None else output_folder(options.output)
     warnings = _version_warnings(options.kubernetes_version)
     data, mistakes = reading.read(options.file)
     for warning in [*warnings, *(f"{options.file}: {each}" for each in reading.warnings(data))]:
@@ -37,7 +38,7 @@ def _run(options: argparse.Namespace) -> int:
         raise SpecError(mistakes)
     conversion = convert(data, version=options.kubernetes_version)
     if folder:
-        _create(folder)
+        create_folder(folder)
         name = " ".join(str(data.get("cluster_name") or "local").split())
         MarkedFiles(folder, f"# [openstack-prep:convert/{name}]").write(conversion.texts(openly=True))
         shown = "\n".join(f"{folder / name}" for name in conversion.files)
@@ -56,22 +57,3 @@ def _version_warnings(version: str | None) -> list[str]:
         return [] if version is None else [f"--kubernetes-version: {each}" for each in check_version(version)]
     except InvalidValue as error:
         raise ConfigError(f"--kubernetes-version {version!r} {error.what}; {error.fix}") from None
-
-
-def _folder(text: str) -> Path:
-    """Return the folder for the files; raises ConfigError if its name is empty or that of a file."""
-    folder = Path(text)
-    if not text:
-        raise ConfigError("--output is empty; name a folder, or . for this one")
-    for each in (folder, *folder.parents):
-        if each.exists() and not each.is_dir():
-            raise ConfigError(f"--output {folder}: {each} is a file, not a folder; name another folder")
-    return folder
-
-
-def _create(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        fix = "name a folder that you can create"
-        raise ConfigError(f"--output {folder} cannot be created: {error.strerror}; {fix}") from None

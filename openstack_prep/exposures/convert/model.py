@@ -80,6 +80,8 @@ class Old:
     """All Services, as namespace/name."""
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Addresses of these Services by namespace/name."""
+    has_claims: bool = False
+    """Whether Mirantis' external IP controller is at work: there are its objects, or Services with its annotation."""
     has_nodes: bool = False
     count: int = 0
     """Number of all Services."""

@@ -58,6 +58,17 @@ def _release(to: To, release: str | None) -> Iterator[Mistake]:
         yield Mistake(f"--release {release}", f"{to} {release} is not supported", f"write {oldest} or later")
 
 
+def newer_than_known(to: To, release: str | None) -> str:
+    """Return a warning if a release is newer than those whose sources were read; empty if it is not."""
+    found = re.fullmatch(RELEASE, release or "")
+    known = re.fullmatch(RELEASE, DEFAULTS[to])
+    assert known is not None
+    if found is None or (int(found[1]), int(found[2])) <= (int(known[1]), int(known[2])):
+        return ""
+    what = f"--release {release}: openstack-prep knows {to} up to {DEFAULTS[to]}, and renders what that release reads"
+    return f"{what}; compare the release notes of {to}, or write --release {DEFAULTS[to]}"
+
+
 def _announcement(
     to: To, announce: str | None, interfaces: Sequence[str], my_asn: str | None, peers: Sequence[str]
 ) -> Iterator[Mistake]:

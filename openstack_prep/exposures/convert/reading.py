@@ -19,7 +19,7 @@ from openstack_prep.base.yaml_places import read_documents
 from openstack_prep.exposures.convert.fields import Fields, type_name
 from openstack_prep.exposures.convert.model import Old, OldPool, OldService
 from openstack_prep.exposures.convert.old_pools import claim_pool, eip
-from openstack_prep.exposures.convert.old_services import is_balanced, of_others, service
+from openstack_prep.exposures.convert.old_services import AUTOMATIC, is_balanced, of_others, service
 
 COMMAND = "kubectl get services,nodes -A -o json"
 REMEDY = f"pass the output of {COMMAND}"
@@ -138,6 +138,8 @@ def _sorted(objects: list[Fields], mistakes: list[Mistake]) -> Old:
         nodes=nodes,
         taken=frozenset(first),
         others=others,
+        has_claims=any(by_kind[kind] for kind in ("IpClaimPool", "IpClaim", "IpNode"))
+        or any(each.keeps_annotation == AUTOMATIC for each in services),
         has_nodes=bool(by_kind["Node"]),
         count=len(by_kind["Service"]),
     )

@@ -101,13 +101,14 @@ def _old_controller(old: Old) -> Iterator[Step]:
 
 
 def _nodes(old: Old) -> Iterator[Step]:
-    yield Step(
-        "Remove the addresses from the nodes: the old controller first, then those that somebody configured by hand",
-        ("kubectl delete ipclaims --all", "ip -brief address"),
-        "the claimcontroller removes its addresses, and no node lists an old one in ip -brief address, except those of "
-        "MetalLB, Cilium or kube-vip themselves; without this controller, the first command knows no ipclaims",
-        "ip address add ADDRESS/32 dev INTERFACE on the node that had it",
-    )
+    kept = "no node lists an old one in ip -brief address, except those of MetalLB, Cilium or kube-vip themselves"
+    back = "ip address add ADDRESS/32 dev INTERFACE on the node that had it"
+    if old.has_claims:
+        title = "Remove the addresses from the nodes: the old controller first, then those configured by hand"
+        commands = ("kubectl delete ipclaims --all", "ip -brief address")
+        yield Step(title, commands, f"the claimcontroller removes its addresses, and {kept}", back)
+    else:
+        yield Step("Remove the addresses that somebody has configured on the nodes", ("ip -brief address",), kept, back)
     names = {each.keeps_annotation for each in old.services if each.keeps_annotation}
     for name in sorted(names & {AUTOMATIC, OPENELB}):
         held = [each for each in old.services if each.keeps_annotation == name]

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.errors import Mistake, NotFound, SpecError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.service import Service
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.model import Placed
@@ -19,10 +20,10 @@ from openstack_prep.exposures.paths.report import Path, Report
 from openstack_prep.exposures.virtualization import VisibleNodes
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.chain import Chain
-from openstack_prep.openshift.verify.reading import list_by_id
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import RecordsetRecord
+from openstack_prep.resources.lists.by_id import list_by_id
 
 
 def look(run: CloudRun, resources: Sequence[Resource], *, spec: str, path: str, hosts: FilePath | None) -> Report:
@@ -70,7 +71,7 @@ def _view(run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[st
         spec=path,
         cluster=cluster,
         nodes=nodes,
-        groups=list_by_id(run.admin, "security-groups", groups),
+        groups=list_by_id(run.admin.network, "security-groups", groups),
         around_nodes=_around(run, cluster, nodes),
         floating_ips=floating_ips,
         answers=answers,
@@ -104,6 +105,14 @@ def _nodes(run: CloudRun, cluster: ExposedCluster, ports: Sequence[Raw]) -> Sequ
     return [each for each in ports if each["id"] in chosen]
 
 
+def trunks(neutron: Service) -> Sequence[Raw] | None:
+    """Return all visible trunks; None if Neutron has no trunks (extension trunk)."""
+    try:
+        return list(neutron.list("/trunks", "trunks"))
+    except NotFound:
+        return None
+
+
 def _around(run: CloudRun, cluster: ExposedCluster, nodes: Sequence[Raw] | None) -> VisibleNodes | None:
     """Return the networks that virtual machines on bridges are attached to by way of the nodes."""
     settings = cluster.virtualization
@@ -121,5 +130,5 @@ def _around(run: CloudRun, cluster: ExposedCluster, nodes: Sequence[Raw] | None)
         networks=list(networks.values()),
         subnets=list(neutron.list("/subnets", "subnets", **here)) if networks else [],
         ports=[*nodes, *(neutron.list("/ports", "ports", **here) if networks else ())],
-        trunks=list(neutron.list("/trunks", "trunks")) if tagged else [],
+        trunks=trunks(neutron) if tagged else [],
     )

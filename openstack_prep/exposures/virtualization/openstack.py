@@ -40,8 +40,8 @@ class VisibleNodes:
     """Subnets of these networks."""
     ports: Sequence[Raw] = ()
     """All visible ports on these networks, and those of the servers."""
-    trunks: Sequence[Raw] = ()
-    """Trunks, with port_id and sub_ports."""
+    trunks: Sequence[Raw] | None = ()
+    """Trunks, with port_id and sub_ports; None: Neutron has no trunks."""
 
     def network(self, name: str) -> Raw | None:
         """Return the only network of a name or id."""
@@ -64,7 +64,7 @@ class VisibleNodes:
         here = {each["id"]: each for each in self.on(network)}
         return {
             owners[trunk["port_id"]]: here[sub["port_id"]]
-            for trunk in self.trunks
+            for trunk in self.trunks or ()
             for sub in trunk["sub_ports"]
             if sub["segmentation_id"] == vlan and sub["port_id"] in here and trunk["port_id"] in owners
         }
@@ -170,6 +170,15 @@ def _on_each_node(path: Path) -> Iterator[Diagnostic]:
             what=f"{', '.join(missing)} have no port on {path.network['name']}",
             why="the bridge has no interface there, and a virtual machine on these nodes is not reached",
             fix=f"{made} && {path.visible.openstack('server', 'add', 'port', missing[0], port)}",
+        )
+        return
+    if path.visible.trunks is None:
+        yield Diagnostic(
+            code="bridge.no-trunks",
+            where=path.name,
+            what=f"Neutron has no trunks, which VLAN {path.vlan} of {path.network['name']} needs",
+            why="Neutron drops tagged frames of a port that is not the parent of a trunk with this VLAN",
+            fix="have service plugin trunk enabled in Neutron; or give each node a second port, and remove vlan",
         )
         return
     port = f"{missing[0]}-vlan{path.vlan}"

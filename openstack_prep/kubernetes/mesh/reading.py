@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from openstack_prep.base.errors import NotAllowed
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.service import Service
 from openstack_prep.kubernetes.mesh.visible import VisibleNetworks
+from openstack_prep.resources.lists.by_id import list_by
 from openstack_prep.resources.network.uses import INTERFACES
 
-CHUNK = 50
-"""Ids in one query: addresses may be some thousand letters long."""
 DEPTH = 2
 """How often the routers on newly found networks are followed: enough for three routers in a row."""
 PORT_FIELDS = ("id", "name", "network_id", "device_id", "device_owner", "fixed_ips", "project_id")
@@ -34,16 +33,16 @@ def read(
     nodes = list(nodes)
     interfaces = _around(network, {port["network_id"] for port in nodes} | set(networks))
     near = {fixed["subnet_id"] for port in [*interfaces, *nodes] for fixed in port["fixed_ips"]}
-    subnets = _some(network, "subnets", "id", near) | _some(network, "subnets", "network_id", networks)
-    groups = _some(network, "security-groups", "id", {each for port in nodes for each in port["security_groups"]})
+    subnets = list_by(network, "subnets", "id", near) | list_by(network, "subnets", "network_id", networks)
+    groups = list_by(network, "security-groups", "id", {each for port in nodes for each in port["security_groups"]})
     return VisibleNetworks(
         cloud=cloud,
         project_id=project_id,
         sees_all=sees_all,
         subnets=subnets,
-        networks=_some(network, "networks", "id", {each["network_id"] for each in subnets.values()}),
+        networks=list_by(network, "networks", "id", {each["network_id"] for each in subnets.values()}),
         interfaces=interfaces,
-        routers=_some(network, "routers", "id", {port["device_id"] for port in interfaces}),
+        routers=list_by(network, "routers", "id", {port["device_id"] for port in interfaces}),
         groups=groups,
         address_groups=_address_groups(network, groups),
         ports=ports,
@@ -65,19 +64,13 @@ def _around(network: Service, networks: set[str]) -> list[Raw]:
 
 
 def _interfaces(network: Service, by: str, ids: Iterable[str]) -> dict[str, Raw]:
-    return _some(network, "ports", by, ids, device_owner=list(INTERFACES), fields=list(PORT_FIELDS))
+    return list_by(network, "ports", by, ids, device_owner=list(INTERFACES), fields=list(PORT_FIELDS))
 
 
 def _address_groups(network: Service, groups: Mapping[str, Raw]) -> dict[str, Raw]:
     rules = (rule for group in groups.values() for rule in group["security_group_rules"])
     used = {rule["remote_address_group_id"] for rule in rules if rule.get("remote_address_group_id")}
     try:
-        return _some(network, "address-groups", "id", used)
+        return list_by(network, "address-groups", "id", used)
     except NotAllowed:
         return {}  # then they admit nobody, as far as these credentials show
-
-
-def _some(network: Service, collection: str, by: str, values: Iterable[str], **query: object) -> dict[str, Raw]:
-    wanted, member = sorted(set(values)), collection.replace("-", "_")
-    queries: list[Values] = [{by: wanted[start : start + CHUNK], **query} for start in range(0, len(wanted), CHUNK)]
-    return {each["id"]: each for asked in queries for each in network.list(f"/{collection}", member, **asked)}

@@ -11,10 +11,8 @@ from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists.by_id import list_by_id
 from openstack_prep.resources.network.uses import INTERFACES
-
-CHUNK = 50
-"""Ids in one query: addresses may be some thousand letters long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +66,10 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
         query: Values = {"network_id": sorted(networks), "device_owner": list(INTERFACES)}
         interfaces = start(lambda: neutron.list("/ports", "ports", **query) if networks else [])
         subnets = start(
-            lambda: list_by_id(cloud, "subnets", {ip["subnet_id"] for port in virtual for ip in port["fixed_ips"]})
+            lambda: list_by_id(neutron, "subnets", {ip["subnet_id"] for port in virtual for ip in port["fixed_ips"]})
         )
         used = {group for port in ports() if _is_node(port, infra_id) for group in port["security_groups"]}
-        groups = start(lambda: list_by_id(cloud, "security-groups", used))
+        groups = start(lambda: list_by_id(neutron, "security-groups", used))
         name = f"{infra_id}-worker"
         roles = {naming.role(port["name"], infra_id) for port in ports() if _is_node(port, infra_id)}
         searched = bool(roles) and not roles - {"master", "bootstrap"}
@@ -80,7 +78,7 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
         )
         behind = {port["device_id"] for port in interfaces() or ()}
         behind |= {each["router_id"] for each in floating_ips() or () if each["router_id"]}
-        routers = start(lambda: list_by_id(cloud, "routers", behind))
+        routers = start(lambda: list_by_id(neutron, "routers", behind))
         return ProjectView(
             infra_id=infra_id,
             ports=ports(),
@@ -107,13 +105,6 @@ def _if_allowed(read: Callable[[], object]) -> object:
         return read()
     except NotAllowed:
         return None  # shown as unknown
-
-
-def list_by_id(cloud: Cloud, collection: str, ids: Iterable[str]) -> dict[str, Raw]:
-    """Return resources of Neutron by id, in as few requests as addresses of 50 ids allow; raises CloudError."""
-    wanted, member = sorted(ids), collection.replace("-", "_")
-    chunks = [wanted[start : start + CHUNK] for start in range(0, len(wanted), CHUNK)]
-    return _by_id(each for chunk in chunks for each in cloud.network.list(f"/{collection}", member, id=chunk))
 
 
 def _by_id(listed: Iterable[Raw]) -> dict[str, Raw]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.errors import FolderRefused
 from openstack_prep.base.foreign_text import parse_yaml_documents
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
@@ -63,11 +63,11 @@ class MarkedFiles:
         ]
 
     def write(self, texts: Mapping[str, str]) -> None:
-        """Write exactly these files, readable by their owner alone; raises PrepError, also for unmanaged files."""
+        """Write exactly these files, readable by their owner alone; raises FolderRefused, also for unmanaged files."""
         if others := self.of_others(list(texts)):
             one = len(others) == 1
             what = f"{', '.join(map(str, others))} {'exists and is' if one else 'exist and are'} not managed"
-            raise PrepError(f"{what}; choose another directory, or remove {'it' if one else 'them'}")
+            raise FolderRefused(f"{what}; choose another directory, or remove {'it' if one else 'them'}")
         before = self.there()
         for name, text in texts.items():
             if before.get(name) != self._whole(name, text) or mode(self.folder / name) != PRIVATE:
@@ -130,7 +130,7 @@ def _said(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise PrepError(f"{folder}: {error}; choose another directory, or change its permissions") from error
+        raise FolderRefused(f"{folder}: {error}; choose another directory, or change its permissions") from error
 
 
 def _few(differences: list[str]) -> list[str]:

@@ -43,7 +43,7 @@ def test_files_are_written_again_for_the_same_services_only(folder: Path) -> Non
         assert written == dict.fromkeys(FILES, 0o600)
     before = (folder / "new" / "before.yaml").read_text()
     put(folder, "192.0.2.11")
-    assert main([*RUN, "--output", "new"]) == 1  # the way back of the first run is not lost
+    assert main([*RUN, "--output", "new"]) == 2  # the way back of the first run is not lost
     assert (folder / "new" / "before.yaml").read_text() == before
 
 
@@ -99,3 +99,30 @@ def test_a_service_without_addresses_leaves_the_folder_alone(folder: Path, capsy
     assert main([*RUN, "--output", "new"]) == 0
     assert capsys.readouterr().out.startswith("nothing to convert")
     assert not (folder / "new").exists()
+
+
+def test_a_release_that_is_newer_than_the_known_ones_is_warned_about(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for release, warned in (("0.16.9", False), ("0.17.0", True), ("99.1", True)):
+        assert main([*RUN, "--release", release]) == 0
+        assert ("openstack-prep: warning: --release" in capsys.readouterr().err) == warned
+
+
+@pytest.mark.parametrize("output", ["others", "file", "file/below", "locked/new"])
+def test_a_folder_that_cannot_be_used_is_refused(
+    output: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "others").mkdir()
+    (folder / "others" / "pools.yaml").write_text("somebody's")
+    (folder / "file").write_text("")
+    (folder / "locked").mkdir(mode=0o500)
+    if output == "locked/new":
+
+        def refuse(*_: object, **__: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(Path, "mkdir", refuse)  # root may create it
+    assert main([*RUN, "--output", output]) == 2
+    assert "[files.refused]" in capsys.readouterr().err
+    assert (folder / "others" / "pools.yaml").read_text() == "somebody's"

@@ -49,3 +49,10 @@ def test_whole_results(name: str, to: To, options: dict[str, Any], stored: Calla
     found = convert(read({"x": json.dumps({"kind": "List", "items": ITEMS})}), wanted(to, **options))
     files = "\n".join(f"# --- {each}\n{text}" for each, text in found.files.items() if each.endswith(".yaml"))
     stored(f"exposures/convert-{name}.txt", f"{found}\n\n{files}")
+
+
+def test_claims_of_the_old_controller_are_deleted_only_if_it_is_at_work() -> None:
+    items = [item("web", externalIPs=["192.0.2.10"])]
+    for more, wanted_step in (([], False), ([POOL], True), ([AUTOMATIC], True)):
+        found = convert(read({"x": json.dumps({"kind": "List", "items": [*items, *more]})}), wanted("metallb"))
+        assert ("ipclaims" in str(found)) == wanted_step

@@ -74,6 +74,10 @@ def trunk(vlan: int) -> dict[str, Any]:
     return {"id": "t1", "port_id": "parent", "sub_ports": [{"port_id": "sub1", "segmentation_id": vlan}]}
 
 
+def test_tagged_frames_cannot_pass_a_neutron_without_trunks() -> None:
+    assert codes(visible(trunks=None), TAGGED) == ["bridge.no-trunks"]
+
+
 @pytest.mark.parametrize(("vlan", "said"), [(30, ["bridge.pair-missing"]), (31, ["bridge.no-subport"])])
 def test_tagged_frames_need_a_trunk(vlan: int, said: list[str]) -> None:
     ports = (port("parent", "s1", network="other"), port("sub1", device_id="t1", device_owner="trunk:subport"))
