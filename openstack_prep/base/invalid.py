@@ -10,6 +10,22 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 
+_LIST = ("is not a list", "write [A, B], or one line with '- ' per item")
+_MAPPING = ("is not a mapping", "write one line KEY: VALUE per entry")
+_WHOLE = ("is not a whole number", "write digits without quotes")
+_NUMBER = ("is not a number", "write digits without quotes")
+_BOOLEAN = ("is neither true nor false", "write true or false, without quotes")
+PLAIN = {
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), _LIST),
+    **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type", "dataclass_exact_type", "model_type"), _MAPPING),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), _WHOLE),
+    **dict.fromkeys(("float_type", "float_parsing"), _NUMBER),
+    **dict.fromkeys(("bool_type", "bool_parsing"), _BOOLEAN),
+    "string_type": ("is not text", "write text"),
+    "none_required": ("is not null", "remove it"),
+}
+"""What pydantic's errors of types mean in YAML, and the fix; its own texts have the words of JSON."""
+
 
 class InvalidValue(ValueError):
     """Raised by whoever reads a value: ``what`` is wrong with it, without the value, and ``fix``, what to do."""
@@ -20,10 +36,14 @@ class InvalidValue(ValueError):
 
     @classmethod
     def of(cls, finding: Raw) -> Self:
-        """Return what a finding of pydantic says: the error that a field's function has raised, or pydantic's text."""
+        """Return what a finding of pydantic says: the error that a field's function has raised, or plain words."""
         raised = finding.get("ctx", {}).get("error")
         if isinstance(raised, cls):
             return raised
+        if finding["type"] in PLAIN:
+            what, fix = PLAIN[finding["type"]]
+            is_number = finding["type"] == "string_type" and isinstance(finding["input"], int | float)
+            return cls(what, "put it in quotes" if is_number else fix)
         return cls(re.sub(r"^(Input|String|Value|List|Tuple|Dictionary|Value error,) ", "", finding["msg"]))
 
     def at(self, where: str, value: object) -> Mistake:

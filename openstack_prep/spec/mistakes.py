@@ -77,10 +77,8 @@ def _shown(error: Raw) -> str:
 
 def _remedy(error: Raw) -> str:
     """Return the fix of a pydantic error; empty if its message contains it already."""
-    given, limits = error["input"], error.get("ctx", {})
+    limits = error.get("ctx", {})
     match error["type"]:
-        case "string_type" if isinstance(given, int | float):
-            return "put it in quotes"
         case "string_too_short":
             return "set a value, or remove the key if it is optional"
         case "string_too_long":

@@ -150,8 +150,7 @@ def _mistakes(document: Document, errors: Iterable[Raw]) -> Iterator[Mistake]:
             yield Mistake(where, error["ctx"]["what"], error["ctx"]["fix"], code=Code.SPEC_CONTRADICTION)
         else:
             invalid = InvalidValue.of(error)
-            quotes = error["type"] == "string_type" and isinstance(error["input"], int | float)
-            fix = invalid.fix or ("put it in quotes" if quotes else "correct it, or restore an earlier version")
+            fix = invalid.fix or "correct it, or restore an earlier version"
             yield Mistake(where, f"{shown(error['input'])} {invalid.what}", fix, code=invalid.code)
 
 

@@ -177,11 +177,11 @@ MISTAKES: dict[str, tuple[str, list[tuple[str, ...]]]] = {
     ),
     "a list for a mapping": (
         "name: x\nquota: [1]\n",
-        [("spec.invalid-value", "spec.yaml:2: quota", "a list should be an object")],
+        [("spec.invalid-value", "spec.yaml:2: quota", "a list is not a mapping")],
     ),
     "a mapping for a list": (
         "name: x\nflavors: {name: m}\n",
-        [("spec.invalid-value", "spec.yaml:2: flavors", "a mapping should be a valid array")],
+        [("spec.invalid-value", "spec.yaml:2: flavors", "a mapping is not a list")],
     ),
     "nothing for a list": ("name: x\nflavors:\n", [("spec.invalid-value", "spec.yaml:2: flavors", "null")]),
     "true for a number": (

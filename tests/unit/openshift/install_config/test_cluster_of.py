@@ -269,7 +269,7 @@ def test_a_pull_secret_that_is_no_json_is_read_and_not_shown() -> None:
 
 def test_a_proxys_password_is_not_shown() -> None:
     said = refusals(whole(proxy={"httpProxy": ["http://me:hush@proxy"]}))
-    assert said == ["proxy.httpProxy: the value should be a valid string; correct it"]
+    assert said == ["proxy.httpProxy: the value is not text; write text"]
 
 
 def test_what_was_read_once_is_not_read_again(written: Any) -> None:
