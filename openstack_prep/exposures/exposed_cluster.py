@@ -27,6 +27,7 @@ from openstack_prep.exposures.opened import route_mistakes
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.marked_files import MarkedFiles
+from openstack_prep.resources.identity import home
 from openstack_prep.resources.network.router import Router
 
 
@@ -133,7 +134,9 @@ class ExposedCluster(ClusterFields):
     # --- current state --------------------------------------------------------------------
 
     def files(self, ownership: OwnershipTag) -> MarkedFiles:
-        return MarkedFiles(Path(self.directory), f"# {ownership.describe(f'{self.kind}/{self.name}')}")
+        """Return its files; their tag names the home project, which proves files left behind to be this spec's."""
+        head = f"# {ownership.describe(f'{self.kind}/{self.name}')}"
+        return MarkedFiles(Path(self.directory), head, any_home=True)
 
     def placed(self, run: CloudRun) -> list[Placed] | None:
         """Return the exposures with what is reserved for them; None if something is not reserved yet."""
@@ -159,7 +162,7 @@ class ExposedCluster(ClusterFields):
     def _is_there(self, run: CloudRun) -> bool:
         """Whether it has files, or claims of its machines from a run that was killed before it wrote the files."""
         claims = self.machine_claims
-        return bool(self.files(run.ownership).there() or (claims and claims.held(run)))
+        return bool(self.files(home.ownership(run)).there() or (claims and claims.held(run)))
 
     def _observed(self, there: bool, drift: frozenset[str]) -> Observed:
         values = self.desired() | {"drift": drift}
@@ -174,14 +177,14 @@ class ExposedCluster(ClusterFields):
         elif differing:
             yield from differing
         elif not list(rendering.mistakes(self, placed)):
-            files = self.files(run.ownership)
+            files = self.files(home.ownership(run))
             texts, shown = (self._texts(run, placed, openly=openly, only_ready=True) for openly in (True, False))
             yield from files.drift(texts, shown)
 
     def _texts(
         self, run: CloudRun, placed: Sequence[Placed], *, openly: bool, only_ready: bool = False
     ) -> dict[str, str]:
-        before = self.files(run.ownership).contents()
+        before = self.files(home.ownership(run)).contents()
         macs = self._macs(run)
         return rendering.texts(self, placed, before, date.today(), openly=openly, only_ready=only_ready, macs=macs)
 
@@ -198,7 +201,7 @@ class ExposedCluster(ClusterFields):
         yield from found
         yield from claims.check(run) if (claims := self.machine_claims) else ()
         names = self._texts(run, placed, openly=False) if not found and _complete(placed) else ()
-        for path in self.files(run.ownership).of_others(list(names)):
+        for path in self.files(home.ownership(run)).of_others(list(names)):
             what = f"{path} exists and is not managed by this spec"
             yield self.mistake(what, "choose a different directory, or remove the file")
 
@@ -217,18 +220,18 @@ class ExposedCluster(ClusterFields):
         if claims := self.machine_claims:
             claims.claim(run, [each for each in self.pool_files if each.key != claims.pool.key])
             run = run.fresh()  # the claims are read again
-        self.files(run.ownership).write(self._texts(run, placed, openly=True))
+        self.files(home.ownership(run)).write(self._texts(run, placed, openly=True))
         said = set(self._warnings_before_plan(self.exposures))
         for each in rendering.warnings(self, placed):
             if each not in said:
                 run.note(self.key, each)
-        return self._observed(bool(self.files(run.ownership).there()), frozenset())
+        return self._observed(bool(self.files(home.ownership(run)).there()), frozenset())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        left = self.files(run.ownership).remove()
+        left = self.files(home.ownership(run)).remove()
         if claims := self.machine_claims:
             claims.release(run)
         if left:

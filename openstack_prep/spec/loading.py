@@ -55,6 +55,11 @@ class Spec:
     """The path of each resource in the document."""
 
     @property
+    def folder(self) -> Path | None:
+        """The folder of its file; None if it was not read from one."""
+        return self.document.path.resolve().parent if isinstance(self.document, Document) else None
+
+    @property
     def is_whole(self) -> bool:
         """Whether no resource is excluded."""
         return self.complete and self.only is None

@@ -64,7 +64,11 @@ def plan(
     def make() -> Plan:
         others = frozenset(each.key for each in spec.resources)
         with cloud.reading(ADMINISTRATOR), ThreadPoolExecutor(1) as pool:
-            standing = pool.submit(scan.look, run, spec.resources, jobs=jobs) if prune or spec.is_whole else None
+            standing = (
+                pool.submit(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder)
+                if prune or spec.is_whole
+                else None
+            )
             observed, found = observing.examine(run, spec.chosen, others=others, jobs=jobs)
         run.known.update(observed)
         mistakes = [*spec.unread, *found]
@@ -95,7 +99,9 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
 
     def make() -> Plan:
         with cloud.reading(ADMINISTRATOR), ThreadPoolExecutor(1) as pool:
-            standing = pool.submit(scan.look, run, spec.resources, jobs=jobs) if spec.is_whole else None
+            standing = (
+                pool.submit(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder) if spec.is_whole else None
+            )
             observed = observing.observe(run, spec.resources, jobs=jobs)
             run.known.update(observed)
             left = scan.undeclared(run, standing.result(), spec.resources, observed, jobs=jobs) if standing else []

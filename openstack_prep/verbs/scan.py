@@ -15,6 +15,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.left_claim import LeftClaim
+from openstack_prep.exposures.left_files import LeftFiles
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pairs import AddressPairs, LeftPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -100,13 +101,13 @@ class Sight:
     inside: Sequence[Standing]
 
 
-def look(run: CloudRun, resources: Sequence[Resource], *, jobs: int) -> Sight:
-    """Read the input of ``undeclared``."""
+def look(run: CloudRun, resources: Sequence[Resource], *, jobs: int, folder: Path | None = None) -> Sight:
+    """Read the input of ``undeclared``; ``folder`` is that of the spec, below which files may be left."""
     homes = projects_of(resources)
     with ThreadPoolExecutor(1) as pool:
         projects = pool.submit(everything, run, (), [Project], jobs=jobs)
         inside = everything(run, homes, _tagged_kinds(run, homes), jobs=jobs)
-        return Sight(projects.result(), homes, [*inside, *_entries(run, resources)])
+        return Sight(projects.result(), homes, [*inside, *_entries(run, resources, folder)])
 
 
 def undeclared(
@@ -189,10 +190,12 @@ def _proven(run: CloudRun, standing: Iterable[Standing], family: frozenset[str])
     return [(resource, replace(found, ours=is_proven(resource, found))) for resource, found in standing]
 
 
-def _entries(run: CloudRun, resources: Iterable[Resource]) -> Iterator[Standing]:
-    """Yield the entries of the spec in the clouds.yaml files and pool files that it still names."""
+def _entries(run: CloudRun, resources: Iterable[Resource], folder: Path | None = None) -> Iterator[Standing]:
+    """Yield the entries of the spec in the clouds.yaml files and pool files that it still names, and left files."""
     resources = tuple(resources)
-    claims = [each.machine_claims for each in resources if isinstance(each, ExposedCluster)]
+    clusters_of_spec = [each for each in resources if isinstance(each, ExposedCluster)]
+    yield from LeftFiles.within(run, [folder] if folder else [], clusters_of_spec)
+    claims = [each.machine_claims for each in clusters_of_spec]
     clusters = {(each.pool.name, each.cluster.name) for each in claims if each}
     yield from LeftClaim.in_files(run, (each for each in resources if isinstance(each, PoolFile)), clusters)
     files = {Path(os.path.realpath(each.file)): each for each in resources if isinstance(each, InCloudsYaml)}

@@ -118,7 +118,15 @@ def test_a_foreign_file_is_refused_and_serials_grow_with_changes_alone(prep: Pre
     assert _serial(second) > _serial(first)
     zone.unlink()
     prep.apply()
+    shipped["exposed_clusters"][0]["directory"] = "moved"
+    prep.write(shipped)
+    left = f"exposed_cluster/okd ({folder})"
+    assert left not in prep.apply()
+    assert folder.exists()
+    assert left in prep.apply("--prune")
+    assert not folder.exists()
     prep.destroy()
+    assert not (prep.folder / "moved").exists()
 
 
 def _serial(zone: str) -> int:

@@ -31,6 +31,8 @@ LABELS = ("hostname_override", "nodeName", "name", "key", "url")
 ZONES = ".zone"
 """End of the names of DNS zones, whose comments begin with a semicolon."""
 SCRIPT = "#!"
+HOME = re.compile(r"@[^@\]]*\]$")
+"""The home project at the end of an ownership tag."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class MarkedFiles:
 
     folder: Path
     head: str
+    any_home: bool = False
+    """Whether files are managed whatever home project their tag names: that of a project which was created again."""
 
     def there(self) -> dict[str, str]:
         """Return the texts of the managed files by name."""
@@ -50,7 +54,7 @@ class MarkedFiles:
 
     def contents(self) -> dict[str, str]:
         """Return the texts of the managed files by name, without the ownership tag."""
-        return {name: text.replace(f"{self._tag(name)}\n", "", 1) for name, text in self.there().items()}
+        return {name: text.replace(f"{_tag_line(text)}\n", "", 1) for name, text in self.there().items()}
 
     def of_others(self, names: Sequence[str]) -> list[Path]:
         """Return existing files and links that are not managed and have the name of a managed file."""
@@ -109,12 +113,18 @@ class MarkedFiles:
         return f"{self._tag(name)}\n{text}"
 
     def _is_tagged(self, name: str, text: str) -> bool:
-        first, _, rest = text.partition("\n")
-        return (rest.partition("\n")[0] if first.startswith(SCRIPT) else first) == self._tag(name)
+        line, tag = _tag_line(text), self._tag(name)
+        return line == tag or (self.any_home and HOME.sub("]", line) == HOME.sub("]", tag))
 
     def _tag(self, name: str) -> str:
         """Return the ownership tag as a comment of the file's language."""
         return f"; {self.head.removeprefix('#').lstrip()}" if name.endswith(ZONES) else self.head
+
+
+def _tag_line(text: str) -> str:
+    """Return the line of a file that its ownership tag is in."""
+    first, _, rest = text.partition("\n")
+    return rest.partition("\n")[0] if first.startswith(SCRIPT) else first
 
 
 def documents(text: str) -> list[object] | None:

@@ -1,0 +1,105 @@
+"""Files of exposed clusters that a spec no longer declares, or that have another directory by now."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar, Self
+
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Key, Observed, OwnershipTag
+from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.resources.files.marked_files import MarkedFiles
+from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.in_project import InProject
+
+DEPTH = 2
+"""How deep folders are searched: nothing records the former directory of a cluster."""
+MOST_FOLDERS, MOST_FILES = 500, 50
+LONGEST = 1000
+"""Bytes that are read of a file: its tag is in the first or second line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftFiles(InProject):
+    """The files of a cluster in a folder that no exposed cluster of the spec has."""
+
+    kind: ClassVar[str] = ClusterFields.kind
+    declarable: ClassVar[bool] = False
+
+    name: str
+    directory: str
+    tag: str
+    """The ownership tag in the first lines of the files."""
+
+    @property
+    def key(self) -> Key:
+        return Key(self.kind, f"{self.name} ({self.directory})", self.scope)
+
+    @property
+    def files(self) -> MarkedFiles:
+        return MarkedFiles(Path(self.directory), f"# {self.tag}")
+
+    @classmethod
+    def within(
+        cls, run: CloudRun, folders: Iterable[Path], declared: Iterable[ClusterFields]
+    ) -> Iterator[tuple[Self, Observed]]:
+        """Yield the files of the spec's clusters in and below some folders, and beside the declared directories."""
+        own = {os.path.realpath(each.directory) for each in declared}
+        beside = [Path(each).parent for each in own]
+        found = {os.path.realpath(each): each for top in (*folders, *beside) for each in _below(top, DEPTH)}
+        for path in islice((each for each in sorted(found) if each not in own), MOST_FOLDERS):
+            for tag in sorted(_tags(Path(path))):
+                name = (OwnershipTag.name_in(tag) or "").removeprefix(f"{cls.kind}/")
+                left = cls(name=name, directory=path, tag=tag, **cls.placing(next(iter(run.homes), None)))
+                if run.ownership.owns(tag) and left.files.there():
+                    yield left, left._observed(run)
+
+    def _observed(self, run: CloudRun) -> Observed:
+        """Return the files; without the home project in the tag they may be those of another spec with the name."""
+        ours = OwnershipTag.home_in(self.tag) in home.family(run) | {home.ownership(run).home} - {""}
+        return Observed(id=self.directory, ours=ours, values={"directory": self.directory})
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        return self._observed(run) if self.files.there() else None
+
+    def needs(self) -> Sequence[Key]:
+        return ()
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        if left := self.files.remove():
+            run.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
+
+
+def _below(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield the folders in a folder, without links and hidden ones; unreadable folders have none."""
+    with contextlib.suppress(OSError):
+        for each in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            if each.is_dir(follow_symlinks=False) and not each.name.startswith("."):
+                yield Path(each.path)
+                yield from _below(Path(each.path), depth - 1) if depth > 1 else ()
+
+
+def _tags(folder: Path) -> set[str]:
+    """Return the ownership tags of exposed clusters' files in a folder."""
+    tags: set[str] = set()
+    with contextlib.suppress(OSError):
+        files = (each for each in os.scandir(folder) if each.is_file(follow_symlinks=False))
+        for each in islice(files, MOST_FILES):
+            tags |= {line for line in _first_lines(Path(each.path)) if _is_of_a_cluster(line)}
+    return tags
+
+
+def _first_lines(path: Path) -> list[str]:
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        lines = file.read(LONGEST).decode(errors="replace").split("\n")[:2]
+        return [line.lstrip("#; ") for line in lines]
+    return []
+
+
+def _is_of_a_cluster(line: str) -> bool:
+    return (OwnershipTag.name_in(line) or "").startswith(f"{ClusterFields.kind}/")

@@ -1,0 +1,54 @@
+"""Files of former exposed clusters are found by their tags, and never somebody else's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import OwnershipTag
+from openstack_prep.exposures.exposed_cluster import ExposedCluster
+from openstack_prep.exposures.left_files import LeftFiles
+from openstack_prep.resources.identity import home
+
+
+def write(run: CloudRun, folder: Path, name: str, texts: dict[str, str]) -> ExposedCluster:
+    cluster = ExposedCluster(name=name, directory=str(folder))
+    cluster.files(home.ownership(run)).write(texts)
+    return cluster
+
+
+def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(run: CloudRun, tmp_path: Path) -> None:
+    texts = {"hosts": "192.0.2.1 a\n", "a.zone": "$ORIGIN a.\n", "bridge.sh": "#!/bin/bash\ntrue\n"}
+    run = CloudRun(run.admin, run.ownership, homes=[None])
+    declared = write(run, tmp_path / "here", "okd", texts)
+    write(run, tmp_path / "former", "okd", texts)
+    write(run, tmp_path / "deep" / "removed", "gone", {"bridge.sh": texts["bridge.sh"]})
+    write(CloudRun(run.admin, OwnershipTag("other"), homes=[None]), tmp_path / "foreign", "okd", texts)
+    namesake = OwnershipTag("lab", home="another-project")
+    (tmp_path / "namesake").mkdir()
+    (tmp_path / "namesake" / "hosts").write_text(f"# {namesake.describe('exposed_cluster/okd')}\n")
+    (tmp_path / "untold").mkdir()
+    (tmp_path / "untold" / "hosts").write_text(f"# {OwnershipTag('lab').describe('exposed_cluster/okd')}\n")
+    (tmp_path / "former" / "mine").write_text("kept")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "hosts").write_text("# 192.0.2.1\n")
+    os.mkfifo(tmp_path / "mine" / "pipe")
+    (tmp_path / "link").symlink_to("foreign")
+    every = dict(LeftFiles.within(run, [tmp_path], [declared]))
+    assert {Path(each.directory).name for each, seen in every.items() if not seen.ours} == {"namesake", "untold"}
+    found = {left: seen for left, seen in every.items() if seen.ours}
+    assert {each.key.name for each in found} == {
+        f"okd ({tmp_path / 'former'})",
+        f"gone ({tmp_path / 'deep' / 'removed'})",
+    }
+    notes: list[str] = []
+    run.note = lambda key, text: notes.append(text)
+    for left, observed in found.items():
+        left.delete(run, observed)
+        assert left.find_one(run) is None
+    assert [each.name for each in (tmp_path / "former").iterdir()] == ["mine"]
+    assert notes == [f"{tmp_path / 'former'} is kept because it contains mine"]
+    assert not (tmp_path / "deep" / "removed").exists()
+    assert sorted(each.name for each in (tmp_path / "here").iterdir()) == sorted(texts)
+    assert sorted(each.name for each in (tmp_path / "foreign").iterdir()) == sorted(texts)
