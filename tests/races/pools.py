@@ -1,6 +1,7 @@
 """Race processes for the addresses of one pool file: ``python -m tests.races.pools --racers 2 4 --rounds 100``.
 
-One racer of each round is killed, at a random moment or at a random step of its write. No devcloud is needed.
+One racer of each round is killed, at a random moment or at a random step of its write. No devcloud is needed. With
+``--port-base`` they race for the ports of an address pool instead, in the devcloud with that base, which must be up.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 from openstack_prep.exposures.register.claims import Claim, Request
 from openstack_prep.exposures.register.pool import PoolSettings
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
+from tests.devcloud.layout import Layout, default_root
 
 SETTINGS = PoolSettings(cidr="10.0.0.0/24", gateway="10.0.0.1", addresses=("10.0.0.0/26",), exclude=("10.0.0.5",))
 STEPS = ((fcntl, "flock"), (tempfile, "mkstemp"), (os, "fsync"), (os, "replace"))
@@ -118,7 +120,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--racers", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--port-base", type=int, help="race for ports in this devcloud")
     options = parser.parse_args(arguments)
+    if options.port_base:
+        from tests.races import pool_ports
+
+        clouds_file = Layout(options.port_base, default_root()).clouds_file
+        return (
+            1
+            if sum(pool_ports.series(clouds_file, each, options.rounds, options.seed) for each in options.racers)
+            else 0
+        )
     with tempfile.TemporaryDirectory() as folder:
         register(Path(folder) / "first.yaml", "first").ensure()  # what is imported late is imported before the fork
     faults = 0
