@@ -9,7 +9,7 @@ from typing import Any
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.ranges import Range
+from openstack_prep.base.ranges import Range, without
 from openstack_prep.base.ranges import read as read_ranges
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.cluster_fields import ClusterFields, Nodes
@@ -143,12 +143,13 @@ def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Res
     assert cluster.nodes is not None
     whole = f"{PREFIX}{cluster.name}"
     pools = {each.name: each for each in cluster.of_project(e for e in found if isinstance(e, AddressPool))}
+    files = {each.name: each for each in found if isinstance(each, PoolFile)}
     there = cluster.of_project(each for each in found if isinstance(each, AddressPairs))
     lacking: dict[str, tuple[Mapping[str, Any], list[Any]]] = {}
     for each in exposures:
         for suffix, choice in _chosen(cluster, cluster.nodes, each):
             same = [one for one in there if all(getattr(one, field) == value for field, value in choice.items())]
-            if not any(_allows(pairs, each, pools) for pairs in same):
+            if not any(_allows(pairs, each, pools, files) for pairs in same):
                 lacking.setdefault(f"{whole}{suffix}", (choice, []))[1].append(each)
     # one carrier answers for an address until somebody has moved it to another: the pairs of the old one stay
     moves = cluster.external_ips is not None and cluster.external_ips.carriers == "one"
@@ -157,7 +158,7 @@ def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Res
         # OVN answers for an address that a port reserves, unless another port has a pair with exactly this address
         single = {name for name in chosen if pools[name].reserve == "ports" and pools[name].count <= MOST_PAIRS}
         addresses = {str(each) for name in single for one in pools[name].ranges for each in one}
-        given = sorted(addresses | {each.address for each in wanting if each.address})
+        given = sorted(addresses | {each.address for each in wanting if each.address} | _of_files(wanting, files))
         of_pools = sorted(chosen - single)
         if given or of_pools:
             fields = {"pools": tuple(of_pools), "prune": not (moves and name != whole), **choice}
@@ -186,15 +187,25 @@ def carriers(
     return names if {*names} <= {*ports} else None
 
 
-def _allows(pairs: AddressPairs, exposure: Any, pools: dict[str, AddressPool]) -> bool:
+def _of_files(exposures: Iterable[Any], files: Mapping[str, PoolFile]) -> set[str]:
+    """Return the addresses that exposures may get from pool files, one by one if they are few."""
+    named = {each.pool for each in exposures if not each.address and each.pool in files}
+    parts = [one for name in sorted(named) for one in files[name].claimable()]
+    few = sum(each.count for each in parts) <= MOST_PAIRS
+    return {str(address) for one in parts for address in one} if few else set(map(str, parts))
+
+
+def _allows(
+    pairs: AddressPairs, exposure: Any, pools: Mapping[str, AddressPool], files: Mapping[str, PoolFile]
+) -> bool:
     """Whether address pairs allow an exposure's address, or all addresses that it may get."""
     if exposure.pool in pairs.pools:
         return True
-    if not exposure.address:
-        return False
-    address = ipaddress.ip_address(exposure.address)
     named = [one for name in pairs.pools if name in pools for one in pools[name].ranges]
-    return any(address in each for each in (*map(Range.read, pairs.addresses or ()), *named))
+    allowed = [*map(Range.read, pairs.addresses or ()), *named]
+    if exposure.address:
+        return any(ipaddress.ip_address(exposure.address) in each for each in allowed)
+    return exposure.pool in files and not [*without(files[exposure.pool].claimable(), allowed)]
 
 
 # --- floating IPs ---------------------------------------------------------------------------

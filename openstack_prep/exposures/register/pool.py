@@ -64,9 +64,12 @@ class PoolSettings(Coherent):
 
     def free(self, taken: Iterable[str]) -> Iterator[str]:
         """Yield the addresses that can be claimed, lowest first."""
+        return map(str, itertools.chain.from_iterable(self.claimable(taken)))
+
+    def claimable(self, taken: Iterable[str] = ()) -> list[Range]:
+        """Return the ranges of addresses that can be claimed."""
         holes = [*ranges.read((*self.exclude, *taken)), *(each for each, _ in self._special())]
-        parts = ranges.without(ranges.read(self.addresses), holes)
-        return map(str, itertools.chain.from_iterable(parts))
+        return [*ranges.without(ranges.read(self.addresses), holes)]
 
     def refuse(self, address: str) -> str:
         """Return why nobody can claim an address; empty if it can be claimed."""

@@ -157,6 +157,26 @@ def test_a_floating_ip_leads_to_the_reserving_port(tmp_path: Path) -> None:
     assert [each.port for each in of(spec, FloatingIPAttachment)] == ["mine"]
 
 
+def test_addresses_of_a_pool_file_have_pairs(tmp_path: Path) -> None:
+    """One by one if they are few, else as ranges; not again what the spec allows itself."""
+    few = {
+        "name": "lb",
+        "path": "lb.yaml",
+        "cidr": "10.1.0.0/24",
+        "addresses": ["10.1.0.8/30"],
+        "exclude": ["10.1.0.9"],
+    }
+    more = few | {"addresses": ["10.1.0.64/26"]}
+    for file, expected in ((few, ("10.1.0.10", "10.1.0.11", "10.1.0.8")), (more, ("10.1.0.64-10.1.0.127",))):
+        spec = loaded(tmp_path, exposure("a"), exposure("b"), address_pools=[], pool_files=[file])
+        (pairs,) = of(spec, AddressPairs)
+        assert (pairs.addresses, pairs.pools) == (expected, ())
+        assert with_opened(spec.resources, {}) == list(spec.resources)
+    own = [{"name": "own", "stack": "k", "addresses": ["10.1.0.0/24"]}]
+    spec = loaded(tmp_path, exposure("a"), address_pools=[], pool_files=[few], address_pairs=own)
+    assert [each.name for each in of(spec, AddressPairs)] == ["own"]
+
+
 def test_ipv6_is_opened_for_ipv6(tmp_path: Path) -> None:
     addresses = ["2001:db8::200-2001:db8::203"]
     file = {"name": "lb", "path": "lb.yaml", "cidr": "2001:db8::/64", "addresses": addresses}
