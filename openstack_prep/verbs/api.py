@@ -23,7 +23,7 @@ from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolving import list_warnings, refuse_mistakes, resolve_spec
-from openstack_prep.verbs import exclusive
+from openstack_prep.verbs import exclusive, rights
 from openstack_prep.verbs.live_plan import LivePlan
 
 FRESH = 10.0  # seconds for which a plan counts as up to date
@@ -82,10 +82,11 @@ def plan(
             made = planner.plan_removals(made, left, prune=prune)
             refused = observing.examine_deletes(run, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *refused))
+        made = replace(made, refusals=(*made.refusals, *rights.missing(cloud, made)))
         return replace(made, refusals=tuple(spec.placed(made.refusals)))
 
     made = exclusive.attempt(run, seen, "apply", make)
-    warnings = (*spec.warnings, *list_warnings(spec))
+    warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made))
     made = replace(made, allow_replace=allow_replace, adopt=adopt, warnings=warnings)
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
@@ -108,7 +109,8 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)
-        refusals = spec.placed(observing.examine_deletes(run, made, jobs=jobs))
+        refused = [*observing.examine_deletes(run, made, jobs=jobs), *rights.missing(cloud, made)]
+        refusals = spec.placed(refused)
         return replace(made, refusals=tuple(refusals))
 
     made = exclusive.attempt(run, seen, "destroy", make)

@@ -1,0 +1,107 @@
+"""What the services' default policies reserve for administrators, so that a plan says it and no run ends half-way.
+
+Clouds may have policies of their own. Roles that these defaults do not mention may carry any right, so nothing is
+reported about a user who has one. What some clouds leave to members, such as the address of a floating IP, is a warning.
+
+Source: Nova 34.0.0, policies/flavor_manage.py, quota_sets.py; Keystone 30.0.0, common/policies/project.py, user.py,
+grant.py; Neutron 29.0.0, conf/policies/network.py, router.py, floatingip.py; Glance 33.0.0, policies/image.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake
+from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
+from openstack_prep.core.model import Action, Step
+from openstack_prep.core.plan import Plan
+from openstack_prep.core.twin import Twin
+
+WITHOUT = frozenset(
+    {
+        *(
+            "member",
+            "_member_",
+            "reader",
+            "heat_stack_owner",
+            "heat_stack_user",
+            "swiftoperator",
+            "creator",
+            "observer",
+        ),
+        *("load-balancer_member", "load-balancer_observer"),
+    }
+)
+"""Roles that no default policy gives one of these rights, in lower case."""
+WHOLE = {
+    "flavor": "os_compute_api:os-flavor-manage",
+    "project": "identity:create_project",
+    "user": "identity:create_user",
+    "role_assignment": "identity:create_grant",
+    "quota": "os_compute_api:os-quota-sets:update",
+}
+"""The rights that kinds need for any change, by the names of their policies."""
+FIELDS: Mapping[str, Mapping[str, str]] = {
+    "network": {
+        "shared": "create_network:shared",
+        "external": "create_network:router:external",
+        "provider_network_type": "create_network:provider:network_type",
+    },
+    "router": {
+        "external_fixed_ips": "create_router:external_gateway_info:external_fixed_ips",
+        "enable_snat": "create_router:external_gateway_info:enable_snat",
+        "distributed": "create_router:distributed",
+        "ha": "create_router:ha",
+    },
+    "floating_ip": {"address": "create_floatingip:floating_ip_address"},
+    "image": {"visibility": "publicize_image"},
+}
+"""The rights that single fields need, in a new resource or when they change."""
+HARMLESS = {
+    ("network", "shared"): (False,),
+    ("network", "external"): (False,),
+    ("image", "visibility"): ("private", "shared", "community"),
+}
+"""Values that need no right."""
+
+
+def missing(cloud: Cloud, plan: Plan) -> Iterator[Mistake]:
+    """Yield the steps of a plan that no cloud is known to leave to a user with the roles of the connection."""
+    if who := _restricted(cloud):
+        fix = f"{ADMINISTRATOR}, or ask an administrator of the cloud to do this step"
+        for step in plan.pending:
+            if right := WHOLE.get(step.key.kind):
+                what = f"needs the right {right}, by default that of role admin; {who}"
+                yield Mistake.about(step.key, what, fix, code=Code.MISSING_RIGHT)
+
+
+def doubtful(cloud: Cloud, plan: Plan) -> Iterator[str]:
+    """Yield warnings about fields that some clouds leave to members, and the default policies do not."""
+    if who := _restricted(cloud):
+        for step in plan.pending:
+            if needed := _needed(step):
+                field, right = needed
+                yield f"{step.key}: {field} needs the right {right}, by default that of role admin; {who}"
+
+
+def _restricted(cloud: Cloud) -> str | None:
+    """Return who acts, if the default policies give all roles of the user none of these rights."""
+    has = sorted(cloud.roles)
+    if not has or not WITHOUT.issuperset(map(str.lower, has)):
+        return None
+    return f"user {cloud.user[0]} (entry {cloud.name}) has only the roles {', '.join(has)}"
+
+
+def _needed(step: Step) -> tuple[str, str] | None:
+    """Return the first field of a step that needs a right beyond those of a project's member, and the right."""
+    kind = step.key.kind
+    if isinstance(step.resource, Twin) or step.action is Action.DELETE:
+        return None
+    changed = {change.field for change in step.changes}
+    for field, right in FIELDS.get(kind, {}).items():
+        value = getattr(step.resource, field)
+        concerned = step.action in (Action.CREATE, Action.REPLACE) or field in changed
+        if value is not None and concerned and value not in HARMLESS.get((kind, field), ()):
+            return field, right
+    return None

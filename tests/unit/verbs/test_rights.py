@@ -1,0 +1,120 @@
+"""Rights that the default policies reserve for administrators: a plan names them before anything is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import requests_mock
+
+import openstack_prep as prep
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core import planner
+from openstack_prep.core.model import Action, Change, Observed, Resource, Step
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.router import Router
+from openstack_prep.spec import Spec
+from openstack_prep.verbs import rights
+from tests.unit.conftest import IDENTITY, connection, token
+
+Login = Callable[..., Cloud]
+FLAVOR = Flavor(name="master", vcpus=4, ram=16384, disk=25)
+
+
+@pytest.fixture
+def login(services: requests_mock.Mocker) -> Login:
+    def with_roles(*roles: str) -> Cloud:
+        body = token()
+        body["token"]["roles"] = [{"id": each, "name": each} for each in roles]
+        services.post(f"{IDENTITY}/auth/tokens", status_code=201, json=body, headers={"X-Subject-Token": "t"})
+        return Cloud(connection())
+
+    return with_roles
+
+
+def missing(cloud: Cloud, *resources: Resource[Any]) -> list[str]:
+    """Return the rights that the creation of resources lacks: refusals, and in parentheses those of warnings."""
+    plan = planner.plan_apply("lab", resources, {})
+    found = list(rights.missing(cloud, plan))
+    assert all(each.code == "access.missing-right" and "--os-cloud" in each.fix for each in found)
+    warned = [each.partition(" needs the right ")[2].partition(",")[0] for each in rights.doubtful(cloud, plan)]
+    return [each.what.split()[3].rstrip(",") for each in found] + [f"({each})" for each in warned]
+
+
+NEEDED: list[tuple[Resource[Any], str]] = [
+    (FLAVOR, "os_compute_api:os-flavor-manage"),
+    (Project(name="p"), "identity:create_project"),
+    (User(name="u"), "identity:create_user"),
+    (RoleAssignment(role="member", user="u", project="p"), "identity:create_grant"),
+    (Quota(cores=1), "os_compute_api:os-quota-sets:update"),
+    (Network(name="n", shared=True), "(create_network:shared)"),
+    (Network(name="n", external=True), "(create_network:router:external)"),
+    (
+        Network(name="n", provider_network_type="vlan", provider_physical_network="x"),
+        "(create_network:provider:network_type)",
+    ),
+    (Router(name="r", external_network="x", enable_snat=False), "(create_router:external_gateway_info:enable_snat)"),
+    (Router(name="r", ha=True), "(create_router:ha)"),
+    (FloatingIP(name="f", external_network="x", address="192.0.2.1"), "(create_floatingip:floating_ip_address)"),
+    (Image(name="i", source="/x", visibility="public"), "(publicize_image)"),
+]
+
+
+@pytest.mark.parametrize(("resource", "right"), NEEDED, ids=lambda each: getattr(each, "kind", each))
+def test_a_member_lacks_the_right(login: Login, resource: Resource[Any], right: str) -> None:
+    assert missing(login("member", "reader"), resource) == [right]
+    assert missing(login("Member"), resource) == [right]
+    assert missing(login("admin", "member"), resource) == []
+    assert missing(login("member", "cloud_admin"), resource) == []  # a policy of the cloud may allow it
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        Network(name="n", shared=False, external=False, port_security_enabled=False),
+        Router(name="r", external_network="x"),
+        FloatingIP(name="f", external_network="x"),
+        Image(name="i", source="/x", visibility="shared"),
+    ],
+    ids=lambda each: str(each.kind),
+)
+def test_a_member_may_do_the_rest(login: Login, resource: Resource[Any]) -> None:
+    assert missing(login("member"), resource) == []
+
+
+def test_only_what_changes_needs_a_right(login: Login) -> None:
+    network = Network(name="n", shared=True, mtu=1400)
+    plan = planner.plan_apply("lab", [network], {})
+    seen = Observed(id="n1")
+
+    def update(field: str) -> list[str]:
+        step = Step(resource=network, action=Action.UPDATE, observed=seen, changes=(Change(field, None, 1),))
+        return list(rights.doubtful(login("member"), replace(plan, steps=(step,))))
+
+    assert update("mtu") == []
+    assert len(update("shared")) == 1
+    kept = Step(resource=FLAVOR, action=Action.KEEP, observed=seen)
+    deleted = Step(resource=network, action=Action.DELETE, observed=seen)
+    rest = replace(plan, steps=(kept, deleted))
+    assert [*rights.missing(login("member"), rest), *rights.doubtful(login("member"), rest)] == []
+
+
+def test_the_plan_is_refused_and_names_who_can_help(
+    services: requests_mock.Mocker, login: Login, flavors: list[dict[str, Any]]
+) -> None:
+    plan = prep.plan(login("member"), Spec("lab", (FLAVOR,)))
+    (refusal,) = plan.refusals
+    assert refusal.where == "flavor/master"
+    assert "user admin-user" in refusal.what
+    assert "member" in refusal.what
+    assert "administrator" in refusal.fix
+    assert prep.plan(login("admin"), Spec("lab", (FLAVOR,))).refusals == ()
