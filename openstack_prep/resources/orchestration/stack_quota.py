@@ -81,7 +81,10 @@ class QuotaCheck:
         ready = [(stack, seen) for stack, seen in uncounted if _settled(seen) and stack.askable(run)]
         if not ready:
             return
-        needs = {stack.key: _need(run, stack, observed) for stack, observed in ready}
+        known = {stack.key: _need(run, stack, observed) for stack, observed in ready}
+        needs = {key: need for key, need in known.items() if need is not None}
+        if not needs:
+            return
         short = list(_shortages(run, ready[0][0], needs))
         self._shortages |= {key: [each for each in short if need] for key, need in needs.items()}
         self._first.add(next((key for key, need in needs.items() if need), ready[0][0].key))
@@ -98,8 +101,12 @@ def _quota_check(run: CloudRun, owner: Resource | None) -> QuotaCheck:
     return QuotaCheck()
 
 
-def _need(run: CloudRun, stack: Inputs, observed: Observed | None) -> Need:
-    """Return how much of each quota a stack needs; empty if Heat refuses its inputs, which is reported elsewhere."""
+def _need(run: CloudRun, stack: Inputs, observed: Observed | None) -> Need | None:
+    """Return how much of each quota a stack needs; empty if Heat refuses its inputs, which is reported elsewhere.
+
+    None if Heat refuses them while resources of the spec are still to come: a plain parameter may name one of these, so
+    Heat is asked again before the stack is created.
+    """
     record = observed.record_as(StackRecord) if observed else None
     if observed and record and not record.preview and not record.missing and observed.values["status"] == "complete":
         return {}
@@ -107,6 +114,8 @@ def _need(run: CloudRun, stack: Inputs, observed: Observed | None) -> Need:
     try:
         wants = heat_need.wants(planned(run, stack, root.removeprefix(stack.name)), root, queries.flavors(run))
     except Refused as error:
+        if stack.awaits(run):
+            return None
         run.note(stack.key, f"not checked against the quotas: {error}")
         return {}
     existing = standing(record.stack, record.missing, record.preview) if record else {}

@@ -7,12 +7,15 @@ import requests_mock
 
 from openstack_prep.base.errors import QuotaExceeded
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Observed
 from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
 from tests.unit.conftest import failure, resolved
 
 PREVIEW = "http://heat/v1/admin-project/stacks/preview"
+PORT = {"resource_name": "p", "resource_type": "OS::Neutron::Port", "stack_name": "s", "properties": {}}
 QUOTAS = "http://neutron/v2.0/quotas/admin-project/details.json"
 
 
@@ -20,8 +23,7 @@ QUOTAS = "http://neutron/v2.0/quotas/admin-project/details.json"
 def stacks(services: requests_mock.Mocker, tmp_path: Path) -> list[Stack]:
     """Two stacks of a port each."""
     (tmp_path / "t.yaml").write_text("heat_template_version: wallaby\nresources: {}\n")
-    port = {"resource_name": "p", "resource_type": "OS::Neutron::Port", "stack_name": "s", "properties": {}}
-    services.post(PREVIEW, json={"stack": {"resources": [[port]]}})
+    services.post(PREVIEW, json={"stack": {"resources": [[PORT]]}})
     services.get("http://nova/v2.1/flavors/detail", json={"flavors": []})
     services.get("http://neutron/", json={"versions": []})
     services.get(QUOTAS, json={"quota": {"port": {"limit": 3, "used": 2, "reserved": 0}}})
@@ -76,6 +78,26 @@ def test_what_may_not_be_read_is_said_and_stops_nothing(
     made.ensure_quota(run, stacks[0], None)
     (note,) = notes
     assert note.startswith(told)
+
+
+def test_what_heat_refuses_because_it_is_still_to_come_is_counted_before_the_stack_is_created(
+    services: requests_mock.Mocker, run: CloudRun, stacks: list[Stack]
+) -> None:
+    """A plain parameter may name a network of the spec, and only Heat knows that."""
+    answers = [failure(400, "Unable to find network"), {"json": {"stack": {"resources": [PORT, PORT]}}}]
+    services.post(PREVIEW, answers)
+    services.get("http://neutron/v2.0/networks", json={"networks": []})
+    notes: list[str] = []
+    run.note = lambda key, text: notes.append(text)
+    network = Network(name="later")
+    stack = resolved(stacks[0], [network, stacks[0]], run.admin)
+    made = ledger(run, stack)
+    assert made.shortages(run, stack) == []
+    assert list(stack.check(run, None)) == []
+    assert notes == []
+    run.known[network.key] = Observed(id="n1")
+    with pytest.raises(QuotaExceeded, match="needs 2 ports, 1 are left of 3"):
+        made.ensure_quota(run, stack, None)
 
 
 def test_resources_of_nested_stacks_are_found_at_any_depth(
