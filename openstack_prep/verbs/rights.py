@@ -1,7 +1,7 @@
 """What the services' default policies reserve for administrators, so that a plan says it and no run ends half-way.
 
 Clouds may have policies of their own. Roles that these defaults do not mention may carry any right, so nothing is
-reported about a user who has one. What some clouds leave to members, such as the address of a floating IP, is a warning.
+reported about a user who has one. What some clouds leave to members, such as a floating IP's address, is a warning.
 
 Source: Nova 34.0.0, policies/flavor_manage.py, quota_sets.py; Keystone 30.0.0, common/policies/project.py, user.py,
 grant.py; Neutron 29.0.0, conf/policies/network.py, router.py, floatingip.py; Glance 33.0.0, policies/image.py.
