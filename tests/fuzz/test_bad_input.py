@@ -1,0 +1,32 @@
+"""Every file that a person or a program writes, damaged: refused with its name, without a traceback or a request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fuzz.mutating import damaged
+from tests.fuzz.running import judge, judge_refusal, run
+from tests.fuzz.trials import BESIDE, TRIALS, Trial
+
+FORMS = ((), (), ("--format", "json"), ("--format", "yaml"))
+WRITTEN = ("hosts", "saved.plan")
+"""What a command may have written."""
+
+
+@pytest.mark.parametrize("trial", TRIALS, ids=str)
+@given(data=st.data())
+def test_a_damaged_file_is_refused_by_its_name(trial: Trial, folder: Path, data: st.DataObject) -> None:
+    for name, text in BESIDE.items():
+        (folder / name).write_text(text)
+    (folder / trial.file).write_bytes(data.draw(damaged(trial.documents(), trial.form)))
+    command = data.draw(st.sampled_from(trial.commands)).split()
+    found = run([*command, *data.draw(st.sampled_from(FORMS))])
+    judge(found, (*trial.codes, 1) if found.connections else trial.codes)
+    if found.code == 2:
+        judge_refusal(found, trial.named or trial.file)
+    for name in WRITTEN:
+        (folder / name).unlink(missing_ok=True)

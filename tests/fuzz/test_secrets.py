@@ -1,0 +1,184 @@
+"""A marker in every secret of every kind: none of them in any output, log, open file or repr.
+
+Commands succeed, fail and crash, in all formats, with --debug, on whole and on damaged files.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+import pprint
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openstack_prep import load_spec
+from openstack_prep.base.secret import Secret
+from tests.fuzz import corpus
+from tests.fuzz.marked import GENERATED, MARK, PLACES, SPEC, files
+from tests.fuzz.mutating import _add, _double, _remove, _replace, as_yaml, steps_of
+from tests.fuzz.running import Outcome, run
+from tests.unit.conftest import ENDPOINTS, IDENTITY
+
+UNPLAYED = "internal error: NoMockAddress"
+"""A request that the fixtures have no answer to."""
+VERSION = {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": f"{IDENTITY}/"}]}
+PREVIEW = f"{ENDPOINTS['orchestration']}/stacks/preview"
+FORMS = ("text", "json", "yaml")
+COMMANDS = """
+validate spec.yaml
+kubernetes checklist spec.yaml
+plan spec.yaml
+plan --destroy spec.yaml
+plan -o saved.plan spec.yaml
+show spec.yaml
+audit spec.yaml
+apply --yes spec.yaml
+destroy --yes spec.yaml
+credential rotate --yes spec.yaml
+unlock --yes spec.yaml
+rke render spec.yaml
+rke mesh spec.yaml
+exposures show spec.yaml
+address-pairs sync spec.yaml
+pre-ipi --yes spec.yaml
+check --release 4.20 install-config.yaml
+names
+export
+export --os-cloud token
+verify --infra-id dev-x7k2p
+verify --metadata metadata.json
+cleanup --plan --metadata metadata.json
+post-ipi --yes --vip 10.0.0.5 --metadata metadata.json
+plan --os-cloud credential spec.yaml
+plan --os-cloud none spec.yaml
+rke check cluster.yml
+rke check --rke2 server config.yaml
+kubernetes convert cluster.yml
+exposures convert services.json --to metallb
+address-pairs sync --tag t --within 10.0.0.0/8 --services services.json --dry-run
+""".strip().splitlines()
+CRASHES = [
+    *("openstack_prep.core.planner.plan_apply", "openstack_prep.core.planner.plan_destroy"),
+    *("openstack_prep.core.executor.execute", "openstack_prep.core.observing.examine"),
+    *("openstack_prep.cloud.service.Service.get", "openstack_prep.spec.loading.with_opened"),
+    *("openstack_prep.resources.identity.user.User.find", "openstack_prep.spec.resolving.resolve_spec"),
+    "openstack_prep.cli.running.print_result",
+]
+LEAK = re.compile(f"{MARK}[a-z0-9-]*")
+
+
+def leaks(text: str) -> set[str]:
+    return set(LEAK.findall(text))
+
+
+@pytest.fixture
+def whole(
+    folder: Path, empty_cloud: requests_mock.Mocker, flavors: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """A folder with a spec and files that hold all markers; a cloud in which nothing stands; logs are collected."""
+    for name, text in files().items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o600)
+    empty_cloud.get("http://keystone/", json={"versions": {"values": [VERSION]}})
+    empty_cloud.post(PREVIEW, json={"stack": {"resources": []}})
+    for name, value in GENERATED.items():
+        monkeypatch.setenv(name, value)
+    before = logging.getLogger().handlers[:]
+    logging.getLogger().setLevel(logging.DEBUG)
+    yield folder
+    logging.getLogger().handlers[:] = before
+
+
+def call(command: str, form: str = "text", *, debug: bool = True) -> Outcome:
+    """Run a command with --debug, whose log goes to what is caught as standard error."""
+    words = command.split()
+    for each in logging.getLogger().handlers[:]:
+        if type(each) is logging.StreamHandler:
+            logging.getLogger().removeHandler(each)
+    return run([*words, *(["--debug"] if debug else []), *(["--format", form] if form != "text" else [])])
+
+
+def open_files(folder: Path) -> list[str]:
+    """Return files with a marker that others than their owner can read."""
+    found = []
+    for path in (each for each in folder.rglob("*") if each.is_file()):
+        if path.stat().st_mode & 0o077 and LEAK.search(path.read_text(errors="replace")):
+            found.append(str(path))
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_output_and_no_open_file_has_a_secret(command: str, whole: Path, caplog: pytest.LogCaptureFixture) -> None:
+    os.umask(0)
+    for form in FORMS:
+        found = call(command, form)
+        assert not leaks(found.out + found.err), command
+        assert not leaks(caplog.text), command
+        assert "internal error" not in found.err.replace(UNPLAYED, ""), found.err
+    assert not open_files(whole)
+
+
+@pytest.mark.parametrize("place", CRASHES)
+def test_a_crash_shows_no_secret(
+    place: str, whole: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def crash(*words: object, **more: object) -> None:
+        raise RuntimeError("forced")
+
+    monkeypatch.setattr(place, crash)
+    for command in ("plan spec.yaml", "apply --yes spec.yaml", "destroy --yes spec.yaml", "validate spec.yaml"):
+        found = call(command)
+        assert not leaks(found.out + found.err + caplog.text), command
+
+
+def test_no_repr_has_a_secret(whole: Path) -> None:
+    spec = load_spec(whole / "spec.yaml")
+    for each in (spec, spec.document, *spec.resources):
+        for text in (repr(each), str(each), pprint.pformat(each), f"{each!r:>9}"):
+            assert not leaks(text), type(each)
+    with pytest.raises(TypeError):
+        pickle.dumps(Secret("word"))
+
+
+@given(data=st.data())
+def test_no_message_about_a_damaged_spec_has_a_secret(data: st.DataObject, whole: Path) -> None:
+    """Changes spare the names of secrets: whoever moves one to another key has written it down there."""
+    spec = deepcopy(SPEC)
+    for _ in range(data.draw(st.integers(1, 3))):
+        paths = [each for each in steps_of(spec) if each and not isinstance(_at(spec, each), str)]
+        change = data.draw(st.sampled_from((_replace, _remove, _add, _double)))
+        spec = change(data.draw, spec, data.draw(st.sampled_from(paths or [()])))
+    text = as_yaml(spec).encode("utf-8", "surrogatepass")
+    if data.draw(st.booleans()):
+        text = text[: data.draw(st.integers(0, len(text)))]
+    (whole / "spec.yaml").write_bytes(text)
+    for command in ("validate spec.yaml", "plan spec.yaml"):
+        found = call(command, data.draw(st.sampled_from(FORMS)), debug=False)
+        assert not leaks(found.out + found.err)
+
+
+def _at(data: Any, steps: Any) -> Any:
+    for step in steps:
+        data = data[step]
+    return data
+
+
+def test_every_marker_is_read(whole: Path) -> None:
+    """The trials would be worth nothing if the markers did not reach the secrets."""
+    assert len(PLACES) == len(set(PLACES)) > 25
+    assert call("validate spec.yaml").code == 0
+    text = json.dumps(SPEC) + "".join(files().values()) + "".join(GENERATED.values())
+    assert {each for each in PLACES if f"{MARK}{each}" not in text} == set()
+    assert corpus.ID in text
