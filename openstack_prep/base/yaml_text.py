@@ -33,7 +33,8 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
 
 
 _Dumper.add_representer(str, _text)
-_Dumper.add_multi_representer(dict, yaml.SafeDumper.represent_dict)  # also the objects of an answer
+_Dumper.add_multi_representer(dict, yaml.SafeDumper.represent_dict)  # also the objects and lists of an answer
+_Dumper.add_multi_representer(list, yaml.SafeDumper.represent_list)
 _Dumper.add_representer(Secret, lambda dumper, value: _text(dumper, value.reveal()))
 
 

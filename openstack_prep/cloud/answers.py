@@ -11,9 +11,6 @@ from openstack_prep.base.errors import CloudError
 if TYPE_CHECKING:
     import requests
 
-LISTS = ("flavor_access",)
-"""Names of lists that are not plurals. Source: Compute API, "List Flavor Access Information For Given Flavor"."""
-
 
 @dataclass(frozen=True)
 class Origin:
@@ -44,11 +41,29 @@ class Answer(dict[str, Any]):
     __slots__ = ("origin",)
 
     def __init__(self, members: dict[str, Any], origin: Origin) -> None:
-        super().__init__(members)
+        super().__init__({name: Items(each, origin) if type(each) is list else each for name, each in members.items()})
         self.origin = origin
 
     def __missing__(self, name: str) -> NoReturn:
         self.origin.refuse(f"has no {name}")
+
+
+class Items(list[Any]):
+    """A list in an answer; who takes it for an object gets an error of the service."""
+
+    __slots__ = ("origin",)
+
+    def __init__(self, items: list[Any], origin: Origin) -> None:
+        super().__init__(items)
+        self.origin = origin
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, str):
+            self.origin.refuse("has a list in the place of an object")
+        return super().__getitem__(index)
+
+    def get(self, name: str, default: object = None) -> NoReturn:
+        self.origin.refuse("has a list in the place of an object")
 
 
 def read_object(response: requests.Response, asked: str, *, may_be_empty: bool = False) -> Answer:
@@ -61,8 +76,8 @@ def read_object(response: requests.Response, asked: str, *, may_be_empty: bool =
         origin.refuse("is not an object")
     if len(found) == 1:  # an envelope, such as {"stack": {...}} or {"stacks": [...]}
         ((name, content),) = found.items()
-        if content is None or (isinstance(content, list) and not name.endswith("s") and name not in LISTS):
-            origin.refuse(f"has no object in {name}")
+        if content is None:
+            origin.refuse(f"has nothing in {name}")
     return found
 
 
