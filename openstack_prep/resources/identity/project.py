@@ -21,6 +21,7 @@ from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.model import Adoptable, Change, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import default_group, home
+from openstack_prep.resources.identity.by_name import named
 from openstack_prep.resources.lists import installer_names as naming
 
 
@@ -215,10 +216,7 @@ def _remedy(left: Sequence[str]) -> str:
 
 
 def in_domain(run: CloudRun, plural: str, wanted: Resource, domain: str) -> Mapping[str, Any] | None:
-    """Return the resource with this name in a domain of Keystone; raises NotUnique.
-
-    It is read by name: a whole domain may hold thousands, and LDAP truncates its lists.
-    """
+    """Return the resource with this name in a domain of Keystone; raises NotUnique."""
     domain_id = run.find_id(Domain(name=domain))
     if domain_id is None:
         return None
@@ -242,11 +240,6 @@ def _project(run: CloudRun, project_id: str) -> Mapping[str, Any]:
 @query
 def domain_name(run: CloudRun, domain_id: str) -> str:
     return str(run.admin.identity.get(f"/domains/{domain_id}")["domain"]["name"])
-
-
-@query
-def named(run: CloudRun, plural: str, name: str, domain_id: str) -> list[dict[str, Any]]:
-    return run.admin.identity.list(f"/{plural}", plural, name=name, domain_id=domain_id)
 
 
 def _label(raw: Mapping[str, Any]) -> str:

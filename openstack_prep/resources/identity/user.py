@@ -18,7 +18,8 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.core.model import DIFFERS, Adoptable, Change, Condition, Observed, OwnershipTag, Resource
 from openstack_prep.resources.identity import home
-from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, named
+from openstack_prep.resources.identity.by_name import named
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain
 from openstack_prep.resources.lists import queries
 
 REVOKED_FOR = 1.1  # seconds: a new password revokes all tokens of the same second, even those issued later in it
