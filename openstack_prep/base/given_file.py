@@ -66,7 +66,7 @@ def refuse_special(path: Path) -> None:
 
 
 class _Silence:
-    """The time since a pipe has last said anything."""
+    """The time since a pipe has last delivered anything."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.since, self.reported = path, time.monotonic(), False

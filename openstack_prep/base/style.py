@@ -17,7 +17,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def indented(text: str) -> str:
-    """Return a text whose further lines are indented: a name with a line end cannot pretend to be another message."""
+    """Return a text whose further lines are indented: a name with a line end cannot look like a new message."""
     return printable(text, "\n\t").replace("\n", "\n  ")
 
 

@@ -278,12 +278,8 @@ def _check(cloud: Cloud) -> None:
     """Refuse settings that the SDK accepts and fails on later."""
     from openstack.exceptions import ConfigException
 
-    mistakes = [*cloud_entries.odd_values(cloud.config["auth"])]
-    for path in (each for given in cloud.connection.config.get_requests_verify_args() for each in _paths(given)):
-        if not os.access(path, os.R_OK):
-            absolute = os.path.abspath(path)
-            mistakes.append(f"{path!r} of cacert, cert or key is not a readable file ({absolute})")
-    if mistakes:
+    given = cloud.connection.config.get_requests_verify_args()
+    if mistakes := [*cloud_entries.odd_values(cloud.config["auth"]), *cloud_entries.unreadable_tls(given)]:
         raise ConfigException("; ".join(mistakes))
     url = str(cloud.config["auth"].get("auth_url", ""))
     try:
@@ -292,11 +288,6 @@ def _check(cloud: Cloud) -> None:
         raise ConfigException(f"auth_url {url!r} is not a URL ({error})") from None
     if cloud.interface is not None and cloud.interface.removesuffix("URL") not in INTERFACES:
         raise ConfigException(f"interface {cloud.interface!r} is not one of {', '.join(INTERFACES)}")
-
-
-def _paths(given: object) -> list[str]:
-    """Return the files among the arguments of requests for TLS: a CA, a certificate, a pair of certificate and key."""
-    return [each for each in (given if isinstance(given, tuple) else (given,)) if isinstance(each, str)]
 
 
 def _explain(cloud: str | None, reason: str, clouds_file: Path | None) -> str:

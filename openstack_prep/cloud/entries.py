@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -76,3 +76,11 @@ def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
     if broken:
         return f"{path}: entry {broken[0]} is not a mapping"
     return f"{path} has the entries {', '.join(sorted(entries)) or 'none'}"
+
+
+def unreadable_tls(arguments: Iterable[object]) -> Iterator[str]:
+    """Yield the files that cannot be read among the arguments of requests for TLS: a CA, a certificate, a key."""
+    for given in arguments:
+        for path in given if isinstance(given, tuple) else (given,):
+            if isinstance(path, str) and not os.access(path, os.R_OK):
+                yield f"{path!r} of cacert, cert or key is not a readable file ({os.path.abspath(path)})"

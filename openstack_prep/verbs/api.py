@@ -27,7 +27,6 @@ from openstack_prep.verbs import exclusive, rights
 from openstack_prep.verbs.live_plan import LivePlan
 
 FRESH = 10.0  # seconds for which a plan counts as up to date
-
 Wanted = Spec | Iterable[Resource]
 Progress = Callable[[Key, int, int | None, int | None], None]
 
@@ -80,10 +79,9 @@ def plan(
             all_observed = observed | (observing.observe(run, unchosen, jobs=jobs) if unchosen else {})
             left = scan.undeclared(run, standing.result(), spec.resources, all_observed, jobs=jobs)
             made = planner.plan_removals(made, left, prune=prune)
-            refused = observing.examine_deletes(run, made, jobs=jobs)
-            made = replace(made, refusals=(*made.refusals, *refused))
-        made = replace(made, refusals=(*made.refusals, *rights.missing(cloud, made)))
-        return replace(made, refusals=tuple(spec.placed(made.refusals)))
+            mistakes = observing.examine_deletes(run, made, jobs=jobs)
+            made = replace(made, refusals=(*made.refusals, *mistakes))
+        return replace(made, refusals=tuple(spec.placed((*made.refusals, *rights.missing(cloud, made)))))
 
     made = exclusive.attempt(run, seen, "apply", make)
     warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made))
