@@ -40,24 +40,25 @@ def test_each_name_gets_a_recordset(tmp_path: Path) -> None:
     floating = [{"name": "web", "external_network": "external"}]
     spec = loaded(
         tmp_path,
-        exposure("given", address="10.1.0.200", names=["given.example.com", "both.example.com"]),
-        exposure("chosen", names=["chosen.example.com", "both.example.com", "*.apps.example.com"]),
+        exposure("given", address="10.1.0.200", names=["given.example.com", "two.example.com"]),
+        exposure("chosen", names=["chosen.example.com", "*.apps.example.com"]),
         exposure("outside", how="floating-ip", pool=None, floating_ip="web", names=["web.example.com"]),
-        exposure("six", pool="six", names=["both.example.com"]),
+        exposure("six", pool="six", names=["six.example.com"]),
         floating_ips=floating,
     )
     found = recordsets(spec)
     assert found.keys() == {
         "given.example.com/A",
-        "both.example.com/A",
-        "both.example.com/AAAA",
+        "two.example.com/A",
+        "six.example.com/AAAA",
         "chosen.example.com/A",
         "*.apps.example.com/A",
         "web.example.com/A",
     }
-    both = found["both.example.com/A"]
-    assert isinstance(both, ExposedRecordset)
-    assert (both.records, both.exposures, both.zone, both.ttl) == (("10.1.0.200",), ("chosen",), "example.com", 60)
+    given, chosen = found["two.example.com/A"], found["chosen.example.com/A"]
+    assert isinstance(chosen, ExposedRecordset)
+    assert (given.records, given.zone, given.ttl) == (("10.1.0.200",), "example.com", 60)
+    assert (chosen.records, chosen.exposures) == ((), ("chosen",))
     assert found["*.apps.example.com/A"].zone == "apps.example.com"
     assert found["web.example.com/A"].floating_ips == ("web",)
     assert all(spec.places[each.key].rpartition(":")[0].endswith("s.yaml") for each in found.values())
