@@ -39,12 +39,10 @@ class Dns:
         return self.cloud.dns.list(path, name, headers=self.headers, limit=ALL)
 
     def get(self, path: str) -> Values:
-        found: Values = self.cloud.dns.request("GET", path, headers=self.headers).json()
-        return found
+        return self.cloud.dns.ask("GET", path, headers=self.headers)
 
     def send(self, method: str, path: str, body: Raw) -> Values:
-        made: Values = self.cloud.dns.request(method, path, json=body, headers=self.headers).json()
-        return made
+        return self.cloud.dns.ask(method, path, json=body, headers=self.headers)
 
     def delete(self, path: str) -> None:
         self.cloud.dns.delete(path, headers=self.headers)
