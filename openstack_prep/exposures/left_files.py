@@ -19,7 +19,7 @@ from openstack_prep.resources.identity.in_project import InProject
 
 DEPTH = 2
 """How deep folders are searched: nothing records the former directory of a cluster."""
-MOST_FOLDERS, MOST_FILES = 500, 50
+MOST_FOLDERS, MOST_FILES = 200, 50
 LONGEST = 1000
 """Bytes that are read of a file: its tag is in the first or second line."""
 
