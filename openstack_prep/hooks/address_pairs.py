@@ -22,7 +22,16 @@ from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs import api
 
-SECTIONS = ("name", "clouds", "project", "address_pools", "address_pairs", "exposures", "exposed_clusters")
+SECTIONS = (
+    "name",
+    "clouds",
+    "project",
+    "address_pools",
+    "pool_files",
+    "address_pairs",
+    "exposures",
+    "exposed_clusters",
+)
 """The sections of a spec that are read: no secrets, nothing that is generated; exposures have pairs of their own."""
 
 

@@ -85,6 +85,17 @@ def test_pairs_of_exposures_are_kept_and_not_narrowed(cloud: Cloud, spec: Path) 
     assert [each.name for each in declared.neighbours.pairs] == [declared.name, derived.name]
 
 
+def test_pairs_for_addresses_of_a_pool_file_are_kept(cloud: Cloud, spec: Path) -> None:
+    exposure = "{name: web, cluster: k, how: metallb, target: {service: a/b}, ports: [{port: 80}], pool: file}"
+    file = "{name: file, path: p.yaml, cidr: 10.2.0.0/24, addresses: [10.2.0.8/31]}"
+    cluster = "{name: k, directory: k, nodes: {security_group: rke}}"
+    spec.write_text(f"{SPEC}\npool_files: [{file}]\nexposures: [{exposure}]\nexposed_clusters: [{cluster}]\n")
+    declared, derived = to_sync(cloud, spec, services=said(), tell=lambda note: None).resources
+    assert isinstance(declared, AddressPairs)
+    assert derived.desired()["addresses"] == {"10.2.0.8", "10.2.0.9"}
+    assert [each.name for each in declared.neighbours.pairs] == [declared.name, "exposures-k"]
+
+
 def test_what_a_spec_lacks_for_it(cloud: Cloud, spec: Path) -> None:
     spec.write_text("name: mesh\n")
     with pytest.raises(SpecError, match="mesh: the spec declares no address_pairs; declare them"):
