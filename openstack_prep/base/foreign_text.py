@@ -70,6 +70,8 @@ def parse_yaml_documents(text: str) -> list[Any]:
     except yaml.MarkedYAMLError as error:  # its text would quote the line, which may hold a password
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise yaml.YAMLError(line + ", ".join(filter(None, (error.context, error.problem)))) from None
+    except (LookupError, AttributeError, TypeError):  # of PyYAML's constructors, as for !!bool x
+        raise yaml.YAMLError("a value does not match its tag") from None
     except (ValueError, RecursionError) as error:  # a date such as 2026-13-01; half a surrogate pair
         raise yaml.YAMLError(str(error)) from None
 

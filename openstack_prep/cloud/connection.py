@@ -248,7 +248,7 @@ def connect(
         return made
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
         raise ConfigError(_explain(cloud, str(error), clouds_file)) from error
-    except (AttributeError, TypeError, ValueError) as error:  # raised by the SDK for a file in an unexpected format
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the SDK, for an unexpected format
         raise ConfigError(_explain(cloud, "openstacksdk cannot interpret its settings", clouds_file)) from error
 
 
@@ -283,9 +283,12 @@ def _check(cloud: Cloud) -> None:
         raise ConfigException("; ".join(mistakes))
     url = str(cloud.config["auth"].get("auth_url", ""))
     try:
-        _ = urlsplit(url).port
+        parts = urlsplit(url)
+        _ = parts.port
     except ValueError as error:
         raise ConfigException(f"auth_url {url!r} is not a URL ({error})") from None
+    if url and not (parts.scheme in ("http", "https") and parts.hostname):
+        raise ConfigException(f"auth_url {url!r} is not an http or https URL")
     if cloud.interface is not None and cloud.interface.removesuffix("URL") not in INTERFACES:
         raise ConfigException(f"interface {cloud.interface!r} is not one of {', '.join(INTERFACES)}")
 

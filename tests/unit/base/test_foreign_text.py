@@ -63,7 +63,8 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    "text", ["a: 2026-13-01", "a: [", BOMB, "a: &a [*a]", "a: 1\n---\nb: 2", "\ud800", "a: \x00", "a: *b", "!x y"]
+    "text",
+    ["a: 2026-13-01", "a: [", BOMB, "a: &a [*a]", "a: 1\n---\nb: 2", "\ud800", "a: \x00", "a: *b", "!x y", "!!bool x"],
 )
 def test_everything_wrong_with_yaml_is_one_kind_of_error(text: str) -> None:
     with pytest.raises(yaml.YAMLError):

@@ -304,6 +304,8 @@ def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
     [
         (IDENTITY, "'http://[::1/v3'", "auth_url 'http://[::1/v3' is not a URL"),
         (IDENTITY, "http://host:99999/v3", "auth_url 'http://host:99999/v3' is not a URL"),
+        (IDENTITY, "keystone.example.com", "auth_url 'keystone.example.com' is not an http or https URL"),
+        (IDENTITY, "'http://host/{0}'", "openstacksdk cannot interpret its settings"),
         ("auth:", "interface: nope\n    auth:", "interface 'nope' is not one of public, internal, admin"),
     ],
 )
