@@ -279,7 +279,7 @@ def _check(cloud: Cloud) -> None:
     from openstack.exceptions import ConfigException
 
     given = cloud.connection.config.get_requests_verify_args()
-    if mistakes := [*cloud_entries.odd_values(cloud.config["auth"]), *cloud_entries.unreadable_tls(given)]:
+    if mistakes := [*cloud_entries.odd_values(cloud.config["auth"]), *cloud_entries.missing_files(given)]:
         raise ConfigException("; ".join(mistakes))
     url = str(cloud.config["auth"].get("auth_url", ""))
     try:

@@ -39,6 +39,14 @@ def odd_values(auth: Raw) -> Iterator[str]:
             yield f"auth.{name} is {_kind(value)}, not a string; {fix}"
 
 
+def missing_files(for_tls: Iterable[object]) -> Iterator[str]:
+    """Yield the files that cannot be read among a CA, a certificate, or a pair of certificate and key."""
+    for given in for_tls:
+        for path in given if isinstance(given, tuple) else (given,):
+            if isinstance(path, str) and not os.access(path, os.R_OK):
+                yield f"{path!r} of cacert, cert or key is not a readable file ({os.path.abspath(path)})"
+
+
 def _kind(value: object) -> str:
     kinds = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a mapping"}
     return kinds.get(type(value), "a date" if isinstance(value, date) else "a value of another type")
@@ -76,11 +84,3 @@ def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
     if broken:
         return f"{path}: entry {broken[0]} is not a mapping"
     return f"{path} has the entries {', '.join(sorted(entries)) or 'none'}"
-
-
-def unreadable_tls(arguments: Iterable[object]) -> Iterator[str]:
-    """Yield the files that cannot be read among the arguments of requests for TLS: a CA, a certificate, a key."""
-    for given in arguments:
-        for path in given if isinstance(given, tuple) else (given,):
-            if isinstance(path, str) and not os.access(path, os.R_OK):
-                yield f"{path!r} of cacert, cert or key is not a readable file ({os.path.abspath(path)})"
