@@ -10,6 +10,7 @@ import contextlib
 import html
 import re
 import threading
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     import requests
     from openstack.connection import Connection
 
-RETRIES = 4  # with keystoneauth's growing delays: half a second, one, two, four
+PAUSES = (0.5, 1.0, 2.0, 4.0)  # in seconds, as keystoneauth's
+RETRIES = len(PAUSES)
 RETRIABLE = (429, 502, 503, 504)
 RETRIABLE_LATER = (409, 412, 429, 500, 502, 503, 504)
 
@@ -72,7 +74,7 @@ class Service:
             options["log"] = False
         try:
             self._discover()
-            return cast("requests.Response", client.request(path, method, raise_exc=True, **options))
+            return self._send(client, path, method, raise_exc=True, **options)
         except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
             raise translate(error, self._asked(method, path), hidden) from (None if hidden else error)
 
@@ -87,6 +89,24 @@ class Service:
 
     def _asked(self, method: str, path: str) -> str:
         return f"{method} {self.type}{path.split('?')[0]}"
+
+    def _send(self, client: Any, path: str, method: str, **options: object) -> requests.Response:
+        """Send one request; what may be sent twice is sent again after an answer that broke off.
+
+        keystoneauth only does so when no answer came at all (keystoneauth1 5.18.1, session.py, _send_request).
+        """
+        from keystoneauth1.exceptions import UnknownConnectionError
+        from requests.exceptions import ChunkedEncodingError
+
+        pauses = iter(PAUSES if client is self._repeatable else ())
+        while True:
+            try:
+                return cast("requests.Response", client.request(path, method, **options))
+            except UnknownConnectionError as error:
+                pause = next(pauses, None)
+                if pause is None or not isinstance(error.original, ChunkedEncodingError):
+                    raise
+                time.sleep(pause)
 
     def _discover(self) -> None:
         """Read the versions of the API, once: concurrent threads would each read them."""

@@ -44,7 +44,11 @@ def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 # --- retries ------------------------------------------------------------------------------
 
 BUSY = [429, 502, 503, 504]
-NO_CONNECTION = [requests.exceptions.ConnectionError, requests.exceptions.ReadTimeout]
+NO_CONNECTION = [
+    requests.exceptions.ConnectionError,
+    requests.exceptions.ReadTimeout,
+    requests.exceptions.ChunkedEncodingError,  # the answer broke off
+]
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
