@@ -1,6 +1,6 @@
 """Connections to OpenStack, one identity each, and the choice of a cloud.
 
-This module and ``service`` are the only ones that import openstacksdk and keystoneauth.
+This module, ``login`` and ``service`` are the only ones that import openstacksdk and keystoneauth.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, is_t
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
+from openstack_prep.cloud.login import refuse_endless_login
 from openstack_prep.cloud.service import RETRIES, Service, translate
 from openstack_prep.version import __version__
 
@@ -56,6 +57,7 @@ class Cloud:
         self.connection = connection
         self.session = connection.session
         self.session.timeout = self.session.timeout or TIMEOUT
+        refuse_endless_login(self.session.auth)
         self.services: dict[str, Service] = {}
         self.lock = threading.Lock()
 

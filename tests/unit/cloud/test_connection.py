@@ -58,6 +58,16 @@ def test_keystone_cannot_be_reached(services: requests_mock.Mocker, cloud: Cloud
     assert caught.value.retryable
 
 
+@pytest.mark.timeout(10)
+def test_keystone_hides_its_versions_from_those_without_a_token(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    """The login waited for itself, for ever."""
+    services.get(IDENTITY, **failure(401))
+    assert cloud.authenticate().project_id == ADMIN_PROJECT
+    services.post(TOKENS, **failure(401))
+    with pytest.raises(NotAllowed):
+        connect("lab").authenticate()
+
+
 def test_a_wrong_password(services: requests_mock.Mocker, cloud: Cloud) -> None:
     services.post(TOKENS, **failure(401, "The request you have made requires authentication."))
     with pytest.raises(NotAllowed, match=f"authenticate to {IDENTITY} as cloud 'lab': 401"):
