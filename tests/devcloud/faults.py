@@ -1,6 +1,7 @@
 """Faults on demand: answers that a test wants the cloud to give, or not to give.
 
 ``inject`` writes the rules where the services' middleware looks for them before every request.
+(A proxy before every service would need a second catalogue and could not tell the services' own requests.)
 Requests that the services make of each other are never hit.
 """
 
@@ -14,10 +15,25 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.devcloud.layout import SERVICES, Layout
 
 SIGNATURE = "devcloud/"  # in the user agent of requests that the cloud makes itself
+
+EFFECTS = {
+    "refuse": "close the connection before the work, and accept none for ``delay`` seconds (Swift: reset)",
+    "reset": "reset the connection before the work is done",
+    "late": "do the work, then answer ``status``, as a proxy does that has waited for too long",
+    "cut": "do the work, and close the connection in the middle of the answer",
+    "drip": "do the work, and send the answer in pieces, for ``delay`` seconds",
+    "html": "do the work, and answer an HTML page with the same status",
+    "empty": "do the work, and answer nothing with the same status",
+    "half": "do the work, and answer half of the text as if it were all",
+    "list": "do the work, and answer a list where an object belongs",
+    "stale": "answer as the same token was answered before, if it was",
+}
+SHAPES = ("html", "empty", "half", "list")
 
 
 @dataclass(frozen=True)
@@ -29,7 +45,8 @@ class Fault:
     ``times`` are hit, the rest are spared again.  A request is hit by one rule at most, the first.
 
     What happens: wait ``delay`` seconds; then answer ``status`` without doing the work, or do the
-    work and, with ``drop_answer``, close the connection instead of answering.
+    work and, with ``drop_answer``, close the connection instead of answering.  ``effect`` is one
+    of EFFECTS instead.
     """
 
     service: str
@@ -43,12 +60,17 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = ""
     drop_answer: bool = False
+    effect: str = ""
 
     def __post_init__(self) -> None:
         if self.service not in SERVICES:
             raise ValueError(f"no such service: {self.service!r}; there are {', '.join(SERVICES)}")
-        if not (self.delay or self.status or self.drop_answer):
-            raise ValueError("a fault needs a delay, a status or drop_answer")
+        if not (self.delay or self.status or self.drop_answer or self.effect):
+            raise ValueError("a fault needs a delay, a status, drop_answer or an effect")
+        if self.effect and self.effect not in EFFECTS:
+            raise ValueError(f"no such effect: {self.effect!r}; there are {', '.join(EFFECTS)}")
+        if self.effect == "late" and not self.status:
+            raise ValueError("late needs a status")
 
     def matches(self, method: str, path: str, user_agent: str) -> bool:
         return (
@@ -69,6 +91,8 @@ class Faults:
         self._rules: list[Fault] = []
         self._seen: list[int] = []
         self._lock = threading.Lock()
+        self.remembered: dict[tuple[str, ...], Any] = {}
+        """The first answer to each GET since the rules were set; only kept while a rule is stale."""
 
     def hit(self, method: str, path: str, user_agent: str) -> Fault | None:
         """The rule that hits this request, which is counted."""
@@ -80,12 +104,18 @@ class Faults:
             if self._version != (status.st_ino, status.st_mtime_ns):
                 self._read()
                 self._version = (status.st_ino, status.st_mtime_ns)
+                self.remembered.clear()
             for number, rule in enumerate(self._rules):
                 if rule.matches(method, path, user_agent):
                     self._seen[number] += 1
                     if rule.skip < self._seen[number] <= rule.skip + rule.times:
                         return rule
         return None
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a rule gives answers of the past."""
+        return any(rule.effect == "stale" for rule in self._rules)
 
     def _read(self) -> None:
         rules = [Fault(**rule) for rule in json.loads(Path(self._path).read_text())]

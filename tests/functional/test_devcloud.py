@@ -215,6 +215,29 @@ def test_delay_only_delays(connection: Connection, devcloud: Devcloud) -> None:
     assert time.monotonic() - started >= 0.5
 
 
+@pytest.mark.parametrize(
+    ("effect", "error"),
+    [
+        ("reset", requests.ConnectionError),
+        ("refuse", requests.ConnectionError),
+        ("cut", requests.exceptions.ChunkedEncodingError),
+    ],
+)
+def test_connections_break_and_come_back(
+    tenant: Tenant, devcloud: Devcloud, effect: str, error: type[Exception]
+) -> None:
+    connection = tenant.connect()
+    url, headers = f"{connection.endpoint_for('compute')}/flavors", {"X-Auth-Token": connection.auth_token}
+    with devcloud.faults(Fault("nova", effect=effect, delay=1)):
+        with pytest.raises(error):
+            requests.get(url, headers=headers, timeout=10)
+        if effect == "refuse":
+            with pytest.raises(requests.ConnectionError, match="Connection refused"):
+                requests.get(url, headers=headers, timeout=10)
+            time.sleep(1.5)
+        assert requests.get(url, headers=headers, timeout=10).ok
+
+
 def test_reset_forgets(devcloud: Devcloud) -> None:
     project = devcloud.admin.identity.create_project(name="short-lived", domain_id="default")
     devcloud.reset()

@@ -3,10 +3,10 @@
 import itertools
 import json
 import os
-import socket
 import time
 
 from tests.devcloud.faults import SIGNATURE, Faults
+from tests.devcloud.server import effects
 
 REQUEST_ID = ("x-openstack-request-id", "x-trans-id")
 
@@ -45,9 +45,13 @@ class Watch:
         path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
         answer = Answer(start_response)
         fault = self.faults.hit(method, path, agent)
-        if fault and fault.delay:
+        if fault and fault.delay and not fault.effect:
             time.sleep(fault.delay)
-        if fault and fault.status:
+        if self.faults.remembers and SIGNATURE not in agent and method == "GET":
+            body = effects.remembering(self.faults, self.application, environ, answer.start, fault)
+        elif fault and fault.effect:
+            body = effects.apply(fault, self.application, environ, answer.start)
+        elif fault and fault.status:
             body = [fault.body.encode()]
             answer.start(f"{fault.status} Fault", [*fault.headers.items()])
         else:
@@ -65,7 +69,7 @@ class Watch:
             fault=bool(fault),
         )
         if fault and fault.drop_answer:
-            hang_up(environ)
+            effects.hang_up(environ)
         return body
 
     def write(self, **fields):
@@ -110,9 +114,3 @@ class Body:
     def close(self):
         if hasattr(self._original, "close"):
             self._original.close()
-
-
-def hang_up(environ):
-    """End the connection; what the server still writes to it is lost."""
-    connection = environ.get("devcloud.socket") or environ["eventlet.input"].get_socket()
-    connection.shutdown(socket.SHUT_RDWR)

@@ -60,3 +60,7 @@ def test_rule_that_does_nothing_or_means_nobody_is_a_mistake() -> None:
         Fault("nova")
     with pytest.raises(ValueError, match="no such service"):
         Fault("ironic", status=500)
+    with pytest.raises(ValueError, match="no such effect"):
+        Fault("nova", effect="explode")
+    with pytest.raises(ValueError, match="late needs a status"):
+        Fault("nova", effect="late")

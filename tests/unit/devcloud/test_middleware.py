@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import itertools
 import json
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,3 +70,84 @@ def test_dropped_answer_closes_the_connection(layout: Layout) -> None:
         _answered, _body, line = call(layout, **{"devcloud.socket": ours})
         assert theirs.recv(1) == b""
     assert line["status"] == 201
+
+
+def application(environ: Any, start_response: Any) -> list[bytes]:
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", "14")])
+    return [b'{"networks": ', b"[]}"]
+
+
+def call_with(layout: Layout, served: Any = application, **environ: object) -> tuple[str, dict[str, str], bytes]:
+    """Return the answer of a service as the client gets it."""
+    answered: list[tuple[str, dict[str, str]]] = []
+
+    def start(status: str, headers: list[tuple[str, str]], exc_info: object = None) -> None:
+        answered.append((status, dict(headers)))
+
+    body = b"".join(Watch(served, "neutron", layout.home)({**REQUEST, **environ}, start))
+    return *answered[0], body
+
+
+@pytest.mark.parametrize(
+    ("effect", "body"),
+    [("html", b"<html>"), ("empty", b""), ("half", b'{"networ'), ("list", b"[]")],
+)
+def test_wrong_shapes_keep_the_status(layout: Layout, effect: str, body: bytes) -> None:
+    with inject(layout, Fault("neutron", effect=effect)):
+        status, headers, answer = call_with(layout)
+    assert status == "200 OK"
+    assert answer.startswith(body)
+    assert headers["content-length"] == str(len(answer))
+    assert answer != b'{"networks": []}'
+
+
+def test_a_late_answer_comes_after_the_work(layout: Layout) -> None:
+    asked: list[str] = []
+
+    def served(environ: Any, start_response: Any) -> list[bytes]:
+        asked.append(environ["PATH_INFO"])
+        return application(environ, start_response)
+
+    with inject(layout, Fault("neutron", effect="late", status=504, body="too late")):
+        assert call_with(layout, served)[::2] == ("504 Fault", b"too late")
+    assert asked == ["/x"]
+
+
+def test_a_dripping_answer_is_whole_and_slow(layout: Layout) -> None:
+    started = time.monotonic()
+    with inject(layout, Fault("neutron", effect="drip", delay=0.1)):
+        assert call_with(layout)[::2] == ("200 OK", b'{"networks": []}')
+    assert time.monotonic() - started >= 0.07
+
+
+def test_a_cut_answer_ends_the_connection_in_its_middle(layout: Layout) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, inject(layout, Fault("neutron", effect="cut")):
+        assert call_with(layout, **{"devcloud.socket": ours})[2] == b'{"networ'
+        assert theirs.recv(1) == b""
+
+
+def test_a_reset_connection_asks_for_no_work(layout: Layout) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        theirs = socket.create_connection(server.getsockname())
+        ours, _ = server.accept()
+    with ours, theirs, inject(layout, Fault("neutron", effect="reset")):
+        call_with(layout, pytest.fail, **{"devcloud.socket": ours})
+        with pytest.raises(ConnectionResetError):
+            theirs.recv(1)
+
+
+def test_a_stale_answer_is_the_first_one_to_the_same_token(layout: Layout) -> None:
+    numbers = itertools.count()
+
+    def served(environ: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [])
+        return [str(next(numbers)).encode()]
+
+    watch = Watch(served, "neutron", layout.home)
+
+    def ask(token: str) -> bytes:
+        return b"".join(watch({**REQUEST, "HTTP_X_AUTH_TOKEN": token}, lambda *_: None))
+
+    with inject(layout, Fault("neutron", effect="stale", skip=2, times=2)):
+        assert [ask("a"), ask("a"), ask("a"), ask("b"), ask("a")] == [b"0", b"1", b"0", b"2", b"3"]
