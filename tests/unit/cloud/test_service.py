@@ -335,3 +335,10 @@ def test_an_empty_secret_blots_out_nothing(services: requests_mock.Mocker, netwo
     services.post(NETWORKS, **failure(400, "no"))
     with pytest.raises(CloudError, match=r"^POST network/networks: 400 no"):
         network.post("/networks", {}, secrets=[Secret("")])
+
+
+def test_keys_of_an_account_are_not_logged(services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    services.get(f"{ENDPOINTS['object-store']}/?format=json", json=[], headers={"X-Account-Meta-Temp-Url-Key": "hush"})
+    assert list(Cloud(connection()).object_store.ask_list("", params={"format": "json"})) == []
+    assert "hush" not in caplog.text
