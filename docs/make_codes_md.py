@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from openstack_prep.cli.explain import PARTS, read_codes
+from openstack_prep.cli.reference.explain import PARTS, read_codes
 
 INTRODUCTION = """\
 # Codes of diagnostics

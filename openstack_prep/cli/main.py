@@ -84,12 +84,12 @@ COMMANDS = {
         )
     },
     "project.credential": {"credential rotate": "create new application credentials, and delete the old ones"},
-    "explain": {"explain": "explain the code of a diagnostic, or list all codes"},
-    "writing": {
+    "reference.explain": {"explain": "explain the code of a diagnostic, or list all codes"},
+    "reference.writing": {
         "schema": "print the JSON Schema of a spec, for your editor, or that of the output",
         "example": "print a ready-made spec, or list them",
     },
-    "completion": {"completion": "print a completion script for your shell (needs shtab)"},
+    "reference.completion": {"completion": "print a completion script for your shell (needs shtab)"},
 }
 """Commands and their help, in its order, by the module that adds them to the parser and is imported only for that."""
 TEXTS = {name: text for texts in COMMANDS.values() for name, text in texts.items()}

@@ -16,12 +16,12 @@ from typing import Any
 import yaml
 
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
-from openstack_prep.base.foreign_text import parse_yaml
+from openstack_prep.base.formats.foreign_text import parse_yaml
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import write_private
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import without_values
-from openstack_prep.base.yaml_places import Document
 
 
 def read(path: Path, section: str = "clouds") -> Values:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
-from openstack_prep.base.foreign_text import parse_json, parse_yaml
+from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.given_file import MOST_SECRET, read_text
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import without_values

@@ -21,7 +21,7 @@ import yaml
 
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.base.fields import is_url
-from openstack_prep.base.foreign_text import parse_json, parse_yaml
+from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.raw import Raw
 from openstack_prep.download.compression import Compression
 from openstack_prep.download.fetching import read_small, shown

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, SpecError
-from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import write_private
 from openstack_prep.openshift.check.entry import places

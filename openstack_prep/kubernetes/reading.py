@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.yaml_places import Document
 from openstack_prep.kubernetes import cluster_yml_networks, nodes, rke2_rules, rules
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, load_schema, map_values, value_at
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.raw import Raw
 
 ANNOTATIONS = (

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import block
-from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw

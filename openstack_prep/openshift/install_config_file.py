@@ -16,7 +16,7 @@ import yaml
 
 from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.fields import File, is_address
-from openstack_prep.base.foreign_text import parse_yaml
+from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
 from openstack_prep.base.raw import Raw, Values

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, cast
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.yaml_places import Document
 from openstack_prep.core.model import Resource
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project

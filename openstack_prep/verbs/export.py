@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.base import yaml_text
 from openstack_prep.base.errors import NotFound, SpecError
+from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.style import printable
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
-from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.formats.foreign_text import parse_json
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import MIB, read_bytes
 from openstack_prep.base.private_file import write_private_here
-from openstack_prep.base.yaml_places import Document
 from openstack_prep.core.consent import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
 from openstack_prep.verbs.spec_files import digest, fingerprints, portable

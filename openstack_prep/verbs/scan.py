@@ -14,8 +14,8 @@ from openstack_prep.base.errors import NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
-from openstack_prep.exposures.left_claim import LeftClaim
-from openstack_prep.exposures.left_files import LeftFiles
+from openstack_prep.exposures.leftovers.left_claim import LeftClaim
+from openstack_prep.exposures.leftovers.left_files import LeftFiles
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pairs import AddressPairs, LeftPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool

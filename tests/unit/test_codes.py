@@ -13,7 +13,7 @@ import yaml
 import openstack_prep
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PrepError
-from openstack_prep.cli.explain import PARTS, ROOMS, read_codes
+from openstack_prep.cli.reference.explain import PARTS, ROOMS, read_codes
 
 ROOT = Path(openstack_prep.__path__[0])
 MODULES = [path for path in sorted(ROOT.rglob("*.py")) if "openstack_prep.base.diagnostic import" in path.read_text()]

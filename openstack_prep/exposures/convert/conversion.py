@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.exposures.convert import pools, proof, rendering
 from openstack_prep.exposures.convert.deciding import decide
 from openstack_prep.exposures.convert.model import Decision, Left, Old, Wanted

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from openstack_prep.base.errors import InternalError
-from openstack_prep.base.foreign_text import parse_yaml_documents
+from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.exposures.convert.model import OF, Old, OldService, Wanted, order

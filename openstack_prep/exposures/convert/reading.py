@@ -12,10 +12,10 @@ from typing import Any
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.formats.foreign_text import parse_json
+from openstack_prep.base.formats.yaml_places import read_documents
 from openstack_prep.base.ranges import overlaps
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.yaml_places import read_documents
 from openstack_prep.exposures.convert.fields import Fields, type_name
 from openstack_prep.exposures.convert.model import Old, OldPool, OldService
 from openstack_prep.exposures.convert.old_pools import claim_pool, eip

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.exposures.external_ips.carrying import carried
 from openstack_prep.exposures.external_ips.model import ExternalIPBGP, ExternalIPNode, ExternalIPPeer, ExternalIPs
 from openstack_prep.exposures.model import Placed

@@ -11,7 +11,7 @@ import ipaddress
 import shlex
 from collections.abc import Iterator, Sequence
 
-from openstack_prep.base.yaml_text import dump
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.exposures.external_ips.carrying import addresses, carried, hops
 from openstack_prep.exposures.external_ips.model import ExternalIPs
 from openstack_prep.exposures.model import Placed

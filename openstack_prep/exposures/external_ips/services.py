@@ -10,8 +10,8 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.exposures.external_ips.carrying import addresses, chosen
 from openstack_prep.exposures.model import ExposedPort, Placed
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from openstack_prep.base.yaml_text import dump
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.exposures.names.model import ExposureNames, ExternalDns
 
 IMAGE = "ghcr.io/inovex/external-dns-openstack-webhook"

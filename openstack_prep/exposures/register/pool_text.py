@@ -15,13 +15,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
 
-from openstack_prep.base import yaml_text
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import Address, Mac, Name, Reads
+from openstack_prep.base.formats import yaml_text
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.yaml_places import Document
 from openstack_prep.exposures.register.claims import Claim
 from openstack_prep.exposures.register.pool import STRICT, Pool, PoolSettings
 

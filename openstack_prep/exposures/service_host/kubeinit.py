@@ -12,7 +12,7 @@ import shlex
 import uuid
 from collections.abc import Iterable, Iterator
 
-from openstack_prep.base.yaml_text import dump
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.exposures.service_host.model import ROLES, KubeInit, Machine, ServiceHost
 
 VARIABLES = "kubeinit.yaml"

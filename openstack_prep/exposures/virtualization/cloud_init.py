@@ -10,8 +10,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.exposures.virtualization.attaching import Attachment
 from openstack_prep.exposures.virtualization.model import Machine, Virtualization
 

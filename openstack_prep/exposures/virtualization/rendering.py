@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from openstack_prep.base.yaml_text import dump
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.services import ANNOTATIONS
 from openstack_prep.exposures.virtualization.attaching import Attachment, attachments, by_machine, served

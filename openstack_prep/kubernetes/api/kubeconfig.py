@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
-from openstack_prep.base.yaml_places import Document
 from openstack_prep.kubernetes.api.exec_plugin import ask
 
 SHOWN = 10

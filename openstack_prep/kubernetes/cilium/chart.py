@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.base.foreign_text import parse_json, parse_yaml
+from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.given_file import refuse_special
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.foreign_text import shipped_yaml
+from openstack_prep.base.formats.foreign_text import shipped_yaml
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.cilium import releases
 from openstack_prep.kubernetes.cilium.chart import Chart

@@ -10,8 +10,8 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes import kube_vip
 from openstack_prep.kubernetes.balancing.pools import Addresses
 from openstack_prep.kubernetes.cilium import announcing

@@ -10,9 +10,9 @@ from typing import Any
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes import cilium, cluster_yml, kube_vip, metallb, rke2
 from openstack_prep.kubernetes.cilium import Member, releases
 from openstack_prep.kubernetes.cluster import moving

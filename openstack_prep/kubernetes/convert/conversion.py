@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes.convert import chart_keys, cluster_keys, etcd_keys, nodes, service_keys
 from openstack_prep.kubernetes.convert.model import ENABLED, ChartConfig, Content, Draft, Entry, Handler, masked
 from openstack_prep.kubernetes.convert.moving import moving_steps

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.foreign_text import shipped_yaml
+from openstack_prep.base.formats.foreign_text import shipped_yaml
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.keys.hiding import hide

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.secret import Secret
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes.balancing.pools import Addresses, LabelSelector, drop_empty, ranges, selector_values
 from openstack_prep.kubernetes.metallb.model import MetalLB, MetalLBBGP, MetalLBLayer2, MetalLBPeer, MetalLBPool
 

@@ -1,6 +1,6 @@
 """install-config.yaml of OpenShift on OpenStack, for every release from 4.2 to 5.1: pure, data in, text out."""
 
-from openstack_prep.base.yaml_text import dump
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.openshift.install_config.cluster_of import read
 from openstack_prep.openshift.install_config.document import document
 from openstack_prep.openshift.install_config.given import Given

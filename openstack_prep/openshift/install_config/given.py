@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.yaml_places import Document
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
 from openstack_prep.openshift.install_config.paths import find
 

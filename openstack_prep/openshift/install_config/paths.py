@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from openstack_prep.base.foreign_text import shipped_yaml
+from openstack_prep.base.formats.foreign_text import shipped_yaml
 from openstack_prep.openshift.install_config.releases import NEVER, Span
 
 

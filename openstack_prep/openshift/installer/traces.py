@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.raw import Raw
 from openstack_prep.resources.lists.installer_names import is_infra_id

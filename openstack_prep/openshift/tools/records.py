@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from openstack_prep.base.errors import PrepError
-from openstack_prep.base.foreign_text import parse_json
+from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import write_shared
 

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from openstack_prep.base.errors import FolderRefused
-from openstack_prep.base.foreign_text import parse_yaml_documents
+from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
 from openstack_prep.base.secret import HIDDEN

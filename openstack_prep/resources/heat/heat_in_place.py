@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from openstack_prep.base.foreign_text import parse_yaml
+from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Raw, Values
 
 SERVER, VOLUME = "OS::Nova::Server", "OS::Cinder::Volume"

@@ -22,7 +22,7 @@ import yaml
 
 from openstack_prep.base.errors import ConfigError, DownloadError
 from openstack_prep.base.fields import ReadsBeside, source
-from openstack_prep.base.foreign_text import refuse_deep_yaml
+from openstack_prep.base.formats.foreign_text import refuse_deep_yaml
 from openstack_prep.base.given_file import MOST, read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values

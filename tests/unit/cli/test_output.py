@@ -22,7 +22,7 @@ import requests_mock
 import yaml
 
 from openstack_prep.cli.main import build_parser, main
-from openstack_prep.cli.output_schema import DOCUMENTS, output_schema
+from openstack_prep.cli.reference.output_schema import DOCUMENTS, output_schema
 from openstack_prep.cloud.lease.text import Description, Entry, digest
 from tests.unit.conftest import ENDPOINTS, IDENTITY, default_group, failure, port_row
 from tests.unit.openshift.tools.archives import put, release

@@ -12,9 +12,9 @@ import requests_mock
 import yaml
 
 import openstack_prep.cli
-from openstack_prep.base import yaml_text
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.errors import Mistake, PrepError
+from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.key import Key
 from openstack_prep.base.style import Style, visible
 from openstack_prep.cli.main import main

@@ -9,8 +9,8 @@ import pytest
 import requests_mock
 import yaml
 
-from openstack_prep.base import yaml_text
 from openstack_prep.base.errors import CloudError
+from openstack_prep.base.formats import yaml_text
 from openstack_prep.cloud.connection import Cloud
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, token
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import Secret
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes.cluster_yml import document, mistakes
 from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.model import Cluster

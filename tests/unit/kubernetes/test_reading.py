@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes.keys.schema import load_schema
 from openstack_prep.kubernetes.reading import Form, read, warnings
 

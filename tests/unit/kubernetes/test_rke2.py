@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import Secret
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
 from openstack_prep.kubernetes.nodes import nodes_of

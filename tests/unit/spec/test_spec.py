@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from openstack_prep.base import ranges
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.yaml_places import Document
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.core.model import Key
 from openstack_prep.kinds import KINDS
 from openstack_prep.resources.addresses.address_pool import AddressPool

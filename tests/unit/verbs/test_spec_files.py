@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.base.yaml_places import Document
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import plan_apply

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from openstack_prep.base.foreign_text import parse_yaml_documents
+from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.given_file import read_text
 from openstack_prep.openshift.check.mirror.places import is_below
 from openstack_prep.openshift.install_config.model import Mirror

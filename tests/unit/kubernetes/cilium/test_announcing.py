@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import Secret
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes.balancing.pools import LabelExpression, LabelSelector
 from openstack_prep.kubernetes.cilium import (
     Cilium,

@@ -11,7 +11,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from openstack_prep.base.yaml_text import dump
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.kubernetes.cilium import Cilium, Member, document, helm_chart_config, manifests, mistakes
 from openstack_prep.kubernetes.model import Cluster
 

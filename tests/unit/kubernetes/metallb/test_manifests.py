@@ -11,8 +11,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.base.yaml_text import dump
 from openstack_prep.kubernetes.metallb import (
     LabelExpression,
     LabelSelector,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.base.yaml_places import Document
+from openstack_prep.base.formats.yaml_places import Document
 
 
 @pytest.fixture

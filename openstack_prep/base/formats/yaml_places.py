@@ -15,7 +15,7 @@ import yaml
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.foreign_text import count_parts, refuse_deep
+from openstack_prep.base.formats.foreign_text import count_parts, refuse_deep
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.secret import HIDDEN, without_values
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from openstack_prep.cli.explain import read_codes
 from openstack_prep.cli.main import main
+from openstack_prep.cli.reference.explain import read_codes
 
 
 def test_a_code(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ def _schema(options: argparse.Namespace) -> int:
     import json
 
     if options.output:
-        from openstack_prep.cli.output_schema import output_schema as schema
+        from openstack_prep.cli.reference.output_schema import output_schema as schema
     else:
         from openstack_prep.spec import schema
     print(json.dumps(schema(), indent=2))

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.diagnostic import Status as DiagnosticStatus
 from openstack_prep.base.raw import Values
-from openstack_prep.cli.explain import PARTS
+from openstack_prep.cli.reference.explain import PARTS
 from openstack_prep.cli.running import FORMAT
 from openstack_prep.core.model import Action, Status
 from openstack_prep.exposures.convert.model import Left

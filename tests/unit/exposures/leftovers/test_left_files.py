@@ -8,7 +8,7 @@ from pathlib import Path
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
-from openstack_prep.exposures.left_files import LeftFiles
+from openstack_prep.exposures.leftovers.left_files import LeftFiles
 from openstack_prep.resources.identity import home
 
 

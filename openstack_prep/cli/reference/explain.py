@@ -22,7 +22,7 @@ def add(command: AddCommand) -> None:
 
 def read_codes() -> dict[str, Mapping[str, str]]:
     """Return what is documented of each code, sorted by code."""
-    from openstack_prep.base.foreign_text import shipped_yaml
+    from openstack_prep.base.formats.foreign_text import shipped_yaml
 
     found: dict[str, Mapping[str, str]] = {}
     for room in ROOMS:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from openstack_prep.base.formats.yaml_text import dump, one_line
 from openstack_prep.base.secret import Secret
-from openstack_prep.base.yaml_text import dump, one_line
 
 
 def test_in_order_without_anchors_and_with_its_secrets() -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from openstack_prep.base import foreign_text
-from openstack_prep.base.foreign_text import MOST_DEPTH, parse_json, parse_yaml, parse_yaml_documents
+from openstack_prep.base.formats import foreign_text
+from openstack_prep.base.formats.foreign_text import MOST_DEPTH, parse_json, parse_yaml, parse_yaml_documents
 
 
 def nested(levels: int) -> str:

@@ -1,0 +1,1 @@
+"""Commands about the command itself: completion, explain, example and schema."""

@@ -1,0 +1,1 @@
+"""What former specs have left: claims in registers, and files."""
