@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
-from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, is_transient
 from openstack_prep.base.raw import Raw
@@ -283,14 +282,8 @@ def _check(cloud: Cloud) -> None:
     given = cloud.connection.config.get_requests_verify_args()
     if mistakes := [*cloud_entries.odd_values(cloud.config["auth"]), *cloud_entries.missing_files(given)]:
         raise ConfigException("; ".join(mistakes))
-    url = str(cloud.config["auth"].get("auth_url", ""))
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
-        raise ConfigException(f"auth_url {url!r} is not a URL ({error})") from None
-    if url and not (parts.scheme in ("http", "https") and parts.hostname):
-        raise ConfigException(f"auth_url {url!r} is not an http or https URL")
+    if what := cloud_entries.odd_url(url := str(cloud.config["auth"].get("auth_url", ""))):
+        raise ConfigException(f"auth_url {url!r} {what}")
     if cloud.interface is not None and cloud.interface.removesuffix("URL") not in INTERFACES:
         raise ConfigException(f"interface {cloud.interface!r} is not one of {', '.join(INTERFACES)}")
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.given_file import MOST_SECRET, read_text
@@ -45,6 +46,17 @@ def missing_files(for_tls: Iterable[object]) -> Iterator[str]:
         for path in given if isinstance(given, tuple) else (given,):
             if isinstance(path, str) and not os.access(path, os.R_OK):
                 yield f"{path!r} of cacert, cert or key is not a readable file ({os.path.abspath(path)})"
+
+
+def odd_url(url: str) -> str | None:
+    """Return what is wrong with an auth_url; None for a usable one, or none at all."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # parsed here
+    except ValueError as error:
+        return f"is not a URL ({error})"
+    usable = not url or (parts.scheme in ("http", "https") and parts.hostname)
+    return None if usable else "is not an http or https URL"
 
 
 def _kind(value: object) -> str:
