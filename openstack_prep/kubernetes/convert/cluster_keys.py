@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from openstack_prep.base.fields import words
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.convert.model import Draft, Handler, lost, to
 from openstack_prep.kubernetes.keys.hiding import hide_in_url
@@ -34,7 +35,8 @@ def _registries(draft: Draft, key: str, value: list[Mapping[str, Any]]) -> None:
                 draft.note(place, "registries.yaml")
 
 
-def _addons(draft: Draft, key: str, value: str) -> None:
+def _addons(draft: Draft, key: str, given: str) -> None:
+    value = str(words(given))  # RKE reads true and numbers as texts
     draft.file(key, ADDONS, Secret(value if value.endswith("\n") else f"{value}\n"), "apply it with kubectl")
 
 

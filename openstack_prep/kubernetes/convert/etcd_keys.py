@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from openstack_prep.base.fields import words
 from openstack_prep.kubernetes.convert.model import FOLDER, Draft, Handler, lost
 from openstack_prep.kubernetes.keys.schema import value_at
 
@@ -95,7 +96,8 @@ def _s3(name: str, note: str = "") -> Handler:
     return convert
 
 
-def _ca(draft: Draft, key: str, value: str) -> None:
+def _ca(draft: Draft, key: str, given: str) -> None:
+    value = str(words(given))  # RKE reads true and numbers as texts
     draft.file(key, CA_FILE, value if value.endswith("\n") else f"{value}\n")
     draft.set(key, "etcd-s3-endpoint-ca", f"{FOLDER}/{CA_FILE}")
 

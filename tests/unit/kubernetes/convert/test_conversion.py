@@ -414,3 +414,9 @@ def test_values_that_older_charts_do_not_have() -> None:
         assert helm(each, "rke2-coredns") == {"rollingUpdate": {"maxUnavailable": 2}}
     assert became(old)["monitoring.update_strategy"] is None
     assert became(old)["network.options.canal_flannel_backend_port"] is None
+
+
+def test_texts_that_yaml_reads_as_something_else() -> None:
+    s3 = {"services": {"etcd": {"backup_config": {"enabled": True, "s3backupconfig": {"custom_ca": 5}}}}}
+    data = {"nodes": [{"address": "192.0.2.1", "user": "u", "role": ["controlplane", "etcd", "worker"]}], **s3}
+    assert {"true\n", "5\n"} <= set(convert({**data, "addons": True}).texts(openly=True).values())
