@@ -172,7 +172,7 @@ class Cloud:
             access = cast(Any, self.session.auth).get_access(self.session)
             _ = access.user_id, access.username, access.role_names, access.service_catalog  # of a complete answer
             return access
-        except (AttributeError, KeyError, TypeError, ValueError) as error:  # keystoneauth does not check its shape
+        except (AttributeError, LookupError, TypeError, ValueError) as error:  # keystoneauth does not check its shape
             doing = f"POST identity/auth/tokens of {self.auth_url}"
             what = f"{doing}: the answer is not that of Keystone ({type(error).__name__}); check auth_url of the entry"
             raise CloudError(what, retryable=True) from None

@@ -20,11 +20,11 @@ from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, R
 from openstack_prep.exposures import recordsets, rendering
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import Exposure
-from openstack_prep.exposures.exposure_rules import WITHOUT_ADDRESS
 from openstack_prep.exposures.machine_claims import MachineClaims
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.opened import route_mistakes
 from openstack_prep.exposures.pool_file import PoolFile
+from openstack_prep.exposures.rules.exposure_rules import WITHOUT_ADDRESS
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.identity import home

@@ -9,7 +9,7 @@ from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
-from openstack_prep.exposures import declared_rules, exposure_rules, references
+from openstack_prep.exposures import references
 from openstack_prep.exposures.claiming import claim_together, release_together
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.neighbours import (
@@ -20,6 +20,7 @@ from openstack_prep.exposures.neighbours import (
 )
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.claims import Claim, Register
+from openstack_prep.exposures.rules import declared_rules, exposure_rules
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.network.reserved_ports import claim_id

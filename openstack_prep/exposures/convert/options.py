@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.errors import Mistake, SpecError
@@ -65,8 +66,8 @@ def newer_than_known(to: To, release: str | None) -> str:
     assert known is not None
     if found is None or (int(found[1]), int(found[2])) <= (int(known[1]), int(known[2])):
         return ""
-    what = f"--release {release}: openstack-prep knows {to} up to {DEFAULTS[to]}, and renders what that release reads"
-    return f"{what}; compare the release notes of {to}, or write --release {DEFAULTS[to]}"
+    what = f"--release {release}: {to} is known up to {DEFAULTS[to]}, and what is rendered is for that release"
+    return f"{what}; compare the release notes of {to}, or write --release {shlex.quote(DEFAULTS[to])}"
 
 
 def _announcement(

@@ -7,6 +7,7 @@ no twins), objects/recordset.py (the status, and 160 characters of description).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self, get_args
@@ -63,8 +64,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
     type: RecordType
     """Type of the records."""
     records: tuple[Text, ...] = ()
-    """Data of each record, such as 192.0.2.10; names need no final dot, and the text of TXT records no quotation marks.
-    """
+    """Data of each record, such as 192.0.2.10; names need no final dot, and TXT records no quotation marks."""
     floating_ips: tuple[Name, ...] = ()
     """Floating IPs of this spec whose addresses are further records, for type A."""
     ttl: Ttl | None = None
@@ -223,7 +223,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
     def _conflicts(self, listed: Iterable[RecordsetRecord]) -> Iterator[Mistake]:
         for each in listed:
             if each.name == self.name and "CNAME" in (each.type, self.type) and each.type != self.type:
-                fix = f"delete it first: openstack recordset delete {self.zone}. {each.id}"
+                fix = f"delete it first: {shlex.join(['openstack', 'recordset', 'delete', f'{self.zone}.', each.id])}"
                 yield self._beside_cname(f"{each.type} {', '.join(each.records)}", fix)
 
     # --- operations -----------------------------------------------------------------------

@@ -7,9 +7,9 @@ from ipaddress import ip_address
 
 from openstack_prep.base import ranges
 from openstack_prep.base.codes import Code
-from openstack_prep.exposures.exposure_rules import WITHOUT_ADDRESS
 from openstack_prep.exposures.neighbours import ExposureFields, ExposureNeighbours, Finding, Pool, is_registered
 from openstack_prep.exposures.pool_file import PoolFile
+from openstack_prep.exposures.rules.exposure_rules import WITHOUT_ADDRESS
 from openstack_prep.resources.addresses.address_pool import AddressPool
 
 

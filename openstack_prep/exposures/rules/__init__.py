@@ -1,0 +1,1 @@
+"""What is refused about exposures: by their declarations alone, and beside what exists."""
