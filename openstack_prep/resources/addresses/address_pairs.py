@@ -19,7 +19,7 @@ from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, 
 from openstack_prep.resources.addresses import pair_writing
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
-from openstack_prep.resources.addresses.pair_records import PortShares, Share, recorded_pairs
+from openstack_prep.resources.addresses.pair_records import PortShares, Share, block_of, recorded_pairs
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.network.declared_port import Port
@@ -107,8 +107,11 @@ class AddressPairs(PairFields):
         for port in ports_of(run, run.find_project_id(owner)):
             mine = recorded_pairs(run.ownership, port)
             if mine:
-                name, addresses = f"{port.name} {port.id}".lstrip(), tuple(sorted(mine))
-                declared = cls(name=name, ports=(port.name,), addresses=addresses, **cls.placing(owner))
+                name, addresses = f"{port.name} {port.id}".lstrip(), tuple(sorted(set(map(block_of, mine))))
+                macs = {each.partition(" ")[2] or None for each in mine}
+                mac = macs.pop() if len(macs) == 1 else None
+                fields = {"addresses": addresses, "mac_address": mac, **cls.placing(owner)}
+                declared = cls(name=name, ports=(port.name,), **fields)
                 shares = PortShares((Share(port, run.ownership, mine, mine=mine),))
                 yield declared, Observed(id=port.id, ours=True, record=shares)
 
@@ -122,11 +125,11 @@ class AddressPairs(PairFields):
         nothing_to_do = known and (not desired or (not meant and (self.stack or self.security_group)))
         if not some and not nothing_to_do:
             return None
-        lacking = frozenset(block for each in meant for block in each.lacking)
-        stale = [(block, each.port.name or each.port.id) for each in shares for block in each.stale]
+        lacking = frozenset(block_of(pair) for each in meant for pair in each.lacking)
+        stale = [(pair, each.port.name or each.port.id) for each in shares for pair in each.stale]
         values = {
-            "addresses": desired - lacking | {block for block, _ in stale if block not in desired},
-            "elsewhere": frozenset(f"{block} on {port}" for block, port in stale if block in desired),
+            "addresses": desired - lacking | {pair for pair, _ in stale if block_of(pair) not in desired},
+            "elsewhere": frozenset(f"{pair} on {port}" for pair, port in stale if block_of(pair) in desired),
         }
         return Observed(
             id=f"{len(meant)} ports",
@@ -234,7 +237,7 @@ class AddressPairs(PairFields):
         ports = {each.id: each for each in ports_of(fresh, fresh.find_project_id(self.owner))}
         if share.port.id not in ports:
             raise NotFound(f"port {share.port.id} no longer exists")
-        return Share(ports[share.port.id], run.ownership, frozenset(), share.mac, meant=False)
+        return Share(ports[share.port.id], run.ownership, frozenset(), meant=False)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         nothing: frozenset[str] = frozenset()

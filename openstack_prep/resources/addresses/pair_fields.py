@@ -12,8 +12,9 @@ from openstack_prep.base.ranges import AddressRange, Range
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key
 from openstack_prep.resources.addresses.address_pool import AddressPool
-from openstack_prep.resources.addresses.pair_records import Share, recorded_pairs
+from openstack_prep.resources.addresses.pair_records import Share, block_of, recorded_pairs, with_mac
 from openstack_prep.resources.addresses.port_choice import PortChoice
+from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.orchestration.existing import Existing
 
@@ -99,8 +100,11 @@ class PairFields(PortChoice):
             networks[network] = networks.get(network, self.given) | blocks
         return {port.id: networks[port.network_id] for port in chosen if port.network_id in networks}
 
-    def declares(self, block: str) -> bool:
-        """Whether an address or a network has addresses in common with these pairs, used by Services or not."""
+    def declares(self, pair: str, port: PortRecord) -> bool:
+        """Whether a pair of a port has their MAC address, and addresses in common with these, used or not."""
+        block = block_of(pair)
+        if {pair} != with_mac([block], self.mac_address, port):
+            return False
         pools = (self.neighbours.pool(each) for each in self.pools)
         declared = (*ranges.read(self.addresses or ()), *(one for pool in pools for one in pool.ranges))
         return any(each.overlap(Range.read(block)) for each in declared)
@@ -119,22 +123,26 @@ class PairFields(PortChoice):
         complete = None not in blocks_by_port
         shares = []
         for port in ports_of(run, run.find_project_id(self.owner)):
-            claimants = {i: each[port.id] for i, each in enumerate(blocks_by_port) if each and port.id in each}
+            claimants = {
+                i: with_mac(each[port.id], siblings[i].mac_address, port)
+                for i, each in enumerate(blocks_by_port)
+                if each and port.id in each
+            }
             keepers = [i for i, each in enumerate(between) if port.id in each]
+            places = [*claimants, *keepers]
             recorded = recorded_pairs(run.ownership, port)
-            mine = frozenset(each for each in recorded if place == _maintainer(siblings, each, [*claimants, *keepers]))
+            mine = frozenset(each for each in recorded if place == _maintainer(siblings, each, port, places))
             if place not in claimants and not mine:
                 continue
-            kept = frozenset(each for each in mine if any(siblings[i].declares(each) for i in keepers))
+            kept = frozenset(each for each in mine if any(siblings[i].declares(each, port) for i in keepers))
             prunes = self.prune and (claimants or complete)
             stale = mine.difference(kept, *claimants.values()) if prunes else frozenset()
             wanted = claimants.get(place)
-            mac = self.mac_address and self.mac_address.lower()
-            shares.append(Share(port, run.ownership, wanted or frozenset(), mac, stale, mine, wanted is not None))
+            shares.append(Share(port, run.ownership, wanted or frozenset(), stale, mine, wanted is not None))
         return shares
 
 
-def _maintainer(siblings: Sequence[PairFields], block: str, first: Sequence[int]) -> int:
-    """Return the place of the address pairs that maintain the record of a block; ``first`` are those of its port."""
+def _maintainer(siblings: Sequence[PairFields], pair: str, port: PortRecord, first: Sequence[int]) -> int:
+    """Return the place of the address pairs that maintain the record of a pair; ``first`` are those of its port."""
     places: list[int] = [*first, *range(len(siblings))]
-    return next((i for i in places if siblings[i].declares(block)), places[0])
+    return next((i for i in places if siblings[i].declares(pair, port)), places[0])

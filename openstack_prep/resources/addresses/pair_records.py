@@ -1,79 +1,94 @@
 """The address pairs of a port, and the records of the pairs that a spec manages; pure functions.
 
 Neutron's pairs cannot carry an ownership tag, so a tag of the port records every pair that a spec adds:
-``openstack-prep:SPEC~ADDRESS``, with ``_`` in place of the slash of a network. The tag is added before the pair and
-removed after it, so that the next run can complete the work of a run that was killed.
+``openstack-prep:SPEC~ADDRESS``, with ``_`` in place of the slash of a network, and ``~MAC`` behind it unless that is
+the port's own. The tag is added before the pair and removed after it, so that the next run can complete the work of a
+run that was killed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+import re
+from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass, field
 
 from openstack_prep.base.fields import block
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.lists.neutron_records import AddressPair, PortRecord
 
-PREFIX = "openstack-prep:"
+RECORD = re.compile(r"(openstack-prep:.+?)~([0-9a-fA-F.:]+(?:_\d+)?)(?:~((?:[0-9a-f]{2}:){5}[0-9a-f]{2}))?")
 
 
-def tag(ownership: OwnershipTag, address: str) -> str:
-    """Return the tag that records a pair with this address or network."""
-    return f"{ownership.tag}~{address.replace('/', '_')}"
+def with_mac(blocks: Iterable[str], mac: str | None, port: PortRecord) -> frozenset[str]:
+    """Return the pairs of addresses and networks with a MAC address on a port, as the records name them."""
+    if mac is None or mac.lower() == port.mac_address.lower():
+        return frozenset(blocks)
+    return frozenset(f"{each} {mac.lower()}" for each in blocks)
+
+
+def block_of(pair: str) -> str:
+    """Return the address or network of a pair, without its MAC address."""
+    return pair.partition(" ")[0]
+
+
+def tag(ownership: OwnershipTag, pair: str) -> str:
+    """Return the tag that records a pair."""
+    return f"{ownership.tag}~{pair.replace('/', '_').replace(' ', '~')}"
 
 
 def recorded_pairs(ownership: OwnershipTag, port: PortRecord) -> frozenset[str]:
-    """Return the addresses and networks that the tags of a port record for this spec."""
-    start = f"{ownership.tag}~"
-    texts = (each.removeprefix(start).replace("_", "/") for each in port.tags if each.startswith(start))
-    return frozenset(filter(None, map(_block, texts)))
+    """Return the pairs that the tags of a port record for this spec."""
+    return frozenset(pair for spec, pair in _records(port) if spec == ownership.tag)
 
 
 def shared_pairs(ownership: OwnershipTag, port: PortRecord) -> frozenset[str]:
-    """Return the addresses and networks that the tags of a port record for other specs."""
-    texts = (each.rpartition("~") for each in port.tags if each.startswith(PREFIX))
-    return frozenset(filter(None, (_block(text.replace("_", "/")) for spec, _, text in texts if spec != ownership.tag)))
+    """Return the pairs that the tags of a port record for other specs."""
+    return frozenset(pair for spec, pair in _records(port) if spec != ownership.tag)
 
 
-def _block(text: str) -> str | None:
-    try:
-        return str(block(text))
-    except ValueError:  # the tag of a spec whose name begins with our name
-        return None
+def _records(port: PortRecord) -> Iterable[tuple[str, str]]:
+    """Yield the tag of the spec and the pair of each record."""
+    for found in filter(None, map(RECORD.fullmatch, port.tags)):
+        try:
+            address = str(block(found[2].replace("_", "/")))
+        except ValueError:  # a tag of another kind
+            continue
+        yield found[1], f"{address} {found[3]}" if found[3] else address
 
 
 @dataclass(frozen=True)
 class Share:
-    """The work of one resource on one port: the blocks to have there (``wanted``) and to remove (``stale``).
+    """The work of one resource on one port: the pairs to have there (``wanted``) and to remove (``stale``).
 
-    ``mine`` are the recorded blocks, which destroy removes; a port that is no longer selected (``meant``) may still
-    have some. A block is an address or a network. A pair that another spec records, too, stays for that spec.
+    ``mine`` are the recorded pairs, which destroy removes; a port that is no longer selected (``meant``) may still
+    have some. A pair is an address or a network, with a MAC address behind it unless that is the port's own. A pair
+    that another spec records, too, stays for that spec.
     """
 
     port: PortRecord
     ownership: OwnershipTag
     wanted: Set[str]
-    mac: str | None = None
     stale: Set[str] = field(default_factory=frozenset)
     mine: Set[str] = field(default_factory=frozenset)
     meant: bool = True
 
     @property
     def missing(self) -> list[str]:
-        """The wanted blocks that the port lacks."""
-        mac = self.mac or self.port.mac_address.lower()
-        present = {_pair(each) for each in self.port.allowed_address_pairs}
-        return sorted(each for each in self.wanted if (each, mac) not in present)
+        """The wanted pairs that the port lacks."""
+        return sorted(self.wanted - self._present)
 
     @property
     def unrecorded(self) -> list[str]:
-        """The wanted blocks that need a record: missing ones, and those that the port has for other specs alone."""
-        needed = {*self.missing, *(shared_pairs(self.ownership, self.port) & self.wanted)}
-        return sorted(needed - recorded_pairs(self.ownership, self.port)) if needed else []
+        """The wanted pairs that need a record: missing ones, those that the port has for other specs alone, and those
+        whose record is of version 0.2, which left the MAC address out.
+        """
+        recorded = recorded_pairs(self.ownership, self.port)
+        former = {each for each in self.wanted if block_of(each) in recorded - self._present}
+        return sorted({*self.missing, *(shared_pairs(self.ownership, self.port) & self.wanted), *former} - recorded)
 
     @property
     def lacking(self) -> list[str]:
-        """The wanted blocks that the port lacks, or may lose when another spec no longer declares them."""
+        """The wanted pairs that the port lacks, or may lose when another spec no longer declares them."""
         return sorted({*self.missing, *self.unrecorded})
 
     @property
@@ -82,23 +97,27 @@ class Share:
 
     @property
     def going(self) -> list[str]:
-        """The stale blocks that the port has."""
-        return sorted({_pair(each)[0] for each in self.port.allowed_address_pairs if self._goes(each)})
+        """The stale pairs that the port has."""
+        return sorted({self._named(each) for each in self.port.allowed_address_pairs if self._goes(each)})
 
     def pairs(self) -> list[dict[str, str]]:
         """Return the desired pairs of the port; pairs of others keep their order."""
         kept = [asdict(each) for each in self.port.allowed_address_pairs if not self._goes(each)]
-        given = {"mac_address": self.mac} if self.mac else {}
-        return [*kept, *({"ip_address": each, **given} for each in self.missing)]
+        new = (each.partition(" ") for each in self.missing)
+        return [*kept, *({"ip_address": each} | ({"mac_address": mac} if mac else {}) for each, _, mac in new)]
+
+    @property
+    def _present(self) -> frozenset[str]:
+        return frozenset(map(self._named, self.port.allowed_address_pairs))
+
+    def _named(self, pair: AddressPair) -> str:
+        """Return a pair of the port as the records name it."""
+        (named,) = with_mac([str(block(pair.ip_address))], pair.mac_address, self.port)
+        return named
 
     def _goes(self, pair: AddressPair) -> bool:
-        address, mac = _pair(pair)
-        ours = address in self.stale and mac in (self.mac, self.port.mac_address.lower())
-        return ours and address not in shared_pairs(self.ownership, self.port)
-
-
-def _pair(pair: AddressPair) -> tuple[str, str]:
-    return str(block(pair.ip_address)), pair.mac_address.lower()
+        named = self._named(pair)
+        return named in self.stale and named not in shared_pairs(self.ownership, self.port)
 
 
 @dataclass(frozen=True)

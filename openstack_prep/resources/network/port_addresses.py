@@ -78,4 +78,4 @@ def pairs_of(port: PortRecord) -> Iterator[PortPair]:
 def recorded(port: PortRecord) -> frozenset[str]:
     """Return the addresses of pairs that tags of the port record: address_pairs of a spec manage these."""
     tags = (each for each in port.tags if OwnershipTag.is_tag(each))
-    return frozenset(each.partition("~")[2].replace("_", "/") for each in tags)
+    return frozenset(each.split("~")[1].replace("_", "/") for each in tags if "~" in each)

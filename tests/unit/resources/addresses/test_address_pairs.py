@@ -179,6 +179,39 @@ def test_a_given_mac_is_another_pair(run: CloudRun, neutron: Neutron) -> None:
     ]
 
 
+def macs(neutron: Neutron) -> list[tuple[str, str]]:
+    """Return the pairs of the first port, with their MAC addresses."""
+    return [(each["ip_address"], each["mac_address"]) for each in neutron.ports[0]["allowed_address_pairs"]]
+
+
+def test_another_mac_replaces_the_pair_and_destroy_removes_it(run: CloudRun, neutron: Neutron) -> None:
+    """A record without the MAC address kept the former pair, and destroy left it."""
+    foreign = ("10.0.0.5", "fa:16:3e:99:99:99")
+    neutron.ports.append(port("master-0", "10.0.0.5"))
+    neutron.ports[0]["allowed_address_pairs"] = [dict(zip(("ip_address", "mac_address"), foreign, strict=True))]
+    before = AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5",), mac_address="00:00:5e:00:01:01")
+    apply(run, before)
+    after = replace(before, mac_address="00:00:5E:00:01:02")
+    assert "elsewhere" in plan(run.fresh(), after).table
+    apply(run.fresh(), after)
+    assert macs(neutron) == [foreign, ("10.0.0.5", "00:00:5e:00:01:02")]
+    ((left, observed),) = AddressPairs.scan(run.fresh(), None)
+    assert (left.addresses, left.mac_address) == (("10.0.0.5",), "00:00:5e:00:01:02")
+    left.delete(run.fresh(), observed)
+    assert macs(neutron) == [foreign]
+    assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}"]
+
+
+def test_a_record_of_a_former_release_gets_the_mac(run: CloudRun, neutron: Neutron) -> None:
+    """It named the address alone; the pair with the given MAC address is there."""
+    pair = {"ip_address": "10.0.0.5", "mac_address": "00:00:5e:00:01:01"}
+    neutron.ports.append(port("master-0", allowed_address_pairs=[pair]))
+    neutron.ports[0]["tags"].append("openstack-prep:lab~10.0.0.5")
+    apply(run, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5",), mac_address="00:00:5e:00:01:01"))
+    assert macs(neutron) == [("10.0.0.5", "00:00:5e:00:01:01")]
+    assert neutron.ports[0]["tags"][1:] == ["openstack-prep:lab~10.0.0.5~00:00:5e:00:01:01"]
+
+
 def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(run: CloudRun, neutron: Neutron) -> None:
     neutron.ports += [port("master-0", "10.0.0.5", "10.9.9.9"), port("master-1", "10.0.0.5", "10.0.0.7", number=1)]
     apply(run)
