@@ -180,7 +180,8 @@ class Cloud:
             doing = f"authenticate to {self.auth_url} as cloud {self.name!r}"
             if type(error) is Exception:  # raised by keystoneauth for an entry without a password
                 raise ConfigError(f"{doing}: {error}; {CHECK_ENTRY}, and secure.yaml") from None
-            raise translate(error, doing, fix=CHECK_ENTRY) from None
+            busy = (getattr(error, "http_status", None) or 0) in (429, *range(500, 600))  # not the entry's fault
+            raise translate(error, doing, fix="" if busy else CHECK_ENTRY) from None
 
     @contextlib.contextmanager
     def reading(self, fix: str = MEMBER) -> Iterator[None]:

@@ -20,6 +20,7 @@ from openstack_prep.cloud.lease.text import Description, Entry, digest, plain
 
 POLL = 1.0  # seconds between two polls while another run holds it
 LOCK_TIMEOUT = 60.0  # seconds to wait for another run; longer than the lease of a killed run lasts
+UNLOCK = "wait until it ends, or, if that run is dead: openstack-prep unlock SPEC"
 
 _log = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ class _Wait:
         group = self.sight.group or self._first()
         ends, swaps, reported = time.monotonic() + self.timeout, 0, False
         while True:
-            why = self._blocking_reason(group.text)
+            why, fix = self._blocking_reason(group.text), UNLOCK
             if not why:
                 lease = self._try(group)
                 if lease is not None:
@@ -127,9 +128,12 @@ class _Wait:
                 swaps += 1
                 if swaps > SWAPS:
                     why = f"the default security group of the project of spec {self.sight.spec} keeps changing"
+                    fix = (
+                        "other specs of the project take their leases there: run again, or wait longer (--lock-timeout)"
+                    )
             self.untouched = False
             if why and time.monotonic() >= ends:
-                raise LeaseHeld(f"{why}; wait until it ends, or, if that run is dead: openstack-prep unlock SPEC")
+                raise LeaseHeld(f"{why}; {fix}")
             if why and not reported:
                 _log.warning("%s; waiting", why)
                 reported = True

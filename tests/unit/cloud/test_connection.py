@@ -13,6 +13,7 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed
 from openstack_prep.base.secret import Secret
+from openstack_prep.cloud import connection
 from openstack_prep.cloud.connection import TIMEOUT, Cloud, connect
 from openstack_prep.cloud.service import Service
 from openstack_prep.version import __version__
@@ -302,6 +303,18 @@ def test_an_entry_without_a_password(services: requests_mock.Mocker, clouds_yaml
     clouds_yaml.write_text("\n".join(lines))
     with pytest.raises(ConfigError, match=r"password is a required attribute; check that entry of clouds\.yaml"):
         connect("lab").authenticate()
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_busy_keystone_is_not_the_fault_of_the_entry(
+    services: requests_mock.Mocker, clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr(connection, "PAUSE", 0.0)
+    services.post(f"{IDENTITY}/auth/tokens", **failure(status))
+    with pytest.raises(CloudError) as caught:
+        connect("lab").authenticate()
+    assert caught.value.status == status
+    assert connection.CHECK_ENTRY not in str(caught.value)
 
 
 def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
