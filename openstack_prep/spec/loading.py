@@ -196,7 +196,7 @@ def _assemble(
         sections.clouds,
         places,
         parameters,
-        tuple(warnings),
+        tuple(dict.fromkeys(warnings)),
         checked=True,
         document=document,
         paths=paths,
