@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from openstack_prep.base import ranges
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.errors import ClusterError, PrepError
 from openstack_prep.base.ranges import Range
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
@@ -52,6 +52,8 @@ class ClusterSync:
         """``wanted`` and ``only`` as for ``sync_address_pairs``; ``tell`` is called with notes, and by follow()."""
         self.cloud, self.wanted, self.cluster, self.only = cloud, wanted, cluster, only
         self.jobs, self.lock_timeout, self.tell = jobs, lock_timeout, tell
+        self._identity = ""
+        """Which cluster the first list came from."""
         self._found = kubernetes.Services()
         self._allowed: list[Range] = []
         self._version = ""
@@ -88,7 +90,17 @@ class ClusterSync:
                 self._wait_after(error)
 
     def _read(self, server: ApiServer) -> None:
+        """Read the Services; raises ClusterError if another cluster answers than the first time.
+
+        Somebody may choose another context in the kubeconfig meanwhile, or build the cluster again at its address: then
+        the ports would lose the addresses of Services that exist.
+        """
         listing = server.services()
+        if self._identity and self._identity != listing.cluster:
+            what = f"{server.name}: Service {kubernetes.EVERYWHERE} is not the same as at the beginning"
+            fix = "it is another cluster, or has lost its data; nothing was changed. If this is right, start again"
+            raise ClusterError(f"{what}: {fix}")
+        self.cluster, self._identity = replace(self.cluster, context=server.context), listing.cluster
         self._found, self._version = kubernetes.read(listing.text), listing.version
 
     def _plan(self) -> LivePlan:

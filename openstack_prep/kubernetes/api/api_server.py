@@ -43,11 +43,13 @@ class Listing:
     """All objects of a kind; ``text`` is what ``kubectl get -A -o json`` prints of them.
 
     ``version`` is that of the whole list, from which a watch continues; ``count`` is how many objects there are.
+    ``cluster`` distinguishes clusters, in a list of Services: the uid of the one that every cluster has.
     """
 
     text: str
     version: str
     count: int
+    cluster: str = ""
 
 
 class ApiServer:
@@ -55,7 +57,7 @@ class ApiServer:
 
     def __init__(self, access: Access) -> None:
         """Prepare a connection; raises ConfigError for certificates that cannot work, and without the client."""
-        self.name, self.url = access.name, access.server
+        self.name, self.url, self.context = access.name, access.server, access.context
         client = _client()
         configuration = client.Configuration(host=access.server)
         configuration.verify_ssl, configuration.tls_server_name = access.verify, access.server_name
@@ -84,10 +86,11 @@ class ApiServer:
         start, must not remove what it needs when it is back.
         """
         items, version = self._items("Service")
-        if EVERYWHERE not in {_name(each) for each in items}:
+        own = next((each for each in items if _name(each) == EVERYWHERE), None)
+        if own is None:
             what = f"{self.name} lists no Service {EVERYWHERE}, which every cluster has"
             raise ClusterError(f"{what}: it is starting, or has lost its data; nothing was changed")
-        return Listing(_text("Service", items), version, len(items))
+        return Listing(_text("Service", items), version, len(items), str(own["metadata"].get("uid")))
 
     def nodes(self) -> Listing:
         """Return all Nodes; raises ClusterError."""

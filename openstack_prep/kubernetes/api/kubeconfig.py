@@ -36,9 +36,10 @@ UNSUPPORTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """One context; ``name`` is for messages."""
+    """One context; ``name`` is for messages, ``context`` is its name in the kubeconfig."""
 
     name: str
+    context: str | None = None
     server: str
     server_name: str | None = None
     """The name in the server's certificate, if it differs from that in its address."""
@@ -70,7 +71,7 @@ def read(path: Path, context: str | None = None) -> Access:
     cluster = _named(document, "clusters", chosen.needed("cluster"), mistakes, "the file has {names}")
     user_name = chosen.text("user")
     user = _named(document, "users", user_name, mistakes, "the file has {names}") if user_name else None
-    access = _access(f"context {name} of {path}", cluster, user)
+    access = _access(path, name, cluster, user)
     if mistakes:
         raise SpecError(mistakes)
     return access
@@ -158,7 +159,8 @@ def _named(document: Document, kind: str, name: str, mistakes: list[Mistake], fi
     raise SpecError([Mistake(where, what, fix.format(names=_names(document, kind)), code=Code.SPEC_UNRESOLVED)])
 
 
-def _access(name: str, cluster: _Section, user: _Section | None) -> Access:
+def _access(path: Path, context: str, cluster: _Section, user: _Section | None) -> Access:
+    name = f"context {context} of {path}"
     server = cluster.needed("server").rstrip("/")
     _check_server(cluster, server)
     insecure = cluster.data.get("insecure-skip-tls-verify") or False
@@ -168,6 +170,7 @@ def _access(name: str, cluster: _Section, user: _Section | None) -> Access:
     certificate, key, authorization = _credentials(name, user) if user else (None, None, None)
     return Access(
         name=name,
+        context=context,
         server=server,
         server_name=cluster.text("tls-server-name"),
         verify=insecure is not True,
