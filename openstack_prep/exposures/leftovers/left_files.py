@@ -50,8 +50,9 @@ class LeftFiles(InProject):
     ) -> Iterator[tuple[Self, Observed]]:
         """Yield the files of the spec's clusters in and below some folders, and beside the declared directories."""
         own = {os.path.realpath(each.directory) for each in declared}
-        beside = [Path(each).parent for each in own]
-        found = {os.path.realpath(each): each for top in (*folders, *beside) for each in _below(top, DEPTH)}
+        tops = {os.path.realpath(each) for each in (*folders, *(Path(each).parent for each in own))}
+        tops -= {os.sep}  # below it are /proc, whose files may block, and all else
+        found = {os.path.realpath(each): each for top in tops for each in _below(Path(top), DEPTH)}
         for path in islice((each for each in sorted(found) if each not in own), MOST_FOLDERS):
             for tag in sorted(_tags(Path(path))):
                 name = (OwnershipTag.name_in(tag) or "").removeprefix(f"{cls.kind}/")
@@ -76,10 +77,14 @@ class LeftFiles(InProject):
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
-    """Yield the folders in a folder, without links and hidden ones; unreadable folders have none."""
+    """Yield the folders in a folder, without links, hidden ones and other checkouts; unreadable folders have none.
+
+    A clone or worktree of git has its own copy of the spec, which may declare what lies there.
+    """
     with contextlib.suppress(OSError):
         for each in sorted(os.scandir(folder), key=lambda entry: entry.name):
-            if each.is_dir(follow_symlinks=False) and not each.name.startswith("."):
+            hidden = each.name.startswith(".")
+            if each.is_dir(follow_symlinks=False) and not hidden and not os.path.lexists(f"{each.path}/.git"):
                 yield Path(each.path)
                 yield from _below(Path(each.path), depth - 1) if depth > 1 else ()
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
+from openstack_prep.exposures.leftovers import left_files
 from openstack_prep.exposures.leftovers.left_files import LeftFiles
 from openstack_prep.resources.identity import home
 
@@ -18,7 +21,9 @@ def write(run: CloudRun, folder: Path, name: str, texts: dict[str, str]) -> Expo
     return cluster
 
 
-def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(run: CloudRun, tmp_path: Path) -> None:
+def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(
+    run: CloudRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = {"hosts": "192.0.2.1 a\n", "a.zone": "$ORIGIN a.\n", "bridge.sh": "#!/bin/bash\ntrue\n"}
     run = CloudRun(run.admin, run.ownership, homes=[None])
     declared = write(run, tmp_path / "here", "okd", texts)
@@ -31,6 +36,9 @@ def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(run: CloudRun
     (tmp_path / "untold").mkdir()
     (tmp_path / "untold" / "hosts").write_text(f"# {OwnershipTag('lab').describe('exposed_cluster/okd')}\n")
     (tmp_path / "former" / "mine").write_text("kept")
+    for checkout, git in (("worktree", "file"), ("clone", "folder")):
+        write(run, tmp_path / checkout / "here", "okd", texts)
+        (tmp_path / checkout / ".git").mkdir() if git == "folder" else (tmp_path / checkout / ".git").write_text("")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "hosts").write_text("# 192.0.2.1\n")
     os.mkfifo(tmp_path / "mine" / "pipe")
@@ -38,6 +46,9 @@ def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(run: CloudRun
     every = dict(LeftFiles.within(run, [tmp_path], [declared]))
     assert {Path(each.directory).name for each, seen in every.items() if not seen.ours} == {"namesake", "untold"}
     found = {left: seen for left, seen in every.items() if seen.ours}
+    with monkeypatch.context() as patched:
+        patched.setattr(left_files, "_below", lambda top, depth: pytest.fail(f"searches {top}"))
+        assert not [*LeftFiles.within(run, [Path("/")], [ExposedCluster(name="okd", directory="/okd")])]
     assert {each.key.name for each in found} == {
         f"okd ({tmp_path / 'former'})",
         f"gone ({tmp_path / 'deep' / 'removed'})",
