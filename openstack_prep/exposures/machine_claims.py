@@ -78,26 +78,25 @@ class MachineClaims:
 
     def check(self, run: CloudRun) -> Iterator[Mistake]:
         """Yield addresses that somebody else has claimed."""
-        taken = holders(run, self.pool)
+        taken, own = holders(run, self.pool), {key_of(run.ownership.spec, each) for each in self.held(run)}
         for each in self.machines:
             holder = taken.get(each.address)
-            if holder and holder != key_of(run.ownership.spec, self._name(each)):
+            if holder and holder not in own:  # its own machines may exchange addresses
                 what = f"{each.address} of {each.name} is claimed by {holder} in {self.pool.path}"
                 yield self.cluster.mistake(what, "choose another address, or release it there", Code.ADDRESS_IN_USE)
 
     # --- writing --------------------------------------------------------------------------
 
     def claim(self, run: CloudRun, others: Sequence[PoolFile]) -> dict[str, str]:
-        """Claim for all machines, release those of former ones, and return the MAC addresses; raises PrepError."""
-        register = self.pool.register(run)
+        """Release the claims of former machines, claim for all, and return the MAC addresses; raises PrepError."""
+        register, names = self.pool.register(run), {self._name(each) for each in self.machines}
+        if former := [each for each in register.held() if cluster_of(each) == self.cluster.name and each not in names]:
+            register.release(former)
         requests = [
             Request(name=self._name(each), address=each.address, mac=each.mac is None) for each in self.machines
         ]
         given = {each.mac for each in self.machines if each.mac}
-        claims = register.claim(requests, foreign_macs(run, [self.cluster], others) | given)
-        if former := [name for name in register.held() if cluster_of(name) == self.cluster.name and name not in claims]:
-            register.release(former)
-        return _macs(claims)
+        return _macs(register.claim(requests, foreign_macs(run, [self.cluster], others) | given))
 
     def release(self, run: CloudRun) -> None:
         register = self.pool.register(run)

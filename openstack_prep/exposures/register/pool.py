@@ -109,21 +109,26 @@ class Pool:
     claims: Mapping[str, Claim] = field(default_factory=dict)
 
     def claim(self, spec: str, requests: Iterable[Request], foreign_macs: Collection[str] = ()) -> Pool:
-        """Return the pool with these claims added; raises ClaimRefused."""
-        pool, refused = self.claim_each(spec, requests, foreign_macs)
+        """Return the pool with all these claims added, so that names may exchange addresses; raises ClaimRefused."""
+        pool, refused = self.claim_each(spec, requests, foreign_macs, together=True)
         for error in refused.values():
             raise error
         return pool
 
     def claim_each(
-        self, spec: str, requests: Iterable[Request], foreign_macs: Collection[str] = ()
+        self, spec: str, requests: Iterable[Request], foreign_macs: Collection[str] = (), *, together: bool = False
     ) -> tuple[Pool, dict[str, ClaimRefused]]:
-        """Return the pool with the claims that are possible, and why each of the other names gets none."""
+        """Return the pool with the claims that are possible, and why each of the other names gets none.
+
+        With ``together`` each name may ask for the address that another of them leaves.
+        """
+        requests = in_order(requests)
         claims, refused = dict(self.claims), dict[str, ClaimRefused]()
-        holders = {each.address: key for key, each in claims.items()}
+        moving = {key_of(spec, each.name) for each in requests if each.address} if together else set()
+        holders = {each.address: key for key, each in claims.items() if key not in moving}
         taken = {each.mac for each in claims.values() if each.mac} | {*foreign_macs}
         free = self.settings.free(holders)
-        for each in in_order(requests):
+        for each in requests:
             key = key_of(spec, each.name)
             before = claims.get(key)
             try:
@@ -133,7 +138,7 @@ class Pool:
             except ClaimRefused as error:
                 refused[each.name] = error
                 continue
-            if before:
+            if before and holders.get(before.address) == key:
                 del holders[before.address]
             holders[address] = key
             taken |= {mac} if mac else set()

@@ -163,3 +163,15 @@ def test_a_pool_without_mac_addresses(tmp_path: Path) -> None:
     files = [FILES[0], FILES[1] | {"macs": False}]
     with pytest.raises(SpecError, match="has no MAC addresses"):
         refuse_mistakes(loaded(tmp_path, files))
+
+
+def test_machines_take_the_addresses_of_one_another_and_of_former_ones(
+    run: CloudRun, ports: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    apply(run, loaded(tmp_path))
+    before = claims(tmp_path)
+    apply(run, loaded(tmp_path, workers=None, masters={"count": 4, "first_address": "10.0.0.2"}))
+    after = claims(tmp_path)
+    addresses = {f"okd-master-0{each}": f"10.0.0.{each + 1}" for each in (1, 2, 3, 4)}
+    assert {name: each["address"] for name, each in after.items()} == addresses | {"okd-service-01": "10.0.0.100"}
+    assert all(after[name]["mac"] == before[name]["mac"] for name in addresses if name in before)
