@@ -98,6 +98,10 @@ class ExposedCluster(ClusterFields):
             yield self.mistake(what, "declare it, or correct the name", Code.SPEC_UNRESOLVED)
         for found in claims.findings() if claims else ():
             yield self.mistake(*found)
+        for each in context.declared(ExposedCluster) if claims else ():
+            if each.name == self.name and each.key != self.key and machine_claims_in(each, files):
+                what = f"{each.key.qualified} has the same name, by which pool files know their machines"
+                yield self.mistake(what, "choose distinct names", Code.SPEC_CONTRADICTION)
 
     @property
     def pool_files(self) -> Sequence[PoolFile]:

@@ -175,3 +175,13 @@ def test_machines_take_the_addresses_of_one_another_and_of_former_ones(
     addresses = {f"okd-master-0{each}": f"10.0.0.{each + 1}" for each in (1, 2, 3, 4)}
     assert {name: each["address"] for name, each in after.items()} == addresses | {"okd-service-01": "10.0.0.100"}
     assert all(after[name]["mac"] == before[name]["mac"] for name in addresses if name in before)
+
+
+def test_clusters_of_two_projects_with_one_name(tmp_path: Path) -> None:
+    place = {"name": "okd", "project_domain": "Default"}
+    clusters = [place | {"directory": each, "project": each, "service_host": HOST} for each in ("one", "two")]
+    spec = {"name": "lab", "pool_files": FILES, "exposed_clusters": clusters}
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(spec))
+    with pytest.raises(SpecError) as caught:
+        refuse_mistakes(load_spec(tmp_path / "s.yaml"))
+    assert [each.code for each in caught.value.mistakes] == [Code.SPEC_CONTRADICTION] * 2
