@@ -20,6 +20,7 @@ from openstack_prep.base.errors import ClusterError, ConfigError
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.kubernetes.api.kubeconfig import Access
+from openstack_prep.kubernetes.api.proxy import use_proxy, wrong
 from openstack_prep.kubernetes.api.tls import context_of
 from openstack_prep.kubernetes.services import EVERYWHERE
 from openstack_prep.version import __version__
@@ -63,9 +64,11 @@ class ApiServer:
         configuration.verify_ssl, configuration.tls_server_name = access.verify, access.server_name
         configuration.retries = False  # neither retries nor redirects, each of which the client would log
         configuration.keep_alive = True
-        if access.proxy:
-            configuration.proxy = access.proxy.reveal()
-        self._api = client.ApiClient(configuration)
+        use_proxy(configuration, access)
+        try:
+            self._api = client.ApiClient(configuration)
+        except (ImportError, ValueError):  # urllib3 refuses the scheme, or lacks its package
+            raise wrong(access) from None
         self._api.user_agent = f"openstack-prep/{__version__}"
         self._authorization = access.authorization
         if access.authorization:

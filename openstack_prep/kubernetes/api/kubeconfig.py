@@ -167,6 +167,8 @@ def _access(path: Path, context: str, cluster: _Section, user: _Section | None) 
     if not isinstance(insecure, bool):
         cluster.wrong("insecure-skip-tls-verify", "is not a boolean", "write true or false")
     proxy = cluster.text("proxy-url")
+    if proxy and not _is_url(proxy):
+        cluster.wrong("proxy-url", "is not the URL of a proxy for HTTP", "write one such as http://192.0.2.1:3128")
     certificate, key, authorization = _credentials(name, user) if user else (None, None, None)
     return Access(
         name=name,
@@ -184,15 +186,20 @@ def _access(path: Path, context: str, cluster: _Section, user: _Section | None) 
 
 def _check_server(cluster: _Section, server: str) -> None:
     fix = "write the address of the API server, such as https://192.0.2.1:6443"
-    try:
-        parts = urlsplit(server)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good:
+    if not _is_url(server):
         cluster.wrong("server", "is not the URL of a server", fix)
-    elif parts.username or parts.password or parts.query or parts.fragment:
+        return
+    parts = urlsplit(server)
+    if parts.username or parts.password or parts.query or parts.fragment:
         cluster.wrong("server", "contains more than an address and a path", fix)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _credentials(name: str, user: _Section) -> tuple[str | None, Secret | None, Secret | None]:

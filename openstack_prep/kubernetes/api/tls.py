@@ -19,7 +19,9 @@ RENEW = "renew it, or copy the kubeconfig from the cluster again"
 def context_of(access: Access) -> ssl.SSLContext:
     """Return the TLS context for an API server; raises ConfigError for what cannot work."""
     try:
-        context = ssl.create_default_context(cadata=access.ca)
+        # comments between certificates may contain any characters
+        authorities = access.ca.encode("ascii", "ignore").decode() if access.ca else None
+        context = ssl.create_default_context(cadata=authorities)
     except (ssl.SSLError, ValueError):
         raise ConfigError(f"{access.name}: certificate-authority is not a certificate in PEM format; {RENEW}") from None
     # clusters sign their own certificates, often without the extensions that Python 3.13 wants; kubectl accepts these
@@ -47,7 +49,7 @@ def _refuse_expired(name: str, certificate: str) -> None:
 
 def _load(context: ssl.SSLContext, name: str, pem: str) -> None:
     """Load a certificate with its key, which ssl only reads from a file: one of mode 0600, deleted at once."""
-    with tempfile.NamedTemporaryFile("w", prefix="openstack-prep-", encoding="ascii") as file:
+    with tempfile.NamedTemporaryFile("w", prefix="openstack-prep-", encoding="utf-8") as file:
         file.write(pem)
         file.flush()
         try:

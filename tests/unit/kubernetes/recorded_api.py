@@ -32,6 +32,8 @@ class Recorded:
     """A file, or seconds to send nothing; none are left: a second."""
     asked: list[dict[str, str]] = field(default_factory=list)
     """The query of each request."""
+    proxied: list[str | None] = field(default_factory=list)
+    """The header Proxy-Authorization of each request."""
 
     def kubeconfig(self, path: Path, **user: Any) -> Path:
         config = {
@@ -57,6 +59,7 @@ def serve(recorded: Recorded) -> Iterator[Recorded]:
             parts = urlsplit(self.path)
             query = dict(parse_qsl(parts.query))
             recorded.asked.append(query)
+            recorded.proxied.append(self.headers["Proxy-Authorization"])
             if self.headers["Authorization"] != f"Bearer {TOKEN}":
                 self._answer(401, (DATA / "401.json").read_bytes())
             elif query.get("watch"):

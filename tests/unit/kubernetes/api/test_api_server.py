@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.errors import ClusterError
+from openstack_prep.base.errors import ClusterError, ConfigError
+from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes import services
 from openstack_prep.kubernetes.api import ApiServer, Cluster, api_server
 from openstack_prep.kubernetes.api.kubeconfig import Access
@@ -48,6 +49,24 @@ def test_a_list_is_what_kubectl_prints(server: ApiServer, recorded: Recorded) ->
     assert services.read(listing.text) == services.read((DATA / "services.json").read_text())
     assert listing.count == 4
     assert (server.nodes().count, recorded.asked[-1]) == (0, {"limit": "500"})
+
+
+def test_a_proxy_gets_its_name_and_password(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with kubectl, NO_PROXY does not matter to the proxy of a kubeconfig."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    proxy = recorded.url.replace("http://", "http://me:p%40ss@")
+    access = Access(name="c", server="http://192.0.2.1", proxy=Secret(proxy), authorization=Secret(f"Bearer {TOKEN}"))
+    assert ApiServer(access).services().count == 4
+    assert recorded.proxied == ["Basic bWU6cEBzcw=="]
+
+
+@pytest.mark.parametrize("proxy", [f"socks5://me:{TOKEN}@192.0.2.1", f"ftp://{TOKEN}", f"http://[{TOKEN}"])
+def test_a_proxy_of_the_environment_that_cannot_work(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    with pytest.raises(ConfigError) as caught:
+        ApiServer(Access(name="c", server="http://192.0.2.1"))
+    assert "HTTP_PROXY is not the URL" in str(caught.value)
+    assert TOKEN not in str(caught.value)
 
 
 def test_a_list_in_pages(server: ApiServer, recorded: Recorded) -> None:

@@ -13,6 +13,7 @@ import trustme
 import yaml
 
 from openstack_prep.base.errors import ConfigError, PrepError, SpecError
+from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.api import exec_plugin
 from openstack_prep.kubernetes.api.kubeconfig import Access, read
 from openstack_prep.kubernetes.api.tls import context_of
@@ -130,6 +131,18 @@ def test_all_wrong_fields_of_a_context_with_their_lines(tmp_path: Path) -> None:
 )
 def test_addresses_that_are_none_of_a_server(tmp_path: Path, server: str) -> None:
     assert ".server: " in refused(written(tmp_path, {}, {"server": server}))
+
+
+@pytest.mark.parametrize("proxy", ["192.0.2.1:3128", f"socks5://me:{SECRET}@192.0.2.1", f"ftp://{SECRET}", "http://"])
+def test_proxies_that_are_none_for_http(tmp_path: Path, proxy: str) -> None:
+    assert ".proxy-url: is not the URL of a proxy" in refused(written(tmp_path, {}, {"proxy-url": proxy}))
+
+
+def test_comments_of_certificates_may_contain_any_characters(ca: trustme.CA) -> None:
+    comment = "# Főtanúsítvány of Jörg\n"
+    certificate, key = (comment + each for each in pems(ca))
+    authority = comment + ca.cert_pem.bytes().decode()
+    context_of(Access(name="c", server="https://a", ca=authority, certificate=certificate, key=Secret(key)))
 
 
 @pytest.mark.parametrize("field", ["auth-provider", "as", "as-groups"])
