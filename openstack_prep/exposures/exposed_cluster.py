@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from openstack_prep.base.codes import Code
@@ -16,7 +17,7 @@ from openstack_prep.base.errors import Mistake, NotFound, SpecError
 from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.model import Change, Context, Observed, Resolved, Resource
 from openstack_prep.exposures import recordsets, rendering
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import Exposure
@@ -137,10 +138,10 @@ class ExposedCluster(ClusterFields):
 
     # --- current state --------------------------------------------------------------------
 
-    def files(self, ownership: OwnershipTag) -> MarkedFiles:
-        """Return its files; their tag names the home project, which proves files left behind to be this spec's."""
-        head = f"# {ownership.describe(f'{self.kind}/{self.name}')}"
-        return MarkedFiles(Path(self.directory), head, any_home=True)
+    def files(self, run: CloudRun) -> MarkedFiles:
+        """Return its files; their tag names the home project, which distinguishes specs with the same name."""
+        head = f"# {home.ownership(run).describe(f'{self.kind}/{self.name}')}"
+        return MarkedFiles(Path(self.directory), head, is_ours=partial(home.is_ours, run))
 
     def placed(self, run: CloudRun) -> list[Placed] | None:
         """Return the exposures with what is reserved for them; None if something is not reserved yet."""
@@ -166,7 +167,7 @@ class ExposedCluster(ClusterFields):
     def _is_there(self, run: CloudRun) -> bool:
         """Whether it has files, or claims of its machines from a run that was killed before it wrote the files."""
         claims = self.machine_claims
-        return bool(self.files(home.ownership(run)).there() or (claims and claims.held(run)))
+        return bool(self.files(run).there() or (claims and claims.held(run)))
 
     def _observed(self, there: bool, drift: frozenset[str]) -> Observed:
         values = self.desired() | {"drift": drift}
@@ -181,14 +182,14 @@ class ExposedCluster(ClusterFields):
         elif differing:
             yield from differing
         elif not list(rendering.mistakes(self, placed)):
-            files = self.files(home.ownership(run))
+            files = self.files(run)
             texts, shown = (self._texts(run, placed, openly=openly, only_ready=True) for openly in (True, False))
             yield from files.drift(texts, shown)
 
     def _texts(
         self, run: CloudRun, placed: Sequence[Placed], *, openly: bool, only_ready: bool = False
     ) -> dict[str, str]:
-        before = self.files(home.ownership(run)).contents()
+        before = self.files(run).contents()
         macs = self._macs(run)
         return rendering.texts(self, placed, before, date.today(), openly=openly, only_ready=only_ready, macs=macs)
 
@@ -205,7 +206,7 @@ class ExposedCluster(ClusterFields):
         yield from found
         yield from claims.check(run) if (claims := self.machine_claims) else ()
         names = self._texts(run, placed, openly=False) if not found and _complete(placed) else ()
-        for path in self.files(home.ownership(run)).of_others(list(names)):
+        for path in self.files(run).of_others(list(names)):
             what = f"{path} exists and is not managed by this spec"
             yield self.mistake(what, "choose a different directory, or remove the file")
 
@@ -224,18 +225,18 @@ class ExposedCluster(ClusterFields):
         if claims := self.machine_claims:
             claims.claim(run, [each for each in self.pool_files if each.key != claims.pool.key])
             run = run.fresh()  # the claims are read again
-        self.files(home.ownership(run)).write(self._texts(run, placed, openly=True))
+        self.files(run).write(self._texts(run, placed, openly=True))
         said = set(self._warnings_before_plan(self.exposures))
         for each in rendering.warnings(self, placed):
             if each not in said:
                 run.note(self.key, each)
-        return self._observed(bool(self.files(home.ownership(run)).there()), frozenset())
+        return self._observed(bool(self.files(run).there()), frozenset())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        left = self.files(home.ownership(run)).remove()
+        left = self.files(run).remove()
         if claims := self.machine_claims:
             claims.release(run)
         if left:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
 from openstack_prep.base.secret import HIDDEN
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.text import show
 
 SECRET = re.compile(r"password|secret|token|credential|private|ssh_key$|ssh_cert$", re.IGNORECASE)
@@ -41,8 +42,8 @@ class MarkedFiles:
 
     folder: Path
     head: str
-    any_home: bool = False
-    """Whether files are managed whatever home project their tag names: that of a project which was created again."""
+    is_ours: Callable[[str], bool] = lambda home: False
+    """Whether files are managed although their tag names this home project, such as one that was created again."""
 
     def there(self) -> dict[str, str]:
         """Return the texts of the managed files by name."""
@@ -114,7 +115,7 @@ class MarkedFiles:
 
     def _is_tagged(self, name: str, text: str) -> bool:
         line, tag = _tag_line(text), self._tag(name)
-        return line == tag or (self.any_home and HOME.sub("]", line) == HOME.sub("]", tag))
+        return line == tag or (HOME.sub("]", line) == HOME.sub("]", tag) and self.is_ours(OwnershipTag.home_in(line)))
 
     def _tag(self, name: str) -> str:
         """Return the ownership tag as a comment of the file's language."""

@@ -14,6 +14,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import OwnershipTag, Resource
+from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -141,6 +142,20 @@ def test_a_declared_flavor_of_another_specs_home_is_not_managed(
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[LAB])
     (found,) = observing.observe(run, [Flavor(name="small")]).values()
     assert found.ours is ours
+
+
+@pytest.mark.parametrize(("home", "ours"), [(ADMIN_PROJECT, True), ("", True), ("gone", True), ("of-another", False)])
+def test_files_of_another_specs_home_are_not_managed(
+    cloud: requests_mock.Mocker, tmp_path: Path, home: str, ours: bool
+) -> None:
+    cloud.get(f"{IDENTITY}/projects/gone", status_code=404)
+    cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
+    hosts, run = tmp_path / "hosts", CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[LAB])
+    hosts.write_text(f"# {OwnershipTag('lab', home=home).describe('exposed_cluster/okd')}\n192.0.2.1 a\n")
+    files = ExposedCluster(name="okd", directory=str(tmp_path)).files(run)
+    assert files.of_others(["hosts"]) == ([] if ours else [hosts])
+    files.remove()
+    assert hosts.exists() is not ours
 
 
 def test_a_flavor_is_not_managed_by_way_of_a_project_that_another_spec_manages(cloud: requests_mock.Mocker) -> None:

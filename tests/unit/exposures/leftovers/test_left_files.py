@@ -12,12 +12,11 @@ from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.leftovers import left_files
 from openstack_prep.exposures.leftovers.left_files import LeftFiles
-from openstack_prep.resources.identity import home
 
 
 def write(run: CloudRun, folder: Path, name: str, texts: dict[str, str]) -> ExposedCluster:
     cluster = ExposedCluster(name=name, directory=str(folder))
-    cluster.files(home.ownership(run)).write(texts)
+    cluster.files(run).write(texts)
     return cluster
 
 
