@@ -20,6 +20,7 @@ from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pairs import AddressPairs, LeftPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential, LeftCredential
+from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.files.clouds_entry import CloudsEntry, InCloudsYaml
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import InProject
@@ -30,6 +31,8 @@ from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroupRules
 from openstack_prep.resources.network.subnet import Subnet
 
+ELSEWHERE = (RoleAssignment, Recordset)
+"""Kinds whose project may be that of other people: a role there, or zones for names of everybody."""
 ON_NETWORKS = (Subnet, Router, AddressPool, AddressPairs, LeftClaim)
 Standing = tuple[Resource, Observed]
 """A resource as a spec would declare it, and its existing counterpart."""
@@ -38,24 +41,24 @@ Standing = tuple[Resource, Observed]
 def homes_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
     """Return the projects that a spec works in, each once, the home project first; None is that of the connection.
 
-    A project that the spec names only for a role is excluded: it may be the home project of another spec with the same
-    name.
+    A project that the spec names only for a role or for recordsets is excluded: it may be the home project of another
+    spec with the same name.
     """
     return tuple(_worked_in(tuple(resources)) or [None])
 
 
 def projects_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
-    """Return the projects of resources, each once; those named only for a role come last."""
+    """Return the projects of resources, each once; those named only for a role or for recordsets come last."""
     resources = tuple(resources)
-    for_roles = (each.owner for each in resources if isinstance(each, RoleAssignment))
-    return tuple(dict.fromkeys([*_worked_in(resources), *for_roles]))
+    elsewhere = (each.owner for each in resources if isinstance(each, ELSEWHERE))
+    return tuple(dict.fromkeys([*_worked_in(resources), *elsewhere]))
 
 
 def _worked_in(resources: Sequence[Resource]) -> list[Project | None]:
     """Return the projects that resources declare or belong to; that of the connection comes last."""
     declared = [Project(name=each.name, domain=each.domain) for each in resources if isinstance(each, Project)]
     in_projects = (each for each in resources if isinstance(each, InProject))
-    owners = [each.owner for each in in_projects if not isinstance(each, RoleAssignment)]
+    owners = [each.owner for each in in_projects if not isinstance(each, ELSEWHERE)]
     return sorted(dict.fromkeys([*declared, *owners]), key=lambda project: project is None)
 
 

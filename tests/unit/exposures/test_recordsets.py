@@ -12,8 +12,10 @@ from openstack_prep.base.errors import SpecError
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.recordsets import ExposedRecordset
 from openstack_prep.resources.dns.recordset import Recordset
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.loading import Spec, load_spec, with_opened
 from openstack_prep.spec.resolving import NoCloud, refuse_mistakes
+from openstack_prep.verbs import exclusive, scan
 
 POOL = {"name": "lb", "subnet": "nodes", "addresses": ["10.1.0.200-10.1.0.203"]}
 SIX = {"name": "six", "subnet": "nodes", "addresses": ["2001:db8::10-2001:db8::1f"]}
@@ -34,6 +36,15 @@ def loaded(tmp_path: Path, *exposures: dict[str, Any], designate: Any = DESIGNAT
 
 def recordsets(spec: Spec) -> dict[str, Recordset]:
     return {each.key.name: each for each in spec.resources if isinstance(each, Recordset)}
+
+
+def test_the_project_of_the_zones_is_not_the_home_project(tmp_path: Path) -> None:
+    """Specs of other people, perhaps of the same name, have recordsets there as well."""
+    infra = DESIGNATE | {"project": "infra"}
+    alone = loaded(tmp_path, exposure("a", names=["a.example.com"]), designate=infra)
+    assert scan.homes_of(alone.resources) == (None,)
+    assert scan.projects_of(alone.resources) == (None, Project(name="infra"))
+    assert exclusive._home(alone.resources) == (None, False)
 
 
 def test_each_name_gets_a_recordset(tmp_path: Path) -> None:
