@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     services = _services(options.services)
     if options.spec:
         spec = load_spec(options.spec, SECTIONS)
-        wanted: Spec | Sync = spec
+        wanted: Spec | Path | Sync = options.spec if options.watch else spec  # a watch reads it again each time
         cloud = connect(options.os_cloud or spec.clouds.tenant or spec.clouds.admin)
     else:
         wanted = Sync(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests_mock
 import yaml
 
 from openstack_prep.base.errors import ClusterError
@@ -44,6 +45,22 @@ def test_another_current_context_does_not_matter(sync: ClusterSync, tmp_path: Pa
     config["contexts"].append({"name": "other", "context": config["contexts"][0]["context"]})
     path.write_text(yaml.safe_dump(config | {"current-context": "other"}))
     assert read(sync) == first == f"context test of {path}"
+
+
+def test_a_spec_that_changes_is_read_again(
+    run: CloudRun, empty_cloud: requests_mock.Mocker, recorded: Recorded, tmp_path: Path
+) -> None:
+    """Else a watch would remove the pairs of a pool that somebody has added meanwhile, and applied."""
+    spec, pool = tmp_path / "s.yaml", {"name": "lb", "subnet": "nodes", "reserve": "outside"}
+    pairs = [{"name": "lb", "tag": "rke", "pools": ["lb"]}]
+    cluster = Cluster(recorded.kubeconfig(tmp_path / "kubeconfig"))
+    sync = ClusterSync(run.admin, spec, cluster, tell=print)
+    for addresses, shown in (("10.1.0.201", ["10.1.0.201"]), ("10.1.0.201-10.1.0.202", ["10.1.0.201", "10.1.0.202"])):
+        pools = [pool | {"addresses": [addresses]}]
+        spec.write_text(yaml.safe_dump({"name": "lab", "address_pools": pools, "address_pairs": pairs}))
+        read(sync)
+        sync._plan()
+        assert sorted(str(one) for each in sync._allowed for one in each) == shown
 
 
 def test_another_cluster_is_refused(sync: ClusterSync, recorded: Recorded) -> None:
