@@ -70,9 +70,10 @@ class ApiServer:
         except (ImportError, ValueError):  # urllib3 refuses the scheme, or lacks its package
             raise wrong(access) from None
         self._api.user_agent = f"openstack-prep/{__version__}"
-        self._authorization = access.authorization
-        if access.authorization:
-            self._api.set_default_header("Authorization", access.authorization.reveal())
+        # as kubectl: no credentials without TLS (Kubernetes 1.36, client-go, tools/clientcmd/client_config.go)
+        self._authorization = access.authorization if access.server.startswith("https:") else None
+        if self._authorization:
+            self._api.set_default_header("Authorization", self._authorization.reveal())
         self._api.rest_client.pool_manager.connection_pool_kw["ssl_context"] = context_of(access)
         self._core = client.CoreV1Api(self._api)
         if not access.verify:

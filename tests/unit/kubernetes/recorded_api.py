@@ -5,16 +5,20 @@ The answers were recorded from kube-apiserver 1.36.2 with etcd 3.4.23; tests/ext
 
 from __future__ import annotations
 
+import base64
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import trustme
 import yaml
 
 DATA = Path(__file__).parent / "data" / "api"
@@ -36,10 +40,12 @@ class Recorded:
     """The header Proxy-Authorization of each request."""
 
     def kubeconfig(self, path: Path, **user: Any) -> Path:
+        authority = base64.b64encode(_authority().cert_pem.bytes()).decode()
+        cluster = {"server": self.url, "certificate-authority-data": authority}
         config = {
             "current-context": "test",
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-            "clusters": [{"name": "test", "cluster": {"server": self.url}}],
+            "clusters": [{"name": "test", "cluster": cluster}],
             "users": [{"name": "test", "user": user or {"token": TOKEN}}],
         }
         path.write_text(yaml.safe_dump(config))
@@ -50,8 +56,13 @@ def _next(answers: list[Any], otherwise: Any) -> Any:
     return answers.pop(0) if len(answers) > 1 else answers[0] if answers else otherwise
 
 
+@cache
+def _authority() -> trustme.CA:
+    return trustme.CA()
+
+
 @contextmanager
-def serve(recorded: Recorded) -> Iterator[Recorded]:
+def serve(recorded: Recorded, *, tls: bool = True) -> Iterator[Recorded]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -105,9 +116,13 @@ def serve(recorded: Recorded) -> Iterator[Recorded]:
             pass  # a client that goes away
 
     server = Server(("127.0.0.1", 0), Handler)
+    if tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        _authority().issue_cert("127.0.0.1").configure_cert(context)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    recorded.url = f"http://127.0.0.1:{server.server_port}"
+    recorded.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
     try:
         yield recorded
     finally:

@@ -51,12 +51,14 @@ def test_a_list_is_what_kubectl_prints(server: ApiServer, recorded: Recorded) ->
     assert (server.nodes().count, recorded.asked[-1]) == (0, {"limit": "500"})
 
 
-def test_a_proxy_gets_its_name_and_password(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_gets_its_name_and_password_and_no_server_without_tls_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with kubectl, NO_PROXY does not matter to the proxy of a kubeconfig."""
     monkeypatch.setenv("NO_PROXY", "*")
-    proxy = recorded.url.replace("http://", "http://me:p%40ss@")
-    access = Access(name="c", server="http://192.0.2.1", proxy=Secret(proxy), authorization=Secret(f"Bearer {TOKEN}"))
-    assert ApiServer(access).services().count == 4
+    with serve(Recorded(), tls=False) as recorded:
+        proxy = Secret(recorded.url.replace("http://", "http://me:p%40ss@"))
+        token = Secret(f"Bearer {TOKEN}")
+        said = failure(ApiServer(Access(name="c", server="http://192.0.2.1", proxy=proxy, authorization=token)))
+    assert "401, it does not accept these credentials" in said
     assert recorded.proxied == ["Basic bWU6cEBzcw=="]
 
 
