@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -65,11 +66,14 @@ def _kind(value: object) -> str:
 
 
 def unreadable(named: str | Path | None, usual: Sequence[str]) -> str | None:
-    """Return what is wrong with the first of these files that exists, without its values; None if it can be read."""
+    """Return what is wrong with the file that the SDK reads, without its values; None if it can be read.
+
+    A pipe can be read only once, which is left to the SDK.
+    """
     import yaml
 
-    path = next((each for each in [named, *usual] if each and os.path.exists(each)), None)
-    if path is None:
+    path = _first(named, usual)
+    if path is None or _is_pipe(path) or (path != named and not os.access(path, os.R_OK)):
         return None
     try:
         text = read_text(Path(path), MOST_SECRET)
@@ -79,13 +83,30 @@ def unreadable(named: str | Path | None, usual: Sequence[str]) -> str | None:
     return None
 
 
+def _first(named: str | Path | None, usual: Sequence[str]) -> str | Path | None:
+    """Return the file that the SDK reads: it passes over those that only other users may read.
+
+    Source: openstacksdk 4.22.0, openstack/config/loader.py, _load_yaml_json_file (EACCES).
+    """
+    if named and os.path.exists(named):
+        return named
+    existing = [each for each in usual if os.path.exists(each)]
+    return next((each for each in existing if os.access(each, os.R_OK)), existing[0] if existing else None)
+
+
+def _is_pipe(path: str | Path) -> bool:
+    return stat.S_ISFIFO(os.stat(path).st_mode)
+
+
 def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
     """Return what clouds.yaml contains, or what is wrong with it: the SDK ignores a broken file."""
     import yaml
 
-    path = next((each for each in [named, *usual] if each and os.path.exists(each)), None)
+    path = _first(named, usual)
     if path is None:
         return "no clouds.yaml was found" + (f" ({named} does not exist)" if named else "")
+    if _is_pipe(path):
+        return f"{path} is a pipe, which can be read only once"
     try:
         entries = (parse_yaml(read_text(Path(path))) or {}).get("clouds", {})
         broken = [name for name, entry in entries.items() if not isinstance(entry, dict)]

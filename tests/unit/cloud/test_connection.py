@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import requests_mock
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import connection
+from openstack_prep.cloud import entries
 from openstack_prep.cloud.connection import TIMEOUT, Cloud, connect
 from openstack_prep.cloud.service import Service
 from openstack_prep.version import __version__
@@ -378,6 +380,34 @@ def test_a_clouds_yaml_that_would_end_the_process(clouds_yaml: Path, text: str) 
 def test_a_clouds_yaml_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", "/dev/zero")
     assert "/dev/zero cannot be read: " in refused("lab")
+
+
+def test_entries_from_pipes_are_read_once(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in OS_CLIENT_CONFIG_FILE=<(sops -d clouds.yaml): a second look finds it empty."""
+    of_secrets = "clouds: {lab: {auth: {password: from-a-pipe}}}\n"
+    for name, text in (("OS_CLIENT_CONFIG_FILE", CLOUDS), ("OS_CLIENT_SECURE_FILE", of_secrets)):
+        out, into = os.pipe()
+        os.write(into, text.encode())
+        os.close(into)
+        monkeypatch.setenv(name, f"/dev/fd/{out}")
+    assert connect("lab").config["auth"]["password"] == "from-a-pipe"
+    assert "is a pipe, which can be read only once" in refused("no-such-entry")
+
+
+def test_files_that_only_others_may_read_are_passed_over(
+    services: requests_mock.Mocker, clouds_yaml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As openstacksdk does: /etc/openstack/clouds.yaml may be for administrators of the machine."""
+    of_others = tmp_path / "etc.yaml"
+    of_others.write_text("clouds: [")
+    may_read = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(of_others) and may_read(path, mode))
+    monkeypatch.delenv("OS_CLIENT_CONFIG_FILE")
+    assert entries.unreadable(None, [str(of_others)]) is None
+    assert entries.unreadable(None, [str(of_others), str(clouds_yaml)]) is None
+    assert "cannot be read" in str(entries.unreadable(of_others, []))
+    said = entries.explain("x", "not found", None, [str(of_others), str(clouds_yaml)])
+    assert f"{clouds_yaml} has the entries lab" in said
 
 
 def test_a_broken_secure_yaml_is_not_logged(
