@@ -9,6 +9,8 @@ RED, GREEN, YELLOW, CYAN, DIM = "31", "32", "33", "36", "2"
 OF_MARK = {"+": GREEN, "~": YELLOW, "@": CYAN, "-/+": RED, "-": RED, "=": DIM, "!": RED, "?": YELLOW}
 NARROW = 40
 """Columns that details need beside the names; with fewer they stand below them."""
+LATER = " " * 6
+"""Before further lines of an error, so that a name with a line end cannot look like a new message."""
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -50,8 +52,8 @@ class Style:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
 
     def line(self, symbol: str, name: str, details: str) -> str:
-        """Return "  + KIND/NAME  details", wrapped below the details; only errors have line ends."""
-        name, details = printable(name), printable(details, "\n" if symbol == "!" else "")
+        """Return "  + KIND/NAME  details", wrapped below the details; only errors have line ends, which are indented."""
+        name, details = printable(name), printable(details, "\n" if symbol == "!" else "").replace("\n", f"\n{LATER}")
         head = f"{symbol:>3} {name}"
         text = self.wrapped(f"{head}  {details}".rstrip(), len(head) + 2)
         code = OF_MARK.get(symbol)
@@ -66,7 +68,7 @@ class Style:
         return textwrap.fill(
             text,
             self.width,
-            subsequent_indent=" " * (indent if self.width - indent >= NARROW else 6),
+            subsequent_indent=" " * indent if self.width - indent >= NARROW else LATER,
             break_long_words=False,
             break_on_hyphens=False,
             replace_whitespace=False,

@@ -49,6 +49,8 @@ def test_our_own_colours_are_all_that_passes() -> None:
         Diagnostic(where=FORGED, what=FORGED, fix=FORGED).line,
         PrepError(FORGED).diagnostics[0].line,
         observed_table({Key("network", FORGED): Observed(id=FORGED, outputs={"address": FORGED})}),
+        Style().line("!", f"network/{FORGED}", FORGED),
+        Style(width=60).line("!", f"network/{FORGED}", FORGED),
         yaml_text.dump({"name": FORGED, FORGED: [FORGED]}),
         yaml_text.one_line({"name": FORGED}),
     ],
