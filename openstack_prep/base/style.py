@@ -52,7 +52,7 @@ class Style:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
 
     def line(self, symbol: str, name: str, details: str) -> str:
-        """Return "  + KIND/NAME  details", wrapped below the details; only errors have line ends, which are indented."""
+        """Return "  + KIND/NAME  details", wrapped below the details; only errors have further lines, indented."""
         name, details = printable(name), printable(details, "\n" if symbol == "!" else "").replace("\n", f"\n{LATER}")
         head = f"{symbol:>3} {name}"
         text = self.wrapped(f"{head}  {details}".rstrip(), len(head) + 2)

@@ -120,6 +120,13 @@ def plan_data(plan: Plan) -> Values:
     } | ({"left_out": plan.left_out} if plan.left_out else {})
 
 
+def print_warnings(plan: Plan, spec: Spec) -> None:
+    """Print the warnings of a plan, except those that were printed when the spec was read."""
+    for warning in plan.warnings:
+        if warning not in spec.warnings:
+            warn(warning)
+
+
 def name_holder(plan: LivePlan) -> None:
     """Print who was at work on the spec when a plan was made."""
     if plan.lease.holder:

@@ -10,6 +10,7 @@ grant.py; Neutron 29.0.0, conf/policies/network.py, router.py, floatingip.py; Gl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
@@ -17,6 +18,7 @@ from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import Twin
+from openstack_prep.verbs.live_plan import LivePlan
 
 WITHOUT = frozenset(
     {
@@ -83,6 +85,13 @@ def doubtful(cloud: Cloud, plan: Plan) -> Iterator[str]:
             if needed := _needed(step):
                 field, right = needed
                 yield f"{step.key}: {field} needs the right {right}, by default that of role admin; {who}"
+
+
+def of_whoever_applies(plan: LivePlan) -> LivePlan:
+    """Return a plan that is to be saved, with missing rights as warnings: it is examined again for who applies it."""
+    lacking = [each for each in plan.refusals if each.code == Code.MISSING_RIGHT]
+    rest = tuple(each for each in plan.refusals if each not in lacking)
+    return replace(plan, refusals=rest, warnings=(*plan.warnings, *map(str, lacking)))
 
 
 def _restricted(cloud: Cloud) -> str | None:

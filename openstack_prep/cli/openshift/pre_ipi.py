@@ -12,7 +12,15 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, code_of, consent, execute, open_spec, print_result
+from openstack_prep.cli.running import (
+    add_lock_timeout,
+    code_of,
+    consent,
+    execute,
+    open_spec,
+    print_result,
+    print_warnings,
+)
 
 if TYPE_CHECKING:
     from openstack_prep.base.diagnostic import Diagnostic
@@ -89,6 +97,7 @@ def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
     examine(spec, hosts if look else None)
     with reading(options):
         plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    print_warnings(plan, spec)
     consent(options, plan)
     report = execute(options, cloud, plan)
     try:

@@ -20,9 +20,10 @@ from openstack_prep.cli.running import (
     open_spec,
     plan_data,
     print_result,
+    print_warnings,
     run_plan,
 )
-from openstack_prep.cli.style import style_of, warn
+from openstack_prep.cli.style import style_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -74,6 +75,11 @@ def _plan(options: argparse.Namespace) -> int:
         read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
     plan = (_plan_destroy if options.destroy else _plan_apply)(options, cloud, spec)
+    if options.out:
+        from openstack_prep.verbs import rights
+
+        plan = rights.of_whoever_applies(plan)
+    print_warnings(plan, spec)
     if options.out and not plan.refusals:  # before the plan is printed, so that it is not if this fails
         plan_file.save(options.out, plan, options.spec, read, cloud, plan.tenant)
     print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
@@ -114,9 +120,6 @@ def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePl
     consent = {"allow_replace": options.allow_replace, "adopt": options.adopt, "prune": options.prune}
     with reading(options):
         plan = api.plan(cloud, spec, **consent, jobs=options.jobs)
-    for warning in plan.warnings:
-        if warning not in spec.warnings:  # those were printed when the spec was read
-            warn(warning)
     return replace(plan, left_out=whole - len(spec.chosen))
 
 
@@ -135,7 +138,9 @@ def _apply(options: argparse.Namespace) -> int:
     if options.spec is None:
         raise ConfigError("apply: give a SPEC, or --plan FILE")
     cloud, spec = open_spec(options, options.spec)
-    return carry_out(options, cloud, _plan_apply(options, cloud, spec), options.spec)
+    plan = _plan_apply(options, cloud, spec)
+    print_warnings(plan, spec)
+    return carry_out(options, cloud, plan, options.spec)
 
 
 def _apply_saved(options: argparse.Namespace) -> int:
@@ -155,6 +160,7 @@ def _apply_saved(options: argparse.Namespace) -> int:
             cloud, spec, allow_replace=saved.allow_replace, adopt=saved.adopts, prune=saved.prunes, jobs=options.jobs
         )
     saved.check(plan, path, plan.tenant)
+    print_warnings(plan, spec)
     plan.raise_for_refusals()
     return run_plan(options, cloud, plan, path)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests_mock
 
 import openstack_prep as prep
+from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import planner
 from openstack_prep.core.model import Action, Change, Observed, Resource, Step
@@ -118,3 +120,21 @@ def test_the_plan_is_refused_and_names_who_can_help(
     assert "member" in refusal.what
     assert "administrator" in refusal.fix
     assert prep.plan(login("admin"), Spec("lab", (FLAVOR,))).refusals == ()
+
+
+@pytest.mark.usefixtures("clouds_yaml", "flavors")
+def test_a_plan_is_saved_for_somebody_who_has_the_right(
+    services: requests_mock.Mocker, login: Login, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One engineer plans, the pipeline applies (docs/team.md)."""
+    spec, saved = tmp_path / "spec.yaml", tmp_path / "lab.plan"
+    spec.write_text("name: lab\nclouds: {admin: lab}\nflavors: [{name: a, vcpus: 1, ram: 1, disk: 1}]\n")
+    login("member")
+    assert main(["plan", str(spec)]) == 2
+    assert main(["plan", "-o", str(saved), "--detailed-exitcode", str(spec)]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert any("warning: " in line and "flavor/a: needs the right os_compute_api:" in line for line in said)
+    assert main(["apply", "--plan", str(saved)]) == 2
+    assert not [each for each in services.request_history if each.method == "POST" and each.path.endswith("/flavors")]
+    login("admin")
+    assert main(["apply", "--plan", str(saved)]) == 0
