@@ -2,7 +2,8 @@
 
 A whole domain may hold thousands, and LDAP truncates its lists, so it is listed only when a run asks for many names.
 
-Source: Identity API v3, "List users": filters by one name; ``truncated``, if the list has more than ``list_limit``.
+Source: Identity API v3, "List users": filters by one name; ``truncated``, if the list has more than ``list_limit``;
+Keystone 30.0.0, server/flask/common.py (build_driver_hints): ``limit``; releases without it ignore it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from openstack_prep.base.errors import CloudError
+from openstack_prep.cloud.answers import objects
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.run import query
 
 FEW = 8
 """Names that a run asks for one by one."""
+MOST = 1000
+"""Resources in a list. That of a larger domain costs more than it saves: Keystone stores an id per user of LDAP."""
 
 Listed = list[dict[str, Any]]
 
@@ -40,13 +44,15 @@ def _asked(run: CloudRun, plural: str, domain_id: str) -> Iterator[int]:
 def _by_name(run: CloudRun, plural: str, domain_id: str) -> Mapping[str, Listed] | None:
     """Return all resources of a domain by name; None if Keystone does not list all of them."""
     try:
-        answer = run.admin.identity.ask("GET", f"/{plural}", params={"domain_id": domain_id}, once=True)
+        params = {"domain_id": domain_id, "limit": MOST}
+        answer = run.admin.identity.ask("GET", f"/{plural}", params=params, once=True)
+        listed = objects(answer[plural], answer.origin)
     except CloudError:  # too many to be listed in time, or only single names may be read
         return None
     if answer.get("truncated") or (answer.get("links") or {}).get("next"):
         return None
     found: dict[str, Listed] = {}
-    for each in answer[plural]:
+    for each in listed:
         found.setdefault(each["name"], []).append(each)
     return found
 

@@ -11,7 +11,7 @@ import requests_mock
 from openstack_prep.base.errors import NotUnique
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import observing
-from openstack_prep.resources.identity.by_name import FEW
+from openstack_prep.resources.identity.by_name import FEW, MOST
 from openstack_prep.resources.identity.user import User
 from tests.unit.conftest import IDENTITY, failure
 
@@ -57,9 +57,12 @@ def test_many_cost_one_list(services: requests_mock.Mocker, run: CloudRun) -> No
     keystone(services, [user(name) for name in NAMES[::2]])
     assert found(run, NAMES) == set(NAMES[::2])
     assert asked(services) == [*NAMES[:FEW], "*"]
+    assert parse_qs(urlsplit(services.request_history[-1].url).query)["limit"] == [str(MOST)]
 
 
-@pytest.mark.parametrize("whole", [{"truncated": True}, {"links": {"next": f"{IDENTITY}/users?marker=1"}}])
+@pytest.mark.parametrize(
+    "whole", [{"truncated": True}, {"links": {"next": f"{IDENTITY}/users?marker=1"}}, {"users": ["a text"]}]
+)
 def test_a_list_that_is_not_whole_is_not_used(
     services: requests_mock.Mocker, run: CloudRun, whole: dict[str, Any]
 ) -> None:
