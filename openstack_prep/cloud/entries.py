@@ -25,7 +25,8 @@ def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Seq
     chosen = f"cloud {chosen!r}" if chosen else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
     choose = "choose one with --os-cloud" if cloud else "choose one with --os-cloud or OS_CLOUD"
     fix = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file"
-    return f"{chosen}: {reason.rstrip('.')}; {_entries(named, usual)}; {fix}"
+    what = dict.fromkeys((reason.rstrip("."), _entries(named, usual)))  # both if the file can be read
+    return f"{chosen}: {'; '.join(what)}; {fix}"
 
 
 TEXT = re.compile(r"auth_url|(.*_)?(username|password|passcode|secret|token|name|id)")

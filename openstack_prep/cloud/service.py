@@ -65,7 +65,7 @@ class Service:
     ) -> requests.Response:
         """Send one request; ``options`` are keystoneauth's (json, data, headers, params, microversion).
 
-        ``read_once``: it may not be repeated although it is not a POST. With ``secrets`` nothing of the request or its
+        ``once``: it may not be repeated although it is not a POST. With ``secrets`` nothing of the request or its
         answer is logged, and the values are removed from an error's text. Raises CloudError or one of its subclasses.
         """
         hidden = [value for secret in secrets if (value := secret.reveal())]

@@ -90,7 +90,8 @@ class ServerGroup(ByProjectUser):
         project_id = str(run.find_project_id(self.owner))
 
         def post() -> dict[str, Any]:
-            return dict(compute.post("/os-server-groups", {"server_group": body})["server_group"])
+            made: dict[str, Any] = compute.post("/os-server-groups", {"server_group": body})["server_group"]
+            return made
 
         def look() -> list[dict[str, Any]]:
             return _listed(run.fresh(), self.owner, project_id)

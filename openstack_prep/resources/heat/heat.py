@@ -62,7 +62,8 @@ class HeatStack:
 
     def show(self) -> Values:
         """Return the stack with its outputs, which may contain secrets and are therefore not logged."""
-        return dict(self.cloud.orchestration.ask("GET", self.path, log=False)["stack"])
+        shown: Values = self.cloud.orchestration.ask("GET", self.path, log=False)["stack"]
+        return shown
 
     def inputs(self) -> tuple[Values, Values, Values]:
         """Return the inputs of the stack: template, files, environment. Heat shows hidden parameters as stars."""

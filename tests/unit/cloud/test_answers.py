@@ -12,6 +12,7 @@ import yaml
 from openstack_prep.base.errors import CloudError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.resources.heat.heat import HeatStack
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, token
 
 NEUTRON, HEAT, SWIFT = f"{ENDPOINTS['network']}/v2.0", ENDPOINTS["orchestration"], ENDPOINTS["object-store"]
@@ -73,6 +74,12 @@ def test_a_list_or_nothing_in_the_place_of_an_object(
 ) -> None:
     services.get(f"{HEAT}/stacks/a", **answer(content))
     refused(lambda cloud: cloud.orchestration.get("/stacks/a")["stack"]["id"], cloud, "GET orchestration/stacks/a")
+
+
+@pytest.mark.parametrize("content", ['{"stack": []}', '{"stack": {"id": "1"}}'])
+def test_a_stack_without_its_status(services: requests_mock.Mocker, cloud: Cloud, content: str) -> None:
+    services.get(f"{HEAT}/stacks/a/1", **answer(content))
+    refused(lambda cloud: HeatStack(cloud, "a", "1").show()["stack_status"], cloud, "GET orchestration/stacks/a/1")
 
 
 def test_a_page_that_follows_itself(services: requests_mock.Mocker, cloud: Cloud) -> None:
