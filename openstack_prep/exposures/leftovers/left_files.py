@@ -20,6 +20,7 @@ from openstack_prep.resources.identity.in_project import InProject
 DEPTH = 2
 """How deep folders are searched: nothing records the former directory of a cluster."""
 MOST_FOLDERS, MOST_FILES = 200, 50
+"""In and below the folder of a spec, or one beside a declared directory; in each of these."""
 LONGEST = 1000
 """Bytes that are read of a file: its tag is in the first or second line."""
 
@@ -52,8 +53,8 @@ class LeftFiles(InProject):
         own = {os.path.realpath(each.directory) for each in declared}
         tops = {os.path.realpath(each) for each in (*folders, *(Path(each).parent for each in own))}
         tops -= {os.sep}  # below it are /proc, whose files may block, and all else
-        found = {os.path.realpath(each): each for top in tops for each in _below(Path(top), DEPTH)}
-        for path in islice((each for each in sorted(found) if each not in own), MOST_FOLDERS):
+        found = {str(each) for top in tops for each in islice(_below(Path(top), DEPTH), MOST_FOLDERS)}
+        for path in sorted(found - own):
             for tag in sorted(_tags(Path(path))):
                 name = (OwnershipTag.name_in(tag) or "").removeprefix(f"{cls.kind}/")
                 left = cls(name=name, directory=path, tag=tag, **cls.placing(next(iter(run.homes), None)))
@@ -77,16 +78,27 @@ class LeftFiles(InProject):
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
-    """Yield the folders in a folder, without links, hidden ones and other checkouts; unreadable folders have none.
+    """Yield the folders in a folder, the nearest first: a home directory has thousands further down."""
+    level = [folder]
+    for _ in range(depth):
+        found: list[Path] = []
+        for outer in level:
+            for each in _folders(outer):
+                yield each
+                found.append(each)
+        level = found
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Return the folders in a folder, without links, hidden ones and other checkouts; an unreadable folder has none.
 
     A clone or worktree of git has its own copy of the spec, which may declare what lies there.
     """
     with contextlib.suppress(OSError):
-        for each in sorted(os.scandir(folder), key=lambda entry: entry.name):
-            hidden = each.name.startswith(".")
-            if each.is_dir(follow_symlinks=False) and not hidden and not os.path.lexists(f"{each.path}/.git"):
-                yield Path(each.path)
-                yield from _below(Path(each.path), depth - 1) if depth > 1 else ()
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        visible = [each.path for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != "."]
+        return [Path(each) for each in visible if not os.path.lexists(f"{each}/.git")]
+    return []
 
 
 def _tags(folder: Path) -> set[str]:

@@ -14,8 +14,7 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud import connection
-from openstack_prep.cloud import entries
+from openstack_prep.cloud import connection, entries
 from openstack_prep.cloud.connection import TIMEOUT, Cloud, connect
 from openstack_prep.cloud.service import Service
 from openstack_prep.version import __version__

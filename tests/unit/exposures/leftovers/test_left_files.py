@@ -11,7 +11,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.leftovers import left_files
-from openstack_prep.exposures.leftovers.left_files import LeftFiles
+from openstack_prep.exposures.leftovers.left_files import MOST_FOLDERS, LeftFiles
 
 
 def write(run: CloudRun, folder: Path, name: str, texts: dict[str, str]) -> ExposedCluster:
@@ -62,3 +62,20 @@ def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(
     assert not (tmp_path / "deep" / "removed").exists()
     assert sorted(each.name for each in (tmp_path / "here").iterdir()) == sorted(texts)
     assert sorted(each.name for each in (tmp_path / "foreign").iterdir()) == sorted(texts)
+
+
+def test_near_folders_are_found_among_thousands_further_down(
+    run: CloudRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The spec may lie in a home directory; each plan searches its folder."""
+    run = CloudRun(run.admin, run.ownership, homes=[None])
+    for number in range(MOST_FOLDERS + 1):
+        (tmp_path / "a" / str(number)).mkdir(parents=True)
+        (tmp_path / "b" / str(number)).mkdir(parents=True)
+    write(run, tmp_path / "former", "okd", {"hosts": "192.0.2.1 a\n"})
+    read: list[object] = []
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: read.append(path) or scan(path))
+    (found,) = LeftFiles.within(run, [tmp_path], [])
+    assert found[0].directory == str(tmp_path / "former")
+    assert len(read) < 2 * MOST_FOLDERS
