@@ -59,9 +59,10 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
     raise OSError(errno.EFBIG, f"it has more than {_size(most)}", str(path))
 
 
-def refuse_special(path: Path) -> None:
-    """Raise OSError if a path is not a regular file, for readers of their own; it is not opened."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
+def refuse_special(path: Path, *, allow_disk: bool = False) -> None:
+    """Raise OSError if a path is not a regular file, or a disk, for readers of their own; it is not opened."""
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or (allow_disk and stat.S_ISBLK(mode))):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 

@@ -74,7 +74,7 @@ def shown(where: str) -> str:
 
 def _open_file(path: str) -> tuple[Chunks, int]:
     try:
-        refuse_special(Path(path))
+        refuse_special(Path(path), allow_disk=True)
         file = open(path, "rb")  # noqa: SIM115 - closed by the generator
         size = file.seek(0, 2)
         file.seek(0)

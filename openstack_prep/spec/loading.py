@@ -57,7 +57,7 @@ class Spec:
     @property
     def folder(self) -> Path | None:
         """The folder of its file; None if it was not read from one."""
-        return self.document.path.resolve().parent if isinstance(self.document, Document) else None
+        return Path(os.path.realpath(self.document.path)).parent if isinstance(self.document, Document) else None
 
     @property
     def is_whole(self) -> bool:
