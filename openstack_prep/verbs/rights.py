@@ -88,7 +88,7 @@ def doubtful(cloud: Cloud, plan: Plan) -> Iterator[str]:
 
 
 def of_whoever_applies(plan: LivePlan) -> LivePlan:
-    """Return a plan that is to be saved, with missing rights as warnings: it is examined again for who applies it."""
+    """Return a plan to look at, with missing rights as warnings: somebody else may apply it, who is examined then."""
     lacking = [each for each in plan.refusals if each.code == Code.MISSING_RIGHT]
     rest = tuple(each for each in plan.refusals if each not in lacking)
     return replace(plan, refusals=rest, warnings=(*plan.warnings, *map(str, lacking)))

@@ -75,7 +75,7 @@ def _plan(options: argparse.Namespace) -> int:
         read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
     plan = (_plan_destroy if options.destroy else _plan_apply)(options, cloud, spec)
-    if options.out:
+    if not options.destroy:
         from openstack_prep.verbs import rights
 
         plan = rights.of_whoever_applies(plan)
