@@ -98,7 +98,7 @@ class ClusterSync:
         listing = server.services()
         if self._identity and self._identity != listing.cluster:
             what = f"{server.name}: Service {kubernetes.EVERYWHERE} is not the same as at the beginning"
-            fix = "it is another cluster, or has lost its data; nothing was changed. If this is right, start again"
+            fix = "it is a different cluster, or has lost its data; nothing was changed. If this is right, start again"
             raise ClusterError(f"{what}: {fix}")
         self.cluster, self._identity = replace(self.cluster, context=server.context), listing.cluster
         self._found, self._version = kubernetes.read(listing.text), listing.version

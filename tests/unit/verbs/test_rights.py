@@ -130,7 +130,8 @@ def test_a_plan_is_saved_for_somebody_who_has_the_right(
     spec, saved = tmp_path / "spec.yaml", tmp_path / "lab.plan"
     spec.write_text("name: lab\nclouds: {admin: lab}\nflavors: [{name: a, vcpus: 1, ram: 1, disk: 1}]\n")
     login("member")
-    assert main(["plan", str(spec)]) == 2
+    assert main(["apply", "--yes", str(spec)]) == 2
+    capsys.readouterr()
     assert main(["plan", "-o", str(saved), "--detailed-exitcode", str(spec)]) == 2
     said = capsys.readouterr().err.splitlines()
     assert any("warning: " in line and "flavor/a: needs the right os_compute_api:" in line for line in said)
