@@ -68,7 +68,7 @@ def test_another_cluster_is_refused(sync: ClusterSync, recorded: Recorded) -> No
     recorded.lists = [services, services.replace(UID, UID[::-1]), services]
     read(sync)
     before = sync._found
-    with pytest.raises(ClusterError, match="another cluster"):
+    with pytest.raises(ClusterError, match="a different cluster"):
         read(sync)
     assert sync._found is before
     read(sync)
