@@ -112,6 +112,7 @@ SPEC: dict[str, Any] = {
             "target": {"service": "shop/web"},
             "ports": [{"port": 443}],
             "pool": "mesh",
+            "address": "10.1.0.209",
         }
     ],
     "exposed_clusters": [
