@@ -138,7 +138,7 @@ def test_a_keystone_out_of_reach(prep: Prep, entry: dict[str, Any]) -> None:
 def test_a_user_without_the_right(prep: Prep, tenant: Tenant) -> None:
     prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": tenant.cloud}
     prep.write(SMALL)
-    assert "warning: flavor/small-flavor: needs the right" in prep.run("plan", prep.spec.name).stderr
+    assert "flavor/small-flavor: needs the right" in prep.run("plan", prep.spec.name).stderr
     report = prep.run("apply", "--yes", prep.spec.name, code=2)
     assert "[access.missing-right]" in report.stderr
     prep.write({"name": "small", "networks": [{"name": "small", "shared": True}]})  # some clouds allow this

@@ -36,6 +36,10 @@ def serve(name, home, port, needs):
         middleware.sign_requests(name)
         sqlite_tuning.tune()
         rpc_tuning.tune()
+        if name == "heat":
+            from tests.devcloud.server import yaql_tuning
+
+            yaql_tuning.tune()
         built = projects.application(name, f"{home}/etc/{name}", needs)
         server = wsgi.server(middleware.Watch(built, name, home), port, THREADS)
         gc.freeze()
