@@ -10,9 +10,10 @@ import contextlib
 import html
 import re
 import threading
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
+
+import tenacity
 
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded, Unreachable
 from openstack_prep.base.raw import Raw, Values
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     import requests
     from openstack.connection import Connection
 
-PAUSES = (0.5, 1.0, 2.0, 4.0)  # in seconds, as keystoneauth's
-RETRIES = len(PAUSES)
+RETRIES = 4
+PAUSE = 0.5  # seconds before the first retry; doubled each time, as keystoneauth does
 RETRIABLE = (429, 502, 503, 504)
 RETRIABLE_LATER = (409, 412, 429, 500, 502, 503, 504)
 
@@ -95,18 +96,13 @@ class Service:
 
         keystoneauth only does so when no answer came at all (keystoneauth1 5.18.1, session.py, _send_request).
         """
-        from keystoneauth1.exceptions import UnknownConnectionError
-        from requests.exceptions import ChunkedEncodingError
-
-        pauses = iter(PAUSES if client is self._repeatable else ())
-        while True:
-            try:
-                return cast("requests.Response", client.request(path, method, **options))
-            except UnknownConnectionError as error:
-                pause = next(pauses, None)
-                if pause is None or not isinstance(error.original, ChunkedEncodingError):
-                    raise
-                time.sleep(pause)
+        patient = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_broke_off),
+            stop=tenacity.stop_after_attempt(1 + RETRIES if client is self._repeatable else 1),
+            wait=tenacity.wait_exponential(PAUSE),
+            reraise=True,
+        )
+        return cast("requests.Response", patient(client.request, path, method, **options))
 
     def _discover(self) -> None:
         """Read the versions of the API, once: concurrent threads would each read them."""
@@ -201,6 +197,14 @@ def translate(error: Exception, doing: str, hidden: Iterable[str] = (), fix: str
     message = "; ".join(filter(None, (f"{doing}: {status} {detail}" if status else f"{doing}: {detail}", fix)))
     kind, retryable = _sort(error, status, detail)
     return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
+
+
+def _broke_off(error: BaseException) -> bool:
+    """Whether an answer ended in its middle."""
+    from keystoneauth1.exceptions import UnknownConnectionError
+    from requests.exceptions import ChunkedEncodingError
+
+    return isinstance(error, UnknownConnectionError) and isinstance(error.original, ChunkedEncodingError)
 
 
 _STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")
