@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, FolderRefused
 
 
-def output_folder(text: str) -> Path:
-    """Return the folder for the files; raises ConfigError if its name is empty or that of a file."""
+def output_folder(text: str | None) -> Path | None:
+    """Return the folder for the files, if one is given; raises ConfigError if its name is empty or that of a file."""
+    if text is None:
+        return None
     folder = Path(text)
     if not text:
         raise ConfigError("--output is empty; name a folder, or . for this one")
@@ -18,9 +21,17 @@ def output_folder(text: str) -> Path:
     return folder
 
 
-def create_folder(folder: Path) -> None:
+def write_conversion(folder: Path, name: str, texts: Mapping[str, str]) -> str:
+    """Write the files of a conversion, and return their paths, one per line; raises FolderRefused.
+
+    Files that are not of a conversion with this name are not overwritten.
+    """
+    from openstack_prep.resources.files.marked_files import MarkedFiles
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         fix = "name a folder that you can create"
         raise FolderRefused(f"--output {folder} cannot be created: {error.strerror}; {fix}") from None
+    MarkedFiles(folder, f"# [openstack-prep:convert/{name}]").write(texts)
+    return "\n".join(f"{folder / each}" for each in texts)

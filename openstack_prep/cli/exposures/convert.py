@@ -8,7 +8,7 @@ from pathlib import Path
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_running_cluster import add_cluster, texts_of_cluster
-from openstack_prep.cli.output_folder import create_folder, output_folder
+from openstack_prep.cli.output_folder import output_folder, write_conversion
 from openstack_prep.cli.running import print_result
 from openstack_prep.cli.style import warn
 
@@ -43,11 +43,10 @@ def add(command: AddCommand) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep.exposures.convert import convert, newer_than_known, read, wanted
-    from openstack_prep.resources.files.marked_files import MarkedFiles
 
     if not options.files and not options.kubeconfig:
         raise ConfigError("exposures convert: nothing to convert; name files, or a cluster with --kubeconfig")
-    folder = None if options.output is None else output_folder(options.output)
+    folder = output_folder(options.output)
     chosen = wanted(
         options.to,
         release=options.release,
@@ -61,9 +60,7 @@ def _run(options: argparse.Namespace) -> int:
         warn(warning)
     conversion = convert(read(_texts(options.files) | texts_of_cluster(options)), chosen)
     if folder and conversion.files:
-        create_folder(folder)
-        MarkedFiles(folder, f"# [openstack-prep:convert/{conversion.tag}]").write(conversion.files)
-        shown = "\n".join(f"{folder / name}" for name in conversion.files)
+        shown = write_conversion(folder, conversion.tag, conversion.files)
     else:
         shown = "\n".join(f"# --- {name}\n{text}" for name, text in conversion.files.items() if name.endswith(".yaml"))
     print_result(options, f"{conversion}\n\n{shown}".rstrip("\n"), conversion.data())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.output_folder import create_folder, output_folder
+from openstack_prep.cli.output_folder import output_folder, write_conversion
 from openstack_prep.cli.running import print_result
 from openstack_prep.cli.style import warn
 
@@ -27,9 +27,8 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep.kubernetes import reading
     from openstack_prep.kubernetes.convert import convert
-    from openstack_prep.resources.files.marked_files import MarkedFiles
 
-    folder = None if options.output is None else output_folder(options.output)
+    folder = output_folder(options.output)
     warnings = _version_warnings(options.kubernetes_version)
     data, mistakes = reading.read(options.file)
     for warning in [*warnings, *(f"{options.file}: {each}" for each in reading.warnings(data))]:
@@ -38,10 +37,8 @@ def _run(options: argparse.Namespace) -> int:
         raise SpecError(mistakes)
     conversion = convert(data, version=options.kubernetes_version)
     if folder:
-        create_folder(folder)
         name = " ".join(str(data.get("cluster_name") or "local").split())
-        MarkedFiles(folder, f"# [openstack-prep:convert/{name}]").write(conversion.texts(openly=True))
-        shown = "\n".join(f"{folder / name}" for name in conversion.files)
+        shown = write_conversion(folder, name, conversion.texts(openly=True))
     else:
         shown = "\n".join(f"# --- {name}\n{text}" for name, text in conversion.texts(openly=False).items())
     print_result(options, f"{conversion}\n\n{shown}".rstrip("\n"), conversion.data())
