@@ -71,8 +71,3 @@ class Register(Protocol):
     def holders(self) -> Mapping[str, str]:
         """Return who holds each address that is claimed, of all specs, as people read it."""
         ...
-
-
-def claim_one(register: Register, name: str, address: str | None = None, *, mac: bool = False) -> Claim:
-    """Claim an address for one name, by default the one that it holds or the next free one."""
-    return register.claim([Request(name=name, address=address, mac=mac)])[name]

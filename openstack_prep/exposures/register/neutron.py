@@ -22,7 +22,7 @@ from openstack_prep.exposures.register.pool import key_of
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network import port as ports
-from openstack_prep.resources.network.reserved_ports import JOBS, PortClaim, claim_of, use_of, write_claim
+from openstack_prep.resources.network.reserved_ports import JOBS, PortClaim, claim_of, write_claim
 
 T = TypeVar("T")
 ATTEMPTS = 20
@@ -48,10 +48,6 @@ class NeutronRegister:
 
     def holders(self) -> Mapping[str, str]:
         return {address_of(port): f"exposure/{claim.exposure}" for port, claim in self._claimed()}
-
-    def free(self) -> list[str]:
-        """Return the addresses that nobody has claimed, as far as they are reserved already."""
-        return [address_of(port) for port in self._own(self._known()) if not (claim_of(port) or use_of(port))]
 
     def _claimed(self) -> list[tuple[PortRecord, PortClaim]]:
         pairs = ((port, claim_of(port)) for port in self._own(self._known()))

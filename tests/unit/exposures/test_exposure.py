@@ -22,11 +22,12 @@ from openstack_prep.exposures.model import ExposedPort, Target
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register import macs
 from openstack_prep.exposures.register import neutron as register_module
-from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request, claim_one
+from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request
 from openstack_prep.exposures.register.neutron import NeutronRegister
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.verbs import scan
 from tests.unit.conftest import ENDPOINTS, port_row, resolved
+from tests.unit.exposures.register.claiming import claim_one
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 POOL = AddressPool(name="lb", subnet="nodes", addresses=("10.0.0.100-10.0.0.102",))
@@ -205,7 +206,9 @@ def test_a_port_that_changes_all_the_time_is_given_up(register: NeutronRegister,
 def test_ports_of_another_spec_and_of_devices_are_not_claimed(register: NeutronRegister, neutron: Neutron) -> None:
     neutron.change(100, "[openstack-prep:other/lb]")
     neutron.port(101)["device_id"] = "server"
-    assert register.free() == ["10.0.0.102"]
+    assert claim_one(register, "web").address == "10.0.0.102"
+    with pytest.raises(ClaimRefused):
+        claim_one(register, "x")
     assert claim_one(register, "web").address == "10.0.0.102"
     with pytest.raises(ClaimRefused, match=r"10.0.0.100 is not in address_pool/lb"):
         claim_one(register, "vm", "10.0.0.100")

@@ -21,9 +21,10 @@ import pytest
 from openstack_prep.base import private_file
 from openstack_prep.base.errors import ConfigError, FileLocked, PrepError, SpecError
 from openstack_prep.exposures.register import lock
-from openstack_prep.exposures.register.claims import ClaimRefused, Request, claim_one
+from openstack_prep.exposures.register.claims import ClaimRefused, Request
 from openstack_prep.exposures.register.pool import PoolSettings
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
+from tests.unit.exposures.register.claiming import claim_one
 
 SETTINGS = PoolSettings(cidr="10.0.0.0/24", gateway="10.0.0.1", addresses=("10.0.0.100-10.0.0.199",))
 

@@ -1,0 +1,10 @@
+"""One claim, for tests."""
+
+from __future__ import annotations
+
+from openstack_prep.exposures.register.claims import Claim, Register, Request
+
+
+def claim_one(register: Register, name: str, address: str | None = None, *, mac: bool = False) -> Claim:
+    """Claim an address for one name, by default the one that it holds or the next free one."""
+    return register.claim([Request(name=name, address=address, mac=mac)])[name]
