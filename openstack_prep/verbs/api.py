@@ -107,9 +107,8 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)
-        refused = [*observing.examine_deletes(run, made, jobs=jobs), *rights.missing(cloud, made)]
-        refusals = spec.placed(refused)
-        return replace(made, refusals=tuple(refusals))
+        refusals = [*observing.examine_deletes(run, made, jobs=jobs), *rights.missing(cloud, made)]
+        return replace(made, refusals=tuple(spec.placed(refusals)))
 
     made = exclusive.attempt(run, seen, "destroy", make)
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)

@@ -20,21 +20,18 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import Twin
 from openstack_prep.verbs.live_plan import LivePlan
 
-WITHOUT = frozenset(
-    {
-        *(
-            "member",
-            "_member_",
-            "reader",
-            "heat_stack_owner",
-            "heat_stack_user",
-            "swiftoperator",
-            "creator",
-            "observer",
-        ),
-        *("load-balancer_member", "load-balancer_observer"),
-    }
-)
+WITHOUT = {
+    "member",
+    "_member_",
+    "reader",
+    "observer",
+    "creator",
+    "heat_stack_owner",
+    "heat_stack_user",
+    "swiftoperator",
+    "load-balancer_member",
+    "load-balancer_observer",
+}
 """Roles that no default policy gives one of these rights, in lower case."""
 WHOLE = {
     "flavor": "os_compute_api:os-flavor-manage",

@@ -65,7 +65,6 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep.cloud.connection import connect
     from openstack_prep.hooks.address_pairs import SECTIONS, Sync, to_sync
-    from openstack_prep.hooks.cluster_sync import ClusterSync
     from openstack_prep.spec import Spec, load_spec
     from openstack_prep.verbs import api
 
@@ -89,6 +88,8 @@ def _run(options: argparse.Namespace) -> int:
         cloud = connect(options.os_cloud)
     cluster = chosen_cluster(options)
     if cluster:
+        from openstack_prep.hooks.cluster_sync import ClusterSync
+
         sync = ClusterSync(
             cloud,
             wanted,

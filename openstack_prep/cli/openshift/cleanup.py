@@ -103,8 +103,5 @@ def _put_right(options: argparse.Namespace, folder: Folder, metadata: Metadata) 
         if answer(question) == "yes":
             start_over(folder.path, jobs=options.jobs)
             return
-    print(
-        visible(
-            f"another installation from {folder.path} deletes the files of this one: {to_create_again(folder.path)}"
-        )
-    )
+    again = to_create_again(folder.path)
+    print(visible(f"another installation from {folder.path} deletes the files of this one: {again}"))

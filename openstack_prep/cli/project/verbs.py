@@ -75,10 +75,9 @@ def _plan(options: argparse.Namespace) -> int:
         read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
     plan = (_plan_destroy if options.destroy else _plan_apply)(options, cloud, spec)
-    if not options.destroy:
-        from openstack_prep.verbs import rights
+    from openstack_prep.verbs import rights
 
-        plan = rights.of_whoever_applies(plan)
+    plan = rights.of_whoever_applies(plan)
     print_warnings(plan, spec)
     if options.out and not plan.refusals:  # before the plan is printed, so that it is not if this fails
         plan_file.save(options.out, plan, options.spec, read, cloud, plan.tenant)
