@@ -51,6 +51,7 @@ def write(layout: Layout) -> None:
     for path, config in configs(layout).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(render(config))
+    (layout.etc / "policy.yaml").write_text("{}\n")
     # these projects look for it beside their configuration and nowhere else
     for name in ("nova", *(("designate",) if with_designate() else ())):
         (layout.etc / name / "api-paste.ini").write_text((layout.venv / f"etc/{name}/api-paste.ini").read_text())

@@ -42,7 +42,8 @@ def project(layout: Layout, name: str, config: Config) -> Config:
         },
         "oslo_concurrency": {"lock_path": layout.data / name},
         "oslo_messaging_notifications": {"driver": "noop"},
-        "oslo_policy": {"enforce_scope": True},
+        # a file that exists, since one that does not is searched for at each decision, in all directories
+        "oslo_policy": {"enforce_scope": True, "policy_file": layout.etc / "policy.yaml"},
         "database": database_section(layout, name),
     }
     return {

@@ -40,6 +40,10 @@ def serve(name, home, port, needs):
             from tests.devcloud.server import yaql_tuning
 
             yaql_tuning.tune()
+        if name == "neutron":
+            from tests.devcloud.server import neutron_tuning
+
+            neutron_tuning.tune()
         built = projects.application(name, f"{home}/etc/{name}", needs)
         server = wsgi.server(middleware.Watch(built, name, home), port, THREADS)
         gc.freeze()

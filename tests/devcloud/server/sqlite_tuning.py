@@ -107,3 +107,4 @@ def _pool_connections():
         return create_engine(url, **options)
 
     engines.sqlalchemy = Shadow(engines.sqlalchemy, create_engine=pooled)
+    engines._thread_yield = lambda connection, record: None  # is for eventlet; native threads need no invitation
