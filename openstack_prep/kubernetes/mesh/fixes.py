@@ -10,7 +10,7 @@ import ipaddress
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.visible import VisibleNetworks, block_of
 from openstack_prep.neutron.addresses import Address
-from openstack_prep.resources.network.allocation_pools import pools, pools_without
+from openstack_prep.neutron.allocation_pools import pools, pools_without
 
 
 class FixCommands:

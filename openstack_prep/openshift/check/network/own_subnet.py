@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.neutron.addresses import addresses_of
+from openstack_prep.neutron.allocation_pools import pools, pools_without
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.networks import overlaps
 from openstack_prep.openshift.check.network.topology import (
@@ -23,7 +24,6 @@ from openstack_prep.openshift.check.network.topology import (
     references,
     router_interfaces,
 )
-from openstack_prep.resources.network.allocation_pools import pools, pools_without
 from openstack_prep.resources.network.uses import INTERFACES
 
 LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds

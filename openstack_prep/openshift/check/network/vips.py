@@ -13,6 +13,7 @@ from itertools import combinations
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.raw import Raw
 from openstack_prep.neutron.addresses import Address, addresses_of
+from openstack_prep.neutron.allocation_pools import pools, pools_without
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import (
     blocks,
@@ -20,7 +21,6 @@ from openstack_prep.openshift.check.network.topology import (
     own_subnets,
     virtual_addresses,
 )
-from openstack_prep.resources.network.allocation_pools import pools, pools_without
 
 WHOSE = {"api_vips": "the API's", "ingress_vips": "ingress's", "DNS": "the cluster's DNS's"}
 
