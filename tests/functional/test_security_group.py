@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as Rule
+from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.lab import Lab
@@ -104,3 +107,24 @@ def test_groups_may_name_each_other(lab: Lab) -> None:
     remotes = {groups[rule.remote_group_id] for rule in rules(lab, "masters") if rule.remote_group_id}
     assert remotes == {"masters", "workers"}
     assert {"security_group/masters", "security_group/workers"} <= lab.destroy()
+
+
+def test_a_rule_of_two_specs_goes_with_the_last(lab: Lab) -> None:
+    """Both are applied at once, to a group that neither has created."""
+    lab.apply()
+    group = lab.admin.network.create_security_group(name="shared", project_id=lab.project_id)
+    declared = SecurityGroupRules(name="shared", rules=EVERY_WAY[:2], project=lab.name)
+    one, two = specs = [Spec(f"{lab.name}-{each}", (declared,)) for each in "ab"]
+    with ThreadPoolExecutor(2) as pool:
+        for report in pool.map(lambda spec: api.apply(lab.cloud, spec), specs):
+            report.raise_for_failures()
+    assert not any(api.plan(lab.cloud, spec) for spec in specs)
+    ports = Counter(rule.port_range_min for rule in rules(lab, "shared"))
+    assert ports == {None: 2, 80: 1, 9000: 1}
+    api.destroy(lab.cloud, one).raise_for_failures()
+    assert Counter(rule.port_range_min for rule in rules(lab, "shared")) == ports
+    assert not api.plan(lab.cloud, two)
+    api.destroy(lab.cloud, two).raise_for_failures()
+    assert Counter(rule.port_range_min for rule in rules(lab, "shared")) == {None: 2}
+    assert not lab.admin.network.get_security_group(group.id).tags
+    lab.admin.network.delete_security_group(group)

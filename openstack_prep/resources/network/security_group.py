@@ -20,6 +20,7 @@ from openstack_prep.core.model import Change, Coherent, Context, Key, Observed, 
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.rule_owners import SharedRules, left_records, owners_of
 from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
 from openstack_prep.resources.network.uses import Use, blockers_of_group, of_group
 
@@ -28,8 +29,8 @@ from openstack_prep.resources.network.uses import Use, blockers_of_group, of_gro
 class SecurityGroup(NetworkResource[GroupRecord], Coherent):
     """A security group of the project, which may be its "default" group, and its rules.
 
-    Rules of this spec that are no longer declared are deleted; rules of others, and the egress rules that Neutron
-    creates, are kept.
+    Rules of this spec that are no longer declared are deleted, unless another spec declares them, too. Rules of others,
+    and the egress rules that Neutron creates, are kept.
     """
 
     kind: ClassVar[str] = "security_group"
@@ -104,7 +105,8 @@ class SecurityGroup(NetworkResource[GroupRecord], Coherent):
 class SecurityGroupRules(ByProjectUser):
     """The rules to have in a security group, created after all groups: rules may refer to each other's groups.
 
-    The spec manages rules with its ownership tag in their description; deleting the group deletes all its rules.
+    The spec manages the rules that it has created or recorded (``rule_owners``); a rule goes with its last owner.
+    Deleting the group deletes all its rules.
     """
 
     kind: ClassVar[str] = "security_group_rules"
@@ -136,12 +138,15 @@ class SecurityGroupRules(ByProjectUser):
     def _remote(self, rule: SecurityGroupRule) -> str | None:
         return SELF if rule.remote_group == self.name else rule.remote_group
 
-    def _present(self, run: CloudRun, group: GroupRecord) -> dict[str, RuleRecord]:
-        """Return the existing rules of a group, by their text in terms of a spec."""
+    def _present(self, run: CloudRun, group: GroupRecord) -> dict[str, list[RuleRecord]]:
+        """Return the existing rules of a group, by their text in terms of a spec; Neutron may have several per text."""
         names = {found.id: name for name, remote in self._remote_groups().items() if (found := run.look(remote))}
         names[group.id] = SELF
-        remotes = ((rule, rule.remote_group_id) for rule in group.security_group_rules)
-        return {in_words(rule, remote and names.get(remote, remote)): rule for rule, remote in remotes}
+        present: dict[str, list[RuleRecord]] = {}
+        for rule in group.security_group_rules:
+            remote = rule.remote_group_id
+            present.setdefault(in_words(rule, remote and names.get(remote, remote)), []).append(rule)
+        return present
 
     # --- the verbs ------------------------------------------------------------------------
 
@@ -162,16 +167,30 @@ class SecurityGroupRules(ByProjectUser):
                 declared_rule(rule, group.id, names, OwnershipTag.strip(rule.description)) for rule in rules
             )
             declared = cls(name=group.name, rules=tuple(filter(None, declarations)), **cls.placing(owner))
-            marked = any(run.ownership.owns(rule.description) for rule in rules)
-            yield declared, replace(declared._observed(run, group), ours=marked)
+            seen = declared._observed(run, group)
+            yield declared, replace(seen, ours=declared._has_own(run, group))
+
+    def _has_own(self, run: CloudRun, group: GroupRecord) -> bool:
+        """Whether destroy deletes anything: a rule of this spec, or a record that an interrupted run has left."""
+        spec = run.ownership.spec
+        return any(spec in owners_of(group, rule) for rule in group.security_group_rules) or bool(
+            left_records(group, spec)
+        )
 
     def _observed(self, run: CloudRun, group: GroupRecord) -> Observed:
-        declared, present = self._declared(), self._present(run, group)
-        ours = {words for words, rule in present.items() if run.ownership.owns(rule.description)}
+        """Return the rules of this spec, and the declared ones that others have created by hand.
+
+        A rule that only other specs own goes with them, so it is missing as long as this spec has not recorded it.
+        """
+        declared, values = self._declared(), set()
+        for words, rules in self._present(run, group).items():
+            owners = [owners_of(group, rule) for rule in rules]
+            if any(run.ownership.spec in each for each in owners) or (words in declared and frozenset() in owners):
+                values.add(words)
         return Observed(
             id=group.id,
-            ours=bool(ours) or run.ownership.owns(group.description),
-            values={"rules": frozenset(ours | (present.keys() & declared.keys()))},
+            ours=self._has_own(run, group) or run.ownership.owns(group.description),
+            values={"rules": frozenset(values)},
             record=group,
         )
 
@@ -182,14 +201,19 @@ class SecurityGroupRules(ByProjectUser):
         return self.update(run, self._observed(run, group.record_as(GroupRecord)), ())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
-        """Add the missing rules with one request, then delete managed rules that are no longer declared."""
-        declared, present = self._declared(), self._present(run, observed.record_as(GroupRecord))
+        """Add the missing rules with one request, join those of other specs, and leave those no longer declared."""
+        group = observed.record_as(GroupRecord)
+        declared, present = self._declared(), self._present(run, group)
         missing = [rule for words, rule in declared.items() if words not in present]
         cloud, owner = run.creator_of(self.owner)
         if missing:
             bodies = [self._body(run, observed.id, rule) | owner for rule in missing]
             cloud.network.post("/security-group-rules", {"security_group_rules": bodies})
-        self._remove(run, (rule for words, rule in present.items() if words not in declared))
+        there = observed.values["rules"]
+        if joined := [present[words][0] for words in declared if words in present and words not in there]:
+            self._shared(run, group).join(joined)
+        going = [rule for words, rules in present.items() if words not in declared for rule in rules]
+        self._leave(run, group, going)
         return replace(observed, ours=True, values=self.desired())
 
     def _body(self, run: CloudRun, group_id: str, rule: SecurityGroupRule) -> Values:
@@ -204,11 +228,15 @@ class SecurityGroupRules(ByProjectUser):
     def delete(self, run: CloudRun, observed: Observed) -> None:
         group = observed.record_as(GroupRecord)
         if not run.ownership.owns(group.description):
-            self._remove(run, group.security_group_rules)
+            self._leave(run, group, group.security_group_rules)
 
-    def _remove(self, run: CloudRun, rules: Iterable[RuleRecord]) -> None:
-        """Delete the rules that the spec manages."""
-        cloud, _ = run.creator_of(self.owner)
-        for rule in rules:
-            if run.ownership.owns(rule.description):
-                cloud.network.delete(f"/security-group-rules/{rule.id}")
+    def _shared(self, run: CloudRun, group: GroupRecord) -> SharedRules:
+        cloud, owner = run.creator_of(self.owner)
+        return SharedRules(network=cloud.network, spec=run.ownership.spec, group_id=group.id, placing=owner)
+
+    def _leave(self, run: CloudRun, group: GroupRecord, rules: Iterable[RuleRecord]) -> None:
+        """Delete those of some rules that only this spec owns; others and their records stay."""
+        spec = run.ownership.spec
+        going = [rule for rule in rules if spec in owners_of(group, rule)]
+        if going or left_records(group, spec):
+            self._shared(run, group).leave(going)

@@ -1,4 +1,4 @@
-"""A Glance of our own, and an image for it."""
+"""A Glance of our own, an image for it, and a Neutron with security groups."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import requests_mock
 
 from openstack_prep.resources.image.image import Image
 from tests.unit.resources.glance import NEW, Glance, sha256
+from tests.unit.resources.security_groups import NEUTRON, Neutron
 
 
 @pytest.fixture
@@ -26,3 +27,12 @@ def disk(tmp_path: Path) -> Path:
 @pytest.fixture
 def image(disk: Path) -> Image:
     return Image(name="rhcos", source=str(disk), checksum=f"sha256:{sha256(NEW)}")
+
+
+@pytest.fixture
+def neutron(services: requests_mock.Mocker) -> Neutron:
+    versions = {
+        "versions": [{"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": f"{NEUTRON}/v2.0"}]}]
+    }
+    services.get(NEUTRON, json=versions)
+    return Neutron(services)

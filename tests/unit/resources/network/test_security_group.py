@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,69 +16,11 @@ from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as Rule
 from openstack_prep.spec import spec_of
-from tests.unit.conftest import ENDPOINTS, connection, sent
+from tests.unit.conftest import connection, sent
+from tests.unit.resources.security_groups import NEUTRON, OURS, THEIRS, Neutron
 
-NEUTRON = ENDPOINTS["network"] + "/v2.0"
-OURS, THEIRS = "[openstack-prep:lab/web]", "made by hand"
 HTTP = Rule(protocol="tcp", ports="80")
 WITHIN = Rule(remote_group="self")
-
-
-class Neutron:
-    """Just as much of Neutron's security groups as to keep what is sent."""
-
-    def __init__(self, services: requests_mock.Mocker) -> None:
-        self.groups: dict[str, dict[str, Any]] = {}
-        self.numbers = itertools.count(1)
-        self.rule_posts = services.post(f"{NEUTRON}/security-group-rules", json=self.add_rules)
-        services.get(f"{NEUTRON}/security-groups", json=lambda *_: {"security_groups": list(self.groups.values())})
-        self.group_posts = services.post(f"{NEUTRON}/security-groups", json=self.add_group)
-
-    def group(self, name: str = "web", description: str = OURS, rules: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-        made = {
-            "id": f"{name}-id",
-            "name": name,
-            "description": description,
-            "stateful": True,
-            "revision_number": 1,
-            "security_group_rules": [],
-        }
-        self.groups[made["id"]] = made
-        for rule in (self.rule(direction="egress"), self.rule(direction="egress", ethertype="IPv6"), *rules):
-            made["security_group_rules"].append(rule)
-        return made
-
-    def rule(self, description: str = "", **fields: Any) -> dict[str, Any]:
-        return {
-            "id": f"rule-{next(self.numbers)}",
-            "direction": "ingress",
-            "ethertype": "IPv4",
-            "protocol": None,
-            "port_range_min": None,
-            "port_range_max": None,
-            "remote_ip_prefix": None,
-            "remote_group_id": None,
-            "description": description,
-        } | fields
-
-    def add_group(self, request: Any, context: Any) -> Any:
-        body = request.json()["security_group"]
-        return {"security_group": self.group(body["name"], body["description"])}
-
-    def add_rules(self, request: Any, context: Any) -> Any:
-        made = [self.rule(**body) for body in request.json()["security_group_rules"]]
-        for rule in made:
-            self.groups[rule["security_group_id"]]["security_group_rules"].append(rule)
-        return {"security_group_rules": made}
-
-
-@pytest.fixture
-def neutron(services: requests_mock.Mocker) -> Neutron:
-    versions = {
-        "versions": [{"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": f"{NEUTRON}/v2.0"}]}]
-    }
-    services.get(NEUTRON, json=versions)
-    return Neutron(services)
 
 
 def apart(run: CloudRun, *groups: SecurityGroup) -> list[Resource]:
@@ -145,9 +85,9 @@ def test_ours_goes_when_it_is_no_longer_declared(
     run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
 ) -> None:
     neutron.group(rules=[neutron.rule(THEIRS, protocol="udp"), neutron.rule(OURS, protocol="tcp")])
-    services.delete(f"{NEUTRON}/security-group-rules/rule-2", status_code=204)
     apply(run, SecurityGroup(name="web", rules=()))
-    assert sent(services)[-1] == "DELETE /v2.0/security-group-rules/rule-2"
+    group = "GET /v2.0/security-groups/web-id"  # before and after, because another spec may declare the rule, too
+    assert sent(services)[-3:] == [group, "DELETE /v2.0/security-group-rules/rule-2", group]
     assert not neutron.rule_posts.called
 
 
@@ -210,7 +150,6 @@ def test_a_foreign_group_gives_back_only_our_rules(
     run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
 ) -> None:
     neutron.group("default", "Default security group", rules=[neutron.rule(OURS), neutron.rule(THEIRS, protocol="tcp")])
-    services.delete(f"{NEUTRON}/security-group-rules/rule-1", status_code=204)
     destroy(run, SecurityGroup(name="default", rules=(Rule(),)))
     assert [each for each in sent(services) if each.startswith("DELETE")] == [
         "DELETE /v2.0/security-group-rules/rule-1"
