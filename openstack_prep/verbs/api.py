@@ -80,11 +80,11 @@ def plan(
             left = scan.undeclared(run, standing.result(), spec.resources, all_observed, jobs=jobs)
             made = planner.plan_removals(made, left, prune=prune)
             mistakes = observing.examine_deletes(run, made, jobs=jobs)
-            made = replace(made, refusals=(*made.refusals, *mistakes))
+            made = replace(made, refusals=(*made.refusals, *mistakes), warnings=standing.result().warnings)
         return replace(made, refusals=tuple(spec.placed((*made.refusals, *rights.missing(cloud, made)))))
 
     made = exclusive.attempt(run, seen, "apply", make)
-    warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made))
+    warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made), *made.warnings)
     made = replace(made, allow_replace=allow_replace, adopt=adopt, warnings=warnings)
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
@@ -103,7 +103,8 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
             )
             observed = observing.observe(run, spec.resources, jobs=jobs)
             run.known.update(observed)
-            left = scan.undeclared(run, standing.result(), spec.resources, observed, jobs=jobs) if standing else []
+            sight = standing.result().complete(spec.name) if standing else None
+            left = scan.undeclared(run, sight, spec.resources, observed, jobs=jobs) if sight else []
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)

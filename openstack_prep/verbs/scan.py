@@ -6,11 +6,11 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from openstack_prep.base.errors import NotAllowed
+from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
@@ -69,10 +69,12 @@ def everything(
     *,
     jobs: int,
     leave_out: Callable[[type[Resource]], None] = lambda kind: None,
+    failed: Callable[[type[Resource], CloudError], None] | None = None,
 ) -> list[Standing]:
     """Return all existing resources of some kinds in these projects, and in the cloud.
 
-    Kinds that may not be read are left out; ``leave_out`` is called with the kind.
+    Kinds that may not be read are left out; ``leave_out`` is called with the kind. Kinds whose service answers with an
+    error are left out if ``failed`` is given, which is called with the kind and the error.
     """
     kinds = tuple(kinds)
     by_id = {run.find_project_id(home): home for home in reversed(homes)}  # of two names of one project, the first
@@ -81,36 +83,74 @@ def everything(
     looks = [*product(inner, unique_homes), *((kind, None) for kind in kinds if not kind.in_each_project)]
     with ThreadPoolExecutor(jobs) as pool:
         found = list(pool.map(lambda look: _scan(run, *look), looks))
-    for (kind, _), standing in zip(looks, found, strict=True):
-        if standing is None:
+    standing: list[Standing] = []
+    for (kind, _), read in zip(looks, found, strict=True):
+        if isinstance(read, NotAllowed):  # a member of a project need not see resources of the whole cloud
             leave_out(kind)
-    return [standing for each in found for standing in each or ()]
+        elif not isinstance(read, CloudError):
+            standing += read
+        elif failed is None:
+            raise read
+        else:
+            failed(kind, read)
+    return standing
 
 
-def _scan(run: CloudRun, kind: type[Resource], home: Project | None) -> list[Standing] | None:
-    """Return the existing resources of a kind; None if it may not be read."""
+def _scan(run: CloudRun, kind: type[Resource], home: Project | None) -> list[Standing] | CloudError:
+    """Return the existing resources of a kind, or why they cannot be read."""
     try:
         return list(kind.scan(run, home))
-    except NotAllowed:  # a member of a project need not see resources of the whole cloud
-        return None
+    except CloudError as error:
+        return error
 
 
 @dataclass(frozen=True)
 class Sight:
-    """The existing resources in the projects of a spec, and the projects that carry its name, before any decision."""
+    """The existing resources in the projects of a spec, and the projects that carry its name, before any decision.
+
+    ``failed`` are the kinds that the spec does not declare and whose service answered with an error.
+    """
 
     projects: Sequence[Standing]
     homes: tuple[Project | None, ...]
     inside: Sequence[Standing]
+    failed: Mapping[type[Resource], CloudError] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was not looked for."""
+        words = "that are no longer in the spec were not looked for"
+        return tuple(f"{_plural(kind)} {words}: {error}" for kind, error in self.failed.items())
+
+    def complete(self, spec: str) -> Sight:
+        """Return itself; raises CloudError if a kind was not looked for: after a destroy nobody would look again."""
+        for kind, error in self.failed.items():
+            what = f"destroy {spec}: nothing is deleted, because {_plural(kind)} of the spec may be left: {error}"
+            fix = "run destroy again when the service answers"
+            raise CloudError(f"{what}; {fix}", status=error.status, retryable=error.retryable) from error
+        return self
+
+
+def _plural(kind: type[Resource]) -> str:
+    words = kind.kind.replace("_", " ")
+    return words if words.endswith("s") else f"{words}s"
 
 
 def look(run: CloudRun, resources: Sequence[Resource], *, jobs: int, folder: Path | None = None) -> Sight:
     """Read the input of ``undeclared``; ``folder`` is that of the spec, below which files may be left."""
     homes = projects_of(resources)
+    failed: dict[type[Resource], CloudError] = {}
+    declared = {each.kind for each in resources}
+
+    def note(kind: type[Resource], error: CloudError) -> None:
+        if kind.kind in declared:
+            raise error
+        failed[kind] = error
+
     with ThreadPoolExecutor(1) as pool:
         projects = pool.submit(everything, run, (), [Project], jobs=jobs)
-        inside = everything(run, homes, _tagged_kinds(run, homes), jobs=jobs)
-        return Sight(projects.result(), homes, [*inside, *_entries(run, resources, folder)])
+        inside = everything(run, homes, _tagged_kinds(run, homes), jobs=jobs, failed=note)
+        return Sight(projects.result(), homes, [*inside, *_entries(run, resources, folder)], failed)
 
 
 def undeclared(
@@ -135,7 +175,7 @@ def undeclared(
     family |= {found.id for found in own.values()}
     dropped = tuple(each for each in projects_of(each for each, _ in projects if each.key in own))
     further = tuple(each for each in dropped if each not in seen.homes)
-    kinds = [kind for kind in _tagged_kinds(run, further) if kind.in_each_project]
+    kinds = [kind for kind in _tagged_kinds(run, further) if kind.in_each_project and kind not in seen.failed]
     inside = [*seen.inside, *everything(run, further, kinds, jobs=jobs)]
     left = [*projects, *_proven(run, filter(is_left, inside), family)]
     one_each = {

@@ -10,6 +10,7 @@ import pytest
 import requests_mock
 import yaml
 
+from openstack_prep.base.errors import CloudError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observing, planner
@@ -28,8 +29,10 @@ from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
-from openstack_prep.verbs import scan
-from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, token
+from openstack_prep.resources.orchestration.stack import Stack
+from openstack_prep.spec import Spec
+from openstack_prep.verbs import api, scan
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, failure, token
 
 NEUTRON = "http://neutron/v2.0"
 LAB = Project(name="lab")
@@ -394,3 +397,47 @@ def test_an_entry_is_known_by_its_owner_and_project(cloud: requests_mock.Mocker,
     assert left(LAB, kept) == {"clouds_entry/clouds.yaml#old": True}
     assert prune(LAB, kept) == []
     assert set(yaml.safe_load(path.read_text())["clouds"]) == {"ci", "other", "namesake"}
+
+
+# --- a service that fails -------------------------------------------------------------------
+
+NETWORK = {"id": "n1", "name": "net", "description": OURS, "subnets": [], "project_id": ADMIN_PROJECT}
+WHOLE = Spec("lab", (Network(name="net"),), complete=True)
+
+
+@pytest.fixture
+def heat_fails(cloud: requests_mock.Mocker) -> requests_mock.Mocker:
+    cloud.get(f"{NEUTRON}/networks", json={"networks": [NETWORK]})
+    cloud.get(re.compile("^http://heat/v1/admin-project/stacks"), **failure(500, "no database"))
+    return cloud
+
+
+def test_a_plan_goes_on_without_a_service_that_the_spec_does_not_need(heat_fails: requests_mock.Mocker) -> None:
+    for prune in (False, True):
+        plan = api.plan(Cloud(connection()), WHOLE, prune=prune)
+        assert not plan.pending
+        assert not plan.refusals
+        (warning,) = plan.warnings
+        assert warning.startswith(
+            "stacks that are no longer in the spec were not looked for: GET orchestration/stacks: "
+        )
+        assert "no database" in warning
+
+
+def test_a_destroy_that_might_leave_something_deletes_nothing(heat_fails: requests_mock.Mocker) -> None:
+    deleted = heat_fails.delete(f"{NEUTRON}/networks/n1", status_code=204)
+    left = r"nothing is deleted, because stacks of the spec may be left: GET orchestration.*; run destroy again"
+    with pytest.raises(CloudError, match=left) as caught:
+        api.destroy(Cloud(connection()), WHOLE)
+    assert caught.value.exit_code == 1
+    assert not deleted.called
+    heat_fails.get(re.compile("^http://heat/v1/admin-project/stacks"), json={"stacks": []})
+    api.destroy(Cloud(connection()), WHOLE).raise_for_failures()
+    assert deleted.called
+
+
+def test_a_service_that_the_spec_needs_ends_the_plan(heat_fails: requests_mock.Mocker, tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text("heat_template_version: 2021-04-16")
+    stack = Stack(name="nodes", template=str(tmp_path / "template.yaml"))
+    with pytest.raises(CloudError, match="no database"):
+        api.plan(Cloud(connection()), Spec("lab", (*WHOLE.resources, stack), complete=True))
