@@ -30,7 +30,7 @@ def files(placed: Iterable[Placed]) -> dict[str, str]:
     """Return the manifests of new Services, and a script that changes existing ones; each only if it is needed."""
     mine = [each for each in placed if each.exposure.target.service and each.exposure.how in BY_SERVICE]
     made = [service(each, each.exposure.target.selector) for each in mine if each.exposure.target.selector]
-    changed = [_patch(each) for each in mine if not each.exposure.target.selector]
+    changed = [patch(each) for each in mine if not each.exposure.target.selector]
     texts = {SERVICES: dump(*made)} if made else {}
     return texts | ({PATCHES: HEAD.format(name=PATCHES) + "\n".join(changed) + "\n"} if changed else {})
 
@@ -72,12 +72,12 @@ def ports(exposed: Iterable[ExposedPort], *, with_node_ports: bool = True) -> li
     return found
 
 
-def _patch(placed: Placed) -> str:
+def patch(placed: Placed, kubectl: str = "kubectl") -> str:
     """Return the command that changes an existing Service."""
     whole = service(placed, {})
-    patch: Values = {"spec": {"type": whole["spec"]["type"]}}
+    change: Values = {"spec": {"type": whole["spec"]["type"]}}
     if notes := whole["metadata"].get("annotations"):
-        patch = {"metadata": {"annotations": notes}} | patch
+        change = {"metadata": {"annotations": notes}} | change
     target = placed.exposure.target
     namespace, name = shlex.quote(target.namespace), shlex.quote(target.object_name)
-    return f"kubectl -n {namespace} patch service {name} --type merge -p {shlex.quote(json.dumps(patch))}"
+    return f"{kubectl} -n {namespace} patch service {name} --type merge -p {shlex.quote(json.dumps(change))}"

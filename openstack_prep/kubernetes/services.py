@@ -8,7 +8,7 @@ Sources: Kubernetes API, Service v1 (type LoadBalancer of any class, externalIPs
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -76,6 +76,53 @@ def read(text: str) -> Services:
     return Services(addresses, tuple(notes))
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServiceRecord:
+    """A Service as its cluster has it."""
+
+    type: str
+    external_ips: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
+    """Addresses that it requests of a load balancer."""
+    given: tuple[str, ...] = ()
+    """Addresses that a load balancer has given it."""
+    ports: Mapping[tuple[str, int], int | None] = field(default_factory=dict)
+    """The node port of each protocol and port; None if it has none."""
+
+
+def records(text: str) -> dict[str, ServiceRecord]:
+    """Return the Services in a list, by namespace/name; raises SpecError with all mistakes."""
+    found: dict[str, ServiceRecord] = {}
+    mistakes: list[Mistake] = []
+    for number, item in enumerate(_items(text)):
+        try:
+            if not isinstance(item, dict):
+                raise ValueError(f"is {_kind(item)}, not a Service")
+            found[_name(item)] = _record(item)
+        except ValueError as error:
+            mistakes.append(Mistake(f"services: items[{number}]", str(error), REMEDY))
+    if mistakes:
+        raise SpecError(mistakes)
+    return found
+
+
+def _record(item: Raw) -> ServiceRecord:
+    ports = [_at({"ports": each}, dict, "ports") for each in _at(item, list, "spec", "ports")]
+    keys = [((_at(each, str, "protocol") or "TCP").lower(), _at(each, int, "port")) for each in ports]
+    return ServiceRecord(
+        type=_at(item, str, "spec", "type") or "ClusterIP",
+        external_ips=_canonical(_at(item, list, "spec", "externalIPs")),
+        requested=_canonical(_requested(item)),
+        given=_canonical(each.get("ip") for each in _ingress(item)),
+        ports=dict(zip(keys, (_at(each, int, "nodePort") or None for each in ports), strict=True)),
+    )
+
+
+def _canonical(values: Iterable[object]) -> tuple[str, ...]:
+    """Return the valid addresses among some values, in the form in which they are compared."""
+    return tuple(address for each in values if (address := _address(each)))
+
+
 def _items(text: str) -> list[object]:
     try:
         data = parse_json(text.removeprefix("\ufeff"))  # some shells write a byte order mark into redirected output
@@ -136,6 +183,11 @@ def _addresses(item: Raw) -> Iterator[object]:
     if _at(item, str, "spec", "type") != "LoadBalancer":
         return
     yield from (each["ip"] for each in _ingress(item) if each.get("ip"))
+    yield from _requested(item)
+
+
+def _requested(item: Raw) -> Iterator[object]:
+    """Yield the addresses that a Service requests of a load balancer, as written."""
     if asked := _at(item, str, "spec", "loadBalancerIP"):
         yield asked
     for name in ANNOTATIONS:

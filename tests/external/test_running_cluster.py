@@ -260,6 +260,40 @@ def test_convert_reads_a_cluster_like_a_file(clean: KubeApi, prep: Prep) -> None
     assert "default/old  10.1.0.202 = 10.1.0.202" in from_cluster
 
 
+EXPOSURES = """\
+name: shop
+exposed_clusters: [{name: one, directory: one}]
+exposures:
+  - name: shop
+    cluster: one
+    how: metallb
+    target: {service: default/frontend, selector: {app: frontend}}
+    ports: [{port: 443, target: 8443}]
+    address: 10.1.0.201
+"""
+
+
+def test_the_service_of_an_exposure(clean: KubeApi, prep: Prep) -> None:
+    """What the fixes say is done by hand: the rendered file is created, and the address given as MetalLB does."""
+    prep.spec.write_text(EXPOSURES)
+    prep.apply()
+    clean.kubeconfig(prep.folder / "kubeconfig", {"token": READER})
+
+    def hop(code: int) -> tuple[str, str]:
+        words = ("exposures", "show", prep.spec.name, "--kubeconfig", "kubeconfig", "--format", "json")
+        *_, service = json.loads(prep.run(*words, code=code).stdout)["exposures"][0]["hops"]
+        assert service["where"] == "Service"
+        return service.get("code", ""), service.get("fix", "")
+
+    kubectl = "kubectl --kubeconfig kubeconfig"
+    assert hop(1) == ("kubernetes-service.missing", f"{kubectl} apply -f one/services.yaml")
+    for each in yaml.safe_load_all((prep.folder / "one" / "services.yaml").read_text()):
+        clean.sent("POST", "/api/v1/namespaces/default/services", each)
+    assert hop(1) == ("kubernetes-service.no-address", f"{kubectl} -n default describe service frontend")
+    clean.assign("frontend", "10.1.0.201")
+    assert hop(0) == ("", "")
+
+
 def test_bad_access_is_one_clear_error_without_secrets(clean: KubeApi, nodes: Any, prep: Prep) -> None:
     def said(user: dict[str, Any], code: int, *words: str, **cluster: Any) -> str:
         clean.kubeconfig(prep.folder / "kubeconfig", user, **cluster)

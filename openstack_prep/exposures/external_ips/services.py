@@ -48,7 +48,7 @@ def files(placed: Sequence[Placed]) -> dict[str, str]:
     if rendered:
         texts[SERVICES] = dump(*map(_manifest, rendered))
     if patched:
-        lines = [_check(each) for each in patched] + [_patch(each) for each in patched]
+        lines = [_check(each) for each in patched] + [patch(each) for each in patched]
         texts[PATCHES] = HEAD.format(name=PATCHES) + "\n".join(lines) + "\n"
     return texts
 
@@ -100,7 +100,8 @@ def _check(placed: Sequence[Placed]) -> str:
     return " ".join(["check", *_words(placed), shlex.quote(" ".join(addresses(placed)))])
 
 
-def _patch(placed: Sequence[Placed]) -> str:
+def patch(placed: Sequence[Placed], kubectl: str = "kubectl") -> str:
+    """Return the command that gives an existing Service the addresses of its exposures, instead of all others."""
     namespace, name = _words(placed)
-    patch = json.dumps({"spec": {"externalIPs": addresses(placed)}})
-    return f"kubectl -n {namespace} patch service {name} --type merge -p {shlex.quote(patch)}"
+    change = json.dumps({"spec": {"externalIPs": addresses(placed)}})
+    return f"{kubectl} -n {namespace} patch service {name} --type merge -p {shlex.quote(change)}"

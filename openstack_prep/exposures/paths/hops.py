@@ -17,6 +17,8 @@ from openstack_prep.exposures.model import Exposed, ExposedPort, Placed
 from openstack_prep.exposures.opened import IN_GROUPS, ON_NODES, carriers
 from openstack_prep.exposures.paths import recordsets
 from openstack_prep.exposures.paths.recordsets import VisibleRecordset
+from openstack_prep.exposures.paths.running import Running
+from openstack_prep.exposures.paths.running import hops as hops_in_cluster
 from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
 from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Traffic, admission
@@ -48,6 +50,10 @@ class View:
     """The recordsets of the spec with names of exposures."""
     file_drift: tuple[str, ...] | None = ()
     """How the cluster's files differ from the spec; None if no files exist."""
+    placed: Sequence[Placed] = ()
+    """All exposures of the cluster."""
+    running: Running | None = None
+    """The running cluster; None: it was not read."""
 
     @property
     def apply(self) -> str:
@@ -67,6 +73,8 @@ def hops(placed: Placed, view: View) -> Iterator[Diagnostic]:
     if placed.exposure.how == "bridge" and view.around_nodes is not None:
         yield from _bridge(placed, view, view.around_nodes)
     yield _files(view)
+    if view.running is not None:
+        yield from hops_in_cluster(placed, view.running, view.placed, view.cluster.directory)
 
 
 # --- outside --------------------------------------------------------------------------------
@@ -211,7 +219,8 @@ def _files(view: View) -> Diagnostic:
     if view.file_drift:
         what = "; ".join(view.file_drift)
         return Diagnostic(code="exposure.files-differ", where=FILES, what=what, fix=view.apply)
-    return ok(FILES, "as the spec declares; whether the cluster has them is not visible to OpenStack")
+    unseen = "" if view.running else "; whether the cluster has them is not visible to OpenStack"
+    return ok(FILES, f"as the spec declares{unseen}")
 
 
 def _named(ports: Sequence[Raw]) -> str:

@@ -17,6 +17,7 @@ from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.paths.hops import View, hops, name_to_resolve
 from openstack_prep.exposures.paths.recordsets import VisibleRecordset
 from openstack_prep.exposures.paths.report import Path, Report
+from openstack_prep.exposures.paths.running import Running
 from openstack_prep.exposures.virtualization import VisibleNodes
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.chain import Chain
@@ -26,15 +27,25 @@ from openstack_prep.resources.dns.recordsets import RecordsetRecord
 from openstack_prep.resources.lists.by_id import list_by_id
 
 
-def look(run: CloudRun, resources: Sequence[Resource], *, spec: str, path: str, hosts: FilePath | None) -> Report:
+def look(
+    run: CloudRun,
+    resources: Sequence[Resource],
+    *,
+    spec: str,
+    path: str,
+    hosts: FilePath | None,
+    running: Running | None = None,
+) -> Report:
     """Return the exposures of a spec, hop by hop; only reads.
 
     ``resources`` are resolved. ``path`` is the spec's file, for commands; ``hosts`` a hosts file to read before the
-    resolver. Raises SpecError if the spec has no exposed cluster, and CloudError.
+    resolver; ``running`` is what was read of one of the clusters. Raises SpecError if the spec has no exposed cluster,
+    or not the one that runs, and CloudError.
     """
     clusters = [each for each in resources if isinstance(each, ExposedCluster)]
     if not clusters:
         raise SpecError([Mistake(path, "the spec has no exposed_clusters", "declare exposed_clusters and exposures")])
+    runs = _running_one(clusters, running, path) if running else None
     placed = {each.key: _placed(run, each) for each in clusters}
     names = {name_to_resolve(one, name) for each in placed.values() for one in each for name in one.exposure.names}
     answers = resolve(names, hosts=hosts) if names else {}
@@ -44,10 +55,27 @@ def look(run: CloudRun, resources: Sequence[Resource], *, spec: str, path: str, 
     paths = [
         _path(one, view)
         for cluster in clusters
-        for view in (replace(_view(run, cluster, path, answers), recordsets=seen),)
+        for view in (
+            replace(
+                _view(run, cluster, path, answers),
+                recordsets=seen,
+                placed=placed[cluster.key],
+                running=running if cluster is runs else None,
+            ),
+        )
         for one in placed[cluster.key]
     ]
     return Report(spec=spec, paths=tuple(paths))
+
+
+def _running_one(clusters: Sequence[ExposedCluster], running: Running, path: str) -> ExposedCluster:
+    """Return the cluster of the spec that was read; raises SpecError if the name does not tell which one."""
+    named = [each for each in clusters if running.cluster in (None, each.name)]
+    if len(named) == 1:
+        return named[0]
+    names = ", ".join(each.name for each in clusters)
+    what = f"the spec has several exposed_clusters ({names})" if named else f"the spec has no cluster {running.cluster}"
+    raise SpecError([Mistake(path, what, f"name the one of --kubeconfig with --cluster: {names}")])
 
 
 def _placed(run: CloudRun, cluster: ExposedCluster) -> list[Placed]:

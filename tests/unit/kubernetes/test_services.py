@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.kubernetes.services import read
+from openstack_prep.kubernetes.services import ServiceRecord, read, records
 
 
 def service(name: str = "front", **parts: Any) -> dict[str, Any]:
@@ -112,3 +112,26 @@ def test_a_list_of_one_namespace_is_told_of() -> None:
 
 def test_a_byte_order_mark_is_passed_over() -> None:
     assert read("\ufeff" + said()).addresses == {}
+
+
+def test_services_by_name() -> None:
+    ports = [{"port": 443, "protocol": "TCP", "nodePort": 30443}, {"port": 53, "protocol": "UDP"}, {"port": 80}]
+    requests = {"annotations": {"metallb.io/loadBalancerIPs": "10.1.0.202, fd00:0::2"}, "loadBalancerIP": "10.1.0.201"}
+    given = [{"ip": "fd00:0::2"}, {"hostname": "shop.example.com"}]
+    found = records(said(service(ports=ports, externalIPs=["192.0.2.1", "?"], ingress=given, **requests)))
+    assert found == {
+        "shop/front": ServiceRecord(
+            type="LoadBalancer",
+            external_ips=("192.0.2.1",),
+            requested=("10.1.0.201", "10.1.0.202", "fd00::2"),
+            given=("fd00::2",),
+            ports={("tcp", 443): 30443, ("udp", 53): None, ("tcp", 80): None},
+        ),
+        "default/kubernetes": ServiceRecord(type="ClusterIP"),
+    }
+
+
+@pytest.mark.parametrize("item", [3, service(ports=["443"]), service(ports=[{"port": "443"}]), {"spec": 3}])
+def test_what_is_no_service_is_named(item: object) -> None:
+    with pytest.raises(SpecError, match=r"services: items\[0\]: .*; pass the output of kubectl"):
+        records(said(item))
