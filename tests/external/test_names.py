@@ -27,7 +27,8 @@ dnsmasq --test --conf-file={folder}/dnsmasq.conf
 dnsmasq --no-daemon --no-resolv --no-hosts --conf-file={folder}/dnsmasq.conf 2>/run/log &
 ask() {{ dig +short +time=1 +tries=1 @127.0.0.1 "$@" | sort | tr '\\n' ' '; echo; }}
 until_it dig +time=1 +tries=1 @127.0.0.1 example.com
-ask shop.example.com; ask cart.shop.example.com; ask mail.example.org; ask shop.example.com aaaa; ask no.example.com
+ask shop.example.com; ask cart.shop.example.com; ask mail.example.org; ask shop.example.com aaaa
+ask cart.shop.example.com aaaa; ask no.example.com
 """
     printed = [line.strip() for line in programs.inside(script, "dnsmasq", "dig").splitlines()]
     assert printed == [
@@ -35,6 +36,7 @@ ask shop.example.com; ask cart.shop.example.com; ask mail.example.org; ask shop.
         "192.0.2.10 192.0.2.11",
         "192.0.2.10",
         "192.0.2.11",
+        "2001:db8::10",
         "2001:db8::10",
         "",
     ]

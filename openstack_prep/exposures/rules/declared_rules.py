@@ -97,18 +97,35 @@ def _others(exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterato
                 ports = ", ".join(f"{port}/{protocol}" for protocol, port in sorted(same))
                 what = f"{exposure.address} and port {ports} are also those of exposure/{other.name}"
                 yield what, fix, Code.ADDRESS_IN_USE
-        elif not _leads_to_the_same(exposure, other) and (both := sorted(set(exposure.names) & set(other.names))):
-            yield (
-                f"{', '.join(both)} also leads to exposure/{other.name}, at another address",
-                fix,
-                Code.SPEC_CONTRADICTION,
-            )
+        elif not _may_share_names(exposure, other, neighbours) and (
+            both := sorted(set(exposure.names) & set(other.names))
+        ):
+            what = f"{', '.join(both)} also leads to exposure/{other.name}, at another address"
+            yield what, "choose distinct ones, or an IPv4 and an IPv6 address", Code.SPEC_CONTRADICTION
         if exposure.name == other.name and exposure.pool == other.pool and exposure.pool:
             yield (
                 f"exposure/{other.name} of another project claims the same name in {exposure.pool}",
                 fix,
                 Code.SPEC_CONTRADICTION,
             )
+
+
+def _may_share_names(one: ExposureFields, other: ExposureFields, neighbours: ExposureNeighbours) -> bool:
+    """Whether a name may lead to two exposures: to one address, or to one by its A and to one by its AAAA records.
+
+    Source: RFC 3596, section 2; the two types of records are independent of each other.
+    """
+    versions = [_versions(each, neighbours) for each in (one, other)]
+    return _leads_to_the_same(one, other) or (all(versions) and versions[0].isdisjoint(versions[1]))
+
+
+def _versions(exposure: ExposureFields, neighbours: ExposureNeighbours) -> set[int]:
+    """Return the IP versions that the names of an exposure may lead to; none if they lead to its nodes."""
+    if exposure.floating_ip:
+        return {4}
+    if exposure.address:
+        return {ip_address(exposure.address).version}
+    return {each.version for pool in neighbours.named(exposure.pool) for each in ranges.read(pool.addresses)}
 
 
 def _leads_to_the_same(one: ExposureFields, other: ExposureFields) -> bool:

@@ -330,6 +330,22 @@ def test_names_that_lead_to_one_floating_ip_or_to_the_nodes_do_not_collide(run: 
     assert collision in refusals(run.fresh(), POOL, *floating)
 
 
+def test_an_ipv4_and_an_ipv6_exposure_share_a_name(run: CloudRun, neutron: Neutron, tmp_path: Path) -> None:
+    """A and AAAA records do not collide; of a pool with both versions nobody knows which one an exposure gets."""
+    given: dict[str, Any] = {"names": ("x.example.com",)}
+    file = PoolFile(name="six", path=str(tmp_path / "six"), cidr="2001:db8::/64", addresses=("2001:db8::8/125",))
+    four = [exposure("a", pool="lb", **given), exposure("b", address="192.0.2.9", **given)]
+    six = [exposure("c", pool="six", **given), exposure("d", address="2001:db8:1::9", **given)]
+    for one in (*four, exposure("e", floating_ip="web", pool="lb", address="10.0.0.101", **given)):
+        for other in six:
+            assert not [each for each in refusals(run.fresh(), POOL, file, one, other) if "also leads to" in each]
+    for two in (four, six):
+        assert [each for each in refusals(run.fresh(), POOL, file, *two) if "also leads to" in each]
+    mixed = replace(POOL, name="mixed", addresses=(*POOL.addresses, "2001:db8::10"))
+    found = refusals(run.fresh(), mixed, file, exposure("a", pool="mixed", **given), six[0])
+    assert any("also leads to" in each for each in found)
+
+
 def test_one_name_in_two_projects_cannot_claim_in_one_file(run: CloudRun, tmp_path: Path) -> None:
     file = PoolFile(name="f", path=str(tmp_path / "f"), cidr="192.0.2.0/24", addresses=("192.0.2.8/30",))
     one, two = exposure(pool="f"), exposure(pool="f", project="other")

@@ -77,6 +77,13 @@ def test_each_name_gets_a_recordset(tmp_path: Path) -> None:
     refuse_mistakes(spec)
 
 
+def test_one_name_of_both_ip_versions_has_two_recordsets(tmp_path: Path) -> None:
+    six = exposure("six", names=["a.example.com"], pool=None, address="2001:db8::1")
+    spec = loaded(tmp_path, exposure("chosen", names=["a.example.com"]), six)
+    assert recordsets(spec).keys() == {"a.example.com/A", "a.example.com/AAAA"}
+    refuse_mistakes(spec)
+
+
 def test_the_chosen_address_is_named_until_it_is_known(tmp_path: Path) -> None:
     from openstack_prep.core.model import Context
 

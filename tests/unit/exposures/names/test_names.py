@@ -33,7 +33,7 @@ def placed(name: str, address: str | None, *names: str, public: str | None = Non
 
 WEB = placed("web", "10.1.0.200", "shop.example.com", "*.shop.example.com", "example.com", public="192.0.2.10")
 MAIL = placed("mail", "192.0.2.11", "mail.example.org", "shop.example.com", "ns.example.org")
-SIX = placed("six", "2001:db8::10", "shop.example.com")
+SIX = placed("six", "2001:db8::10", "shop.example.com", "*.shop.example.com")
 ALL = ExposureNames(
     zones=("example.com", "shop.example.com", "example.org"),
     server="ns.example.org",
