@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
@@ -14,7 +14,9 @@ from openstack_prep.base.ranges import read as read_ranges
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.cluster_fields import ClusterFields, Nodes
 from openstack_prep.exposures.external_ips.carrying import hops, nodes_of
+from openstack_prep.exposures.machine_pairs import MachinePairs, on_networks
 from openstack_prep.exposures.model import Exposed, Placed, Way
+from openstack_prep.exposures.neighbours import Pool
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -26,6 +28,7 @@ from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import ANYWHERE, SecurityGroupRule, in_words
 
+T = TypeVar("T")
 ON_NODES: tuple[Way, ...] = ("metallb", "cilium", "kube-vip", "external-ip")
 """Ways in which the nodes of a cluster answer for the address, with their own MAC addresses."""
 IN_GROUPS: tuple[Way, ...] = (*ON_NODES, "floating-ip", "node-port", "bridge")
@@ -52,6 +55,7 @@ def with_opened(resources: Sequence[Resource], cluster: ClusterFields) -> tuple[
         _open(found, cluster, cluster.open_in, rules)
     if cluster.nodes:
         found += _pairs(cluster, [each for each in mine if each.how in ON_NODES], found)
+        found += _machine_pairs(cluster, mine, found)
     found += _attachments(mine, found)
     for router in cluster.of_project(each for each in resources if isinstance(each, Router)):
         if router.name == cluster.router and router.routes is not None:
@@ -193,6 +197,22 @@ def _of_files(exposures: Iterable[Any], files: Mapping[str, PoolFile]) -> set[st
     parts = [one for name in sorted(named) for one in files[name].claimable()]
     few = sum(each.count for each in parts) <= MOST_PAIRS
     return {str(address) for one in parts for address in one} if few else set(map(str, parts))
+
+
+def _machine_pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Resource]) -> Iterator[Resource]:
+    """Yield the pairs of virtual machines if any of them may be attached to a network of OpenStack."""
+    assert cluster.nodes is not None
+    pools: list[Pool] = [*cluster.of_project(_declared(found, AddressPool)), *_declared(found, PoolFile)]
+    settings = cluster.virtualization
+    name = f"{PREFIX}{cluster.name}:machines"  # neither names of clusters nor ".NODE" contain a colon
+    if settings is None or any(each.name == name for each in cluster.of_project(_declared(found, AddressPairs))):
+        return
+    if any(on_networks(each, [one for one in pools if one.name == each.pool], settings) for each in exposures):
+        yield cluster.sibling(MachinePairs, name, cluster=cluster.name, settings=settings, **cluster.nodes.choice)
+
+
+def _declared(resources: Iterable[Resource], kind: type[T]) -> list[T]:
+    return [each for each in resources if isinstance(each, kind)]
 
 
 def _allows(

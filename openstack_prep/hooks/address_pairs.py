@@ -15,7 +15,9 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core.plan import Report
+from openstack_prep.exposures.neighbours import ExposureFields
 from openstack_prep.exposures.opened import is_derived
+from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.kubernetes import services as kubernetes
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -101,6 +103,7 @@ def _of_spec(
     cloud: Cloud, spec: Spec, found: kubernetes.Services | None, only: str | None, tell: Callable[[str], None]
 ) -> Spec:
     concerned = [each for each in spec.resources if isinstance(each, AddressPairs | AddressPool)]
+    claims = [each for each in spec.resources if isinstance(each, ExposureFields | PoolFile)]
     meant = _selected_pairs(
         spec.name, [each for each in concerned if isinstance(each, AddressPairs)], only, found is not None
     )
@@ -110,7 +113,8 @@ def _of_spec(
                 f"cloud {cloud.name} is scoped to project {cloud.project_name}, {each.key} belongs to {each.project}"
             )
             raise ConfigError(f"{where}; choose a clouds.yaml entry of that project with --os-cloud")
-    here = [replace(each, project=None) for each in concerned]
+    mine = (each for each in claims if each.project in (None, cloud.project_name))
+    here = [replace(each, project=None) for each in (*concerned, *mine)]
     pools = {each.name: each.ranges for each in here if isinstance(each, AddressPool)}
     made = []
     try:

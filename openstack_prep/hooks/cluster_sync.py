@@ -111,7 +111,7 @@ class ClusterSync:
                 self.tell(each)
         self._notes = frozenset(notes)
         pairs = [each for each in spec.resources if isinstance(each, AddressPairs)]
-        self._allowed = ranges.read(block for each in pairs for block in each.desired()["addresses"])
+        self._allowed = ranges.read(block for each in pairs for block in each.allowed)
         return replace(api.plan(self.cloud, spec, jobs=self.jobs), remake=self.plan)
 
     def _turn(self) -> None:

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from openstack_prep.exposures.cluster_fields import Nodes
+from openstack_prep.exposures.exposed_cluster import ExposedCluster
+from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.virtualization import (
     NodeBridge,
     OutsideNetwork,
     Virtualization,
     VisibleNodes,
     diagnose,
-    mistakes,
 )
+from openstack_prep.hooks.address_pairs import sync_address_pairs
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.spec.python import spec_from
 from tests.devcloud.qcow2 import qcow2
-from tests.functional import client
 from tests.functional.lab import Lab
 
 MAC, ADDRESS = "06:00:00:00:00:01", "192.0.2.10"
@@ -39,13 +44,13 @@ EXPOSED = Exposed(
     ports=(ExposedPort(port=80),),
     how="bridge",
 )
-PLACED = (Placed(exposure=EXPOSED, address=ADDRESS, mac=MAC),)
+PLACED = Placed(exposure=EXPOSED, address=ADDRESS, mac=MAC)
 OUTSIDE = OutsideNetwork(name="outside", bridge="br1", cidr="192.0.2.0/24", openstack_network="provider")
 PLAIN = Virtualization(bridges=(NodeBridge(name="br1", interface="eth1"),), networks=(OUTSIDE,))
 TAGGED = replace(PLAIN, networks=(replace(OUTSIDE, vlan=30),))
 
 
-class Nodes:
+class Servers:
     """Servers of the lab's project, and what Neutron has of them."""
 
     def __init__(self, lab: Lab) -> None:
@@ -77,9 +82,8 @@ class Nodes:
     def port(self, name: str) -> Any:
         return self.user.network.find_port(name, ignore_missing=False)
 
-    def pairs(self, name: str) -> list[dict[str, str]]:
-        found: list[dict[str, str]] = self.port(name).allowed_address_pairs
-        return found
+    def pairs(self, name: str) -> list[tuple[str, str]]:
+        return sorted((each["ip_address"], each["mac_address"]) for each in self.port(name).allowed_address_pairs)
 
     def read(self, kind: str) -> Any:
         """Return Neutron's own records."""
@@ -95,82 +99,101 @@ class Nodes:
             trunks=self.read("trunks"),
         )
 
-    def codes(self, settings: Virtualization = PLAIN) -> list[str]:
-        return [each.code for each in diagnose(settings, PLACED, self.visible())]
+    def codes(self, settings: Virtualization = PLAIN, placed: Placed = PLACED) -> list[str]:
+        return [each.code for each in diagnose(settings, [placed], self.visible())]
 
 
 @pytest.fixture
-def nodes(lab: Lab) -> Iterator[Nodes]:
+def servers(lab: Lab) -> Iterator[Servers]:
     lab.apply(*BASE)
-    made = Nodes(lab)
+    made = Servers(lab)
     yield made
     made.delete()
 
 
-def wanted(settings: Virtualization, *ports: str) -> AddressPairs:
-    """Return the address pairs that a spec declares for the virtual machine."""
-    assert [*mistakes(settings, PLACED)] == []
-    (network,) = settings.networks
-    given = {"name": "web", "addresses": (ADDRESS,), "mac_address": MAC, "network": network.openstack_network}
-    return AddressPairs(**given, ports=ports)
+def exposed(folder: Path, settings: Virtualization, *names: str, **nodes: Any) -> list[Any]:
+    """Return exposures of virtual machines whose addresses a pool file registers, and their cluster."""
+    given = {"cidr": "192.0.2.0/24", "addresses": ("192.0.2.10-192.0.2.99",)}
+    pool = PoolFile(name="office", path=str(folder / "office.yaml"), **given)
+    fields: dict[str, Any] = {"cluster": "c", "how": "bridge", "ports": (ExposedPort(port=80),), "pool": "office"}
+    exposures = [Exposure(name=each, target=Target(virtual_machine=f"shop/{each}"), **fields) for each in names]
+    cluster = ExposedCluster(name="c", directory=str(folder / "c"), nodes=Nodes(**nodes), virtualization=settings)
+    return [pool, *exposures, cluster]
 
 
-def test_every_node_gets_the_pair_with_the_mac_address_of_the_machine(lab: Lab, nodes: Nodes) -> None:
-    ports = tuple(Port(name=f"node{each}", network="provider") for each in (1, 2))
+def claimed(folder: Path) -> list[tuple[str, str]]:
+    claims = yaml.safe_load((folder / "office.yaml").read_text())["claims"].values()
+    return sorted((each["address"], each["mac"]) for each in claims)
+
+
+def test_every_node_gets_the_pairs_of_the_machines_by_itself(lab: Lab, servers: Servers, tmp_path: Path) -> None:
+    """Beside the pair of somebody else; they go with their exposure, and with the spec."""
+    ports = [Port(name=f"node{each}", network="provider") for each in (1, 2)]
     lab.apply(*BASE, *ports)
-    for each in ports:
-        nodes.create(each.name, each.name)
-    assert set(nodes.codes()) == {"bridge.pair-missing", "bridge.ovn-one-port"}
-    pairs = wanted(PLAIN, "node1", "node2")
-    assert lab.apply(*BASE, *ports, pairs) == {"address_pairs/web": "create"}
-    for each in ports:
-        assert nodes.pairs(each.name) == [{"ip_address": ADDRESS, "mac_address": MAC}]
-    assert "bridge.pair-missing" not in nodes.codes()
-    lab.destroy(pairs)
-    assert [nodes.pairs(each.name) for each in ports] == [[], []]
+    servers.create("node1", "node1")
+    foreign = {"ip_address": "192.0.2.99", "mac_address": MAC}
+    lab.admin.network.update_port(servers.port("node2").id, allowed_address_pairs=[foreign])
+    wanted = exposed(tmp_path, PLAIN, "web", "database", ports=("node1", "node2"))
+    assert lab.apply(*BASE, *ports, *wanted)["address_pairs/exposures-c:machines"] == "create"
+    both = claimed(tmp_path)
+    assert servers.pairs("node1") == both
+    assert servers.pairs("node2") == sorted([*both, (foreign["ip_address"], MAC)])
+    fewer = exposed(tmp_path, PLAIN, "web", ports=("node1", "node2"))
+    lab.apply(*BASE, *ports, *fewer)
+    assert len(servers.pairs("node1")) == 1
+    lab.destroy(*wanted)
+    assert (servers.pairs("node1"), servers.pairs("node2")) == ([], [(foreign["ip_address"], MAC)])
 
 
-def test_the_printed_command_opens_the_way(lab: Lab, nodes: Nodes) -> None:
-    port = Port(name="node1", network="provider")
-    lab.apply(*BASE, port)
-    nodes.create("node1", "node1")
-    (found,) = diagnose(PLAIN, PLACED, nodes.visible())
-    assert found.code == "bridge.pair-missing"
-    command = shlex.split(found.fix, comments=True)
-    assert command[:3] == ["openstack", "--os-cloud", "lab"]
-    client.openstack(command[3:], {**ENVIRONMENT, "OS_CLIENT_CONFIG_FILE": str(lab.devcloud.clouds_file)}, None)
-    assert nodes.codes() == []
+def test_pairs_on_a_network_of_another_project_need_the_given_connection(
+    lab: Lab, servers: Servers, tmp_path: Path
+) -> None:
+    """Neutron leaves them to the owner of the network: the project's own user may create the port, not its pairs."""
+    name = f"shared-{lab.name}"
+    shared = lab.admin.network.create_network(name=name, is_shared=True)
+    lab.admin.network.create_subnet(network_id=shared.id, cidr="192.0.2.0/24", ip_version=4)
+    port = Port(name="node1", network=name)
+    settings = replace(PLAIN, networks=(replace(OUTSIDE, openstack_network=name),))
+    wanted = exposed(tmp_path, settings, "web", ports=("node1",))
+    try:
+        lab.apply(port, *wanted)
+        assert servers.pairs("node1") == claimed(tmp_path)
+        lab.admin.network.update_port(servers.port("node1").id, allowed_address_pairs=[])
+        (result,) = sync_address_pairs(lab.as_user(), spec_from(lab.spec(*wanted))).failed
+        assert "only its owner or an administrator may" in str(result.error)
+    finally:
+        lab.destroy(port, *wanted)
+        lab.admin.network.delete_network(shared)
 
 
-ENVIRONMENT = {"OS_CLOUD": "devcloud-admin"}
-
-
-def test_a_node_without_a_port_on_the_network(lab: Lab, nodes: Nodes) -> None:
+def test_a_node_without_a_port_on_the_network(lab: Lab, servers: Servers) -> None:
     lab.apply(*BASE, Port(name="elsewhere", network="trunked"))
-    nodes.create("node1", "elsewhere")
-    assert nodes.codes() == ["bridge.no-port"]
+    servers.create("node1", "elsewhere")
+    assert servers.codes() == ["bridge.no-port"]
 
 
-def test_tagged_frames_pass_the_subport_of_a_trunk(lab: Lab, nodes: Nodes) -> None:
+def test_tagged_frames_pass_the_subport_of_a_trunk(lab: Lab, servers: Servers, tmp_path: Path) -> None:
     ports = (Port(name="parent", network="trunked"), Port(name="node1-vlan30", network="provider"))
     lab.apply(*BASE, *ports)
-    trunk = nodes.user.network.create_trunk(name="node1-trunk", port_id=nodes.port("parent").id)
-    nodes.create("node1", "parent")
-    assert nodes.codes(TAGGED) == ["bridge.no-subport"]
-    subport = {"port_id": nodes.port("node1-vlan30").id, "segmentation_type": "vlan", "segmentation_id": 30}
-    nodes.user.network.add_trunk_subports(trunk, [subport])
-    assert nodes.codes(TAGGED) == ["bridge.pair-missing"]
-    lab.apply(*BASE, *ports, wanted(TAGGED, "node1-vlan30"))
-    assert nodes.pairs("node1-vlan30") == [{"ip_address": ADDRESS, "mac_address": MAC}]
-    assert nodes.codes(TAGGED) == []
+    trunk = servers.user.network.create_trunk(name="node1-trunk", port_id=servers.port("parent").id)
+    servers.create("node1", "parent")
+    assert servers.codes(TAGGED) == ["bridge.no-subport"]
+    subport = {"port_id": servers.port("node1-vlan30").id, "segmentation_type": "vlan", "segmentation_id": 30}
+    servers.user.network.add_trunk_subports(trunk, [subport])
+    assert servers.codes(TAGGED) == ["bridge.pair-missing"]
+    lab.apply(*BASE, *ports, *exposed(tmp_path, TAGGED, "web", ports=("parent",)))
+    ((address, mac),) = claimed(tmp_path)
+    assert servers.pairs("node1-vlan30") == [(address, mac)]
+    assert servers.codes(TAGGED, Placed(exposure=EXPOSED, address=address, mac=mac)) == []
 
 
-def test_a_port_that_reserves_the_mac_address(lab: Lab, nodes: Nodes) -> None:
+def test_a_port_that_reserves_the_mac_address(lab: Lab, servers: Servers) -> None:
     port = Port(name="node1", network="provider")
-    lab.apply(*BASE, port, wanted(PLAIN, "node1"))
-    nodes.create("node1", "node1")
-    network = nodes.user.network.find_network("provider")
-    reserved = nodes.user.network.create_port(network_id=network.id, name="reserved", mac_address=MAC)
-    assert nodes.codes() == ["bridge.mac-in-use"]
-    nodes.user.network.delete_port(reserved)
-    assert nodes.codes() == []
+    pairs = AddressPairs(name="web", ports=("node1",), addresses=(ADDRESS,), mac_address=MAC)
+    lab.apply(*BASE, port, pairs)
+    servers.create("node1", "node1")
+    network = servers.user.network.find_network("provider")
+    reserved = servers.user.network.create_port(network_id=network.id, name="reserved", mac_address=MAC)
+    assert servers.codes() == ["bridge.mac-in-use"]
+    servers.user.network.delete_port(reserved)
+    assert servers.codes() == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.raw import Raw
@@ -154,7 +154,7 @@ def _bridge(placed: Placed, view: View, around: VisibleNodes) -> Iterator[Diagno
         what, fix = "no server has the ports of the nodes yet", "create the servers with these ports"
         yield Diagnostic(code="machine.missing", where=NODES, what=what, fix=fix)
         return
-    found = list(diagnose(settings, [placed], around))
+    found = list(diagnose(settings, [placed], replace(around, apply=view.apply)))
     yield from found or [ok(PAIRS, f"{placed.address} with {placed.mac} is allowed on the nodes with the bridge")]
 
 

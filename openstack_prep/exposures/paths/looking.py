@@ -13,6 +13,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.service import Service
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
+from openstack_prep.exposures.machine_pairs import MachinePairs
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.paths.hops import View, hops, name_to_resolve
 from openstack_prep.exposures.paths.recordsets import VisibleRecordset
@@ -57,7 +58,7 @@ def look(
         for cluster in clusters
         for view in (
             replace(
-                _view(run, cluster, path, answers),
+                _view(run, cluster, path, answers, _paired(run, resources)),
                 recordsets=seen,
                 placed=placed[cluster.key],
                 running=running if cluster is runs else None,
@@ -89,7 +90,14 @@ def _path(placed: Placed, view: View) -> Path:
     )
 
 
-def _view(run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[str, Any]) -> View:
+def _paired(run: CloudRun, resources: Sequence[Resource]) -> list[str]:
+    """Return the exposures of virtual machines for which the spec declares address pairs itself."""
+    return [name for each in resources if isinstance(each, MachinePairs) for name in each.declared(run)]
+
+
+def _view(
+    run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[str, Any], paired: Collection[str]
+) -> View:
     observed = run.look(cluster)
     drift = tuple(sorted(observed.values["drift"])) if observed else None
     ports, floating_ips = _of_project(run, cluster, "ports"), _of_project(run, cluster, "floatingips")
@@ -100,7 +108,7 @@ def _view(run: CloudRun, cluster: ExposedCluster, path: str, answers: Mapping[st
         cluster=cluster,
         nodes=nodes,
         groups=list_by_id(run.admin.network, "security-groups", groups),
-        around_nodes=_around(run, cluster, nodes),
+        around_nodes=_around(run, cluster, nodes, paired),
         floating_ips=floating_ips,
         answers=answers,
         file_drift=drift,
@@ -141,7 +149,9 @@ def trunks(neutron: Service) -> Sequence[Raw] | None:
         return None
 
 
-def _around(run: CloudRun, cluster: ExposedCluster, nodes: Sequence[Raw] | None) -> VisibleNodes | None:
+def _around(
+    run: CloudRun, cluster: ExposedCluster, nodes: Sequence[Raw] | None, paired: Collection[str]
+) -> VisibleNodes | None:
     """Return the networks that virtual machines on bridges are attached to by way of the nodes."""
     settings = cluster.virtualization
     if settings is None or not nodes:
@@ -154,6 +164,7 @@ def _around(run: CloudRun, cluster: ExposedCluster, nodes: Sequence[Raw] | None)
     tagged = any(each.vlan for each in settings.networks) or any(each.vlan for each in settings.bridges)
     return VisibleNodes(
         cloud=run.admin.name,
+        declared=paired,
         servers={each["device_id"]: each["name"] or each["device_id"] for each in nodes if each["device_id"]},
         networks=list(networks.values()),
         subnets=list(neutron.list("/subnets", "subnets", **here)) if networks else [],

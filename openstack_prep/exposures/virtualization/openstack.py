@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ipaddress
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
@@ -23,8 +23,6 @@ from openstack_prep.exposures.virtualization.model import Virtualization
 from openstack_prep.neutron.addresses import addresses_of
 from openstack_prep.neutron.ovn import runs_ovn
 
-FOR_ALL = "  # or declare address_pairs in the spec, which also covers nodes added later"
-
 
 @dataclass(frozen=True, kw_only=True)
 class VisibleNodes:
@@ -32,6 +30,10 @@ class VisibleNodes:
 
     cloud: str
     """Entry of clouds.yaml for the commands in ``fix``."""
+    apply: str = "openstack-prep apply"
+    """Command that adds pairs."""
+    declared: Collection[str] = ()
+    """Exposures for which the spec declares address pairs itself, perhaps on one node alone."""
     servers: Mapping[str, str] = field(default_factory=dict)
     """Names of the servers, by id."""
     networks: Sequence[Raw] = ()
@@ -96,6 +98,13 @@ class Path:
     def filtered(self) -> list[Raw]:
         """The ports with port security."""
         return [each for each in self.ports.values() if each.get("port_security_enabled", True)]
+
+    @property
+    def wanting(self) -> list[Raw]:
+        """The ports that need the pair: all with port security, unless the spec's own address pairs say which."""
+        if self.name not in self.visible.declared:
+            return self.filtered
+        return [each for each in self.filtered if self.has_pair(each)] or self.filtered
 
     def has_pair(self, port: Raw) -> bool:
         """Whether a port may send from the machine's address with its MAC address."""
@@ -195,7 +204,7 @@ def _on_each_node(path: Path) -> Iterator[Diagnostic]:
 
 
 def _with_pairs(path: Path) -> Iterator[Diagnostic]:
-    missing = [each for each in path.filtered if not path.has_pair(each)]
+    missing = [each for each in path.wanting if not path.has_pair(each)]
     if not missing:
         return
     others = [each for each in missing if path.has_other_pair(each)]
@@ -203,32 +212,31 @@ def _with_pairs(path: Path) -> Iterator[Diagnostic]:
     what = f"no pair of {path.address} with {path.mac} on {names}"
     if others:
         what += f"; pairs with another MAC address allow nothing that the virtual machine sends ({len(others)} ports)"
-    given = f"ip-address={path.address},mac-address={path.mac}"
     yield Diagnostic(
         code="bridge.pair-missing",
         where=path.name,
         what=what,
         why="port security drops the frames of the virtual machine",
-        fix=path.visible.openstack("port", "set", "--allowed-address", given, missing[0]["id"]) + FOR_ALL,
+        fix=path.visible.apply,
     )
 
 
 def _by_ovn(path: Path) -> Iterator[Diagnostic]:
     """Yield a MAC address that more than one port has: OVN sends its frames to one of them, wherever the machine is."""
     ovn = runs_ovn(path.visible.on(path.network))
-    if ovn is False or len(path.filtered) < 2:
+    if ovn is False or len(path.wanting) < 2:
         return
-    ids = " ".join(sorted(each["id"] for each in path.filtered))
+    ids = " ".join(sorted(each["id"] for each in path.wanting))
     off = path.visible.openstack("port", "set", "--no-security-group", "--no-allowed-address")
     yield Diagnostic(
         code="bridge.ovn-one-port",
         status=Status.ERROR if ovn else Status.UNKNOWN,
         where=path.name,
-        what=f"{len(path.filtered)} ports of {path.network['name']} are to have {path.mac}"
+        what=f"{len(path.wanting)} ports of {path.network['name']} are to have {path.mac}"
         + ("" if ovn else ", and whether OVN runs the network is not visible"),
         why="OVN sends all frames for a MAC address to one port, even if the virtual machine runs on another node",
         fix=f"for id in {ids}; do {off} --disable-port-security $id; done"
-        "  # without pairs; or let the virtual machine run on one node only, with the pair on its port alone",
+        "  # without pairs; or let the virtual machine run on one node only, and select its port alone in nodes",
     )
 
 

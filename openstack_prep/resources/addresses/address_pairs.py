@@ -5,30 +5,28 @@ Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag" 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
+from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefused, SpecError
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
-from openstack_prep.resources.addresses import pair_writing
+from openstack_prep.resources.addresses import pair_checks, pair_writing
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, block_of, recorded_pairs
 from openstack_prep.resources.identity.in_project import InProject
-from openstack_prep.resources.lists import queries
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.orchestration.existing import Existing
 
 JOBS = 4
 """Number of ports that one step changes in parallel."""
-DISTRIBUTED = "network:distributed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +48,7 @@ class AddressPairs(PairFields):
 
         ``alone``: the other resources are only read. Raises SpecError.
         """
+        others = tuple(others)
         mine = self.of_project(each for each in others if isinstance(each, InProject))
         neighbours = PairNeighbours(
             pools=tuple(each for each in mine if isinstance(each, AddressPool)),
@@ -61,8 +60,12 @@ class AddressPairs(PairFields):
             raise SpecError([*dict.fromkeys(unknown)])
         own = replace(neighbours, used=used)
         siblings = ((each, own if each.name == self.name else neighbours) for each in pairs)
-        known = tuple(ResolvedAddressPairs.of(each, neighbours=around) for each, around in siblings)
-        return ResolvedAddressPairs.of(self, neighbours=replace(own, pairs=known))
+        known = tuple(each.beside(around, others) for each, around in siblings)
+        return self.beside(replace(own, pairs=known), others)
+
+    def beside(self, neighbours: PairNeighbours, others: Sequence[Resource]) -> ResolvedAddressPairs:
+        """Return the pairs with their neighbours; ``others`` are all resources of the spec."""
+        return ResolvedAddressPairs.of(self, neighbours=neighbours)
 
     def _unknown_pools(self, neighbours: PairNeighbours) -> Iterator[Mistake]:
         known = {each.name for each in neighbours.pools}
@@ -94,12 +97,12 @@ class AddressPairs(PairFields):
     # --- desired state --------------------------------------------------------------------
 
     def desired(self) -> Values:
-        return {"addresses": self.given.union(*self.pooled().values()), "elsewhere": frozenset()}
+        return {"addresses": self.allowed, "elsewhere": frozenset()}
 
     # --- existing state -------------------------------------------------------------------
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        return self._observe(self.shares(run), self.blocks_by_port(run) is not None)
+        return self._observe(run, self.shares(run), known=self.pairs_by_port(run) is not None)
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
@@ -118,7 +121,8 @@ class AddressPairs(PairFields):
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
         return frozenset(each.port.id for each in observed.record_as(PortShares).shares if each.mine)
 
-    def _observe(self, shares: Sequence[Share], known: bool) -> Observed | None:
+    def _observe(self, run: CloudRun, shares: Sequence[Share], *, known: bool) -> Observed | None:
+        """Return what exists; ``known``: whether the selected ports do. None if there is something to create."""
         desired = self.desired()["addresses"]
         meant = [each for each in shares if each.meant]
         some = any(len(each.lacking) < len(each.wanted) for each in meant) or any(each.mine for each in shares)
@@ -149,10 +153,10 @@ class AddressPairs(PairFields):
         if self.neighbours.alone:
             for pool in (self.neighbours.pool(each) for each in self.pools):
                 yield from pool.conflicts(pool.room(run))
-        blocks_by_port = self.blocks_by_port(run)
-        if blocks_by_port is None or chosen is None:
+        pairs_by_port = self.pairs_by_port(run)
+        if pairs_by_port is None or chosen is None:
             return
-        meant = [port for port in chosen if port.id in blocks_by_port]
+        meant = [port for port in chosen if port.id in pairs_by_port]
         unknown = self.network and run.find_id(self.sibling(Existing, self.network, of="network")) is None
         if chosen and not meant and not unknown:  # the missing reference is reported already
             what = "none of the selected ports is on " + (
@@ -164,8 +168,8 @@ class AddressPairs(PairFields):
                 off = f"port security is off on port {port.name} {port.id}, so nothing is filtered there"
                 yield self.mistake(off, "exclude this port, or enable port security on it")
         lacking = {share.port.network_id for share in self.shares(run) if share.missing}
-        yield from self._check_distributed(run, lacking)
-        yield from self._check_reserved(run, lacking)
+        yield from pair_checks.distributed(run, self, self.desired()["addresses"], lacking)
+        yield from pair_checks.reserved(run, self, lacking)
 
     @property
     def _expected(self) -> bool:
@@ -175,43 +179,6 @@ class AddressPairs(PairFields):
             named = [self.key_of("stack", self.stack or ""), self.key_of("security_group", self.security_group or "")]
             return not coming.isdisjoint(named)
         return any(key.kind in ("stack", Port.kind) for key in coming)
-
-    def _check_distributed(self, run: CloudRun, networks: set[str]) -> Iterator[Mistake]:
-        """Yield the addresses that OVN reserves for its own ports on every node.
-
-        Neutron refuses them since 2025.1. Its first releases also refuse wider networks around such an address, later
-        ones do not, and the API does not tell the difference; in that case Neutron's own error is shown.
-        """
-        if not networks:
-            return
-        for port_id, _, addresses in queries.distributed_addresses(run, tuple(sorted(networks))):
-            for address in sorted(self.desired()["addresses"] & addresses):
-                kept = f"{address} belongs to port {port_id} ({DISTRIBUTED}), and Neutron allows it on no other port"
-                yield self.mistake(kept, "choose another address", Code.ADDRESS_IN_USE)
-
-    def _check_reserved(self, run: CloudRun, networks: set[str]) -> Iterator[Mistake]:
-        """Yield the pools for whose addresses OVN would answer itself, with the MAC address of the port that reserves.
-
-        It leaves the answer to a machine only if the machine's port has a pair with exactly the address, not a network
-        around it. Source: OVN 23.03, northd.c, build_lswitch_arp_nd_responder_known_ips, and Neutron 29.0.0,
-        common/ovn/utils.py, get_virtual_port_parents; seen in OVN's flows (tests/ovn).
-        """
-        pooled = {subnet: [each for each in blocks if "/" in each] for subnet, blocks in self.pooled().items()}
-        pools = [pool for pool in map(self.neighbours.pool, self.pools) if pool.reserve == "ports"]
-        pools = [pool for pool in pools if pooled[pool.subnet]] if networks else []
-        if not pools:
-            return
-        with_ovn = {network for _, network, _ in queries.distributed_addresses(run, tuple(sorted(networks)))}
-        for pool in pools:
-            room = pool.room(run)
-            if room and room.network_id in with_ovn:
-                wide = ", ".join(sorted(pooled[pool.subnet]))
-                what = (
-                    f"pool {pool.name} reserves its addresses with ports, and would be allowed as networks ({wide}); "
-                )
-                what += "with OVN nobody could then reach the addresses"
-                fix = "set reserve: outside for the pool, or list its addresses one by one under addresses"
-                yield self.mistake(what, fix)
 
     # --- the verbs ------------------------------------------------------------------------
 
@@ -223,10 +190,14 @@ class AddressPairs(PairFields):
 
     def _add(self, run: CloudRun, shares: Sequence[Share]) -> Observed:
         """Update all ports; before that check again what the plan could not if this run has created the network."""
-        wrong = [*self._check_reserved(run, {share.port.network_id for share in shares if share.missing})]
+        wrong = [*self._impossible(run, {share.port.network_id for share in shares if share.missing})]
         if wrong:
             raise PlanRefused(wrong)
         return self._update_ports(run, shares, partial(self._judge, run))
+
+    def _impossible(self, run: CloudRun, networks: Collection[str]) -> Iterable[Mistake]:
+        """Yield why pairs on some networks would lead nowhere, as far as that depends on what the run creates."""
+        return pair_checks.reserved(run, self, networks)
 
     def _judge(self, run: CloudRun, share: Share) -> Share:
         """Return the work on a port that somebody has changed meanwhile; no pair is removed that was to stay before."""
@@ -261,18 +232,29 @@ class AddressPairs(PairFields):
             ]  # map would cancel the rest
         done = [share for share in (*updated, *(each.result() for each in waiting)) if share is not None]
         meant = sum(each.meant for each in done)
-        return self._observe(done, known=True) or Observed(id=f"{meant} ports", values=self.desired())
+        return self._observe(run, done, known=True) or Observed(id=f"{meant} ports", values=self.desired())
 
     def _update_port(self, run: CloudRun, share: Share, judge: Callable[[Share], Share] | None) -> Share | None:
         """Return a port's share once its pairs match the spec; None if the port no longer exists."""
         if share.right:
             return share
         try:
-            return pair_writing.update_pairs(run.creator_of(self.owner)[0].network, run.ownership, share, judge)
+            return self._write(run, share, judge)
         except NotFound:
             if self.ports and share.wanted:
                 raise
             return None
+
+    def _write(self, run: CloudRun, share: Share, judge: Callable[[Share], Share] | None) -> Share:
+        """Update a port as the project's user, or as the user of the connection if only the network's owner may."""
+        cloud = run.creator_of(self.owner)[0]
+        try:
+            return pair_writing.update_pairs(cloud.network, run.ownership, share, judge)
+        except NotAllowed as error:
+            if cloud is not run.admin:
+                return pair_writing.update_pairs(run.admin.network, run.ownership, share, judge)
+            fix = "on a network of another project, only its owner or an administrator may: apply as one of these"
+            raise NotAllowed(f"{error}; {fix}", status=error.status) from error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,14 +78,25 @@ class PairFields(PortChoice):
             for subnet, whole in by_subnet.items()
         }
 
-    def blocks_by_port(self, run: CloudRun) -> dict[str, frozenset[str]] | None:
-        """Return the addresses to allow, by port id; None if the ports do not exist yet."""
-        return run.read_once((PairFields._claims, self.key), lambda: self._claims(run))
+    @property
+    def allowed(self) -> frozenset[str]:
+        """All declared addresses, of whichever ports."""
+        return self.given.union(*self.pooled().values())
 
-    def _claims(self, run: CloudRun) -> dict[str, frozenset[str]] | None:
+    def pairs_by_port(self, run: CloudRun) -> dict[str, frozenset[str]] | None:
+        """Return the pairs to have, as records name them, by port id; None if the ports do not exist yet."""
+        return run.read_once((PairFields._pairs, self.key), lambda: self._pairs(run))
+
+    def _pairs(self, run: CloudRun) -> dict[str, frozenset[str]] | None:
         chosen = self.chosen(run) if len(self.ways) == 1 else None
         if chosen is None:
             return None
+        blocks = self._blocks(run, chosen)
+        meant = (port for port in chosen if port.id in blocks)
+        return {port.id: with_mac(blocks[port.id], self.mac_address, port) for port in meant}
+
+    def _blocks(self, run: CloudRun, chosen: Sequence[PortRecord]) -> dict[str, frozenset[str]]:
+        """Return the addresses to allow, by port id, for those of the chosen ports to which any apply."""
         pooled = self.pooled()
         if self.network:
             here = run.find_id(self.sibling(Existing, self.network, of="network"))
@@ -99,6 +110,10 @@ class PairFields(PortChoice):
             network = room.network_id if room else None
             networks[network] = networks.get(network, self.given) | blocks
         return {port.id: networks[port.network_id] for port in chosen if port.network_id in networks}
+
+    def prunes(self, run: CloudRun) -> bool:
+        """Whether recorded pairs that are no longer declared are removed."""
+        return self.prune
 
     def declares(self, pair: str, port: PortRecord) -> bool:
         """Whether a pair of a port has their MAC address, and addresses in common with these, used or not."""
@@ -117,17 +132,13 @@ class PairFields(PortChoice):
         address pairs declare the pair, the first of these maintain the record.
         """
         siblings = self.neighbours.pairs or (self,)
-        blocks_by_port = [each.blocks_by_port(run) for each in siblings]
+        pairs_by_port = [each.pairs_by_port(run) for each in siblings]
         between = [each.between_servers(run) for each in siblings]
         place = next(i for i, each in enumerate(siblings) if each.name == self.name)
-        complete = None not in blocks_by_port
+        complete = None not in pairs_by_port
         shares = []
         for port in ports_of(run, run.find_project_id(self.owner)):
-            claimants = {
-                i: with_mac(each[port.id], siblings[i].mac_address, port)
-                for i, each in enumerate(blocks_by_port)
-                if each and port.id in each
-            }
+            claimants = {i: each[port.id] for i, each in enumerate(pairs_by_port) if each and port.id in each}
             keepers = [i for i, each in enumerate(between) if port.id in each]
             places = [*claimants, *keepers]
             recorded = recorded_pairs(run.ownership, port)
@@ -135,7 +146,7 @@ class PairFields(PortChoice):
             if place not in claimants and not mine:
                 continue
             kept = frozenset(each for each in mine if any(siblings[i].declares(each, port) for i in keepers))
-            prunes = self.prune and (claimants or complete)
+            prunes = (claimants or complete) and self.prunes(run)
             stale = mine.difference(kept, *claimants.values()) if prunes else frozenset()
             wanted = claimants.get(place)
             shares.append(Share(port, run.ownership, wanted or frozenset(), stale, mine, wanted is not None))

@@ -102,7 +102,7 @@ def _write_or_forget(network: Service, ownership: OwnershipTag, path: str, share
     try:
         return _write_pairs(network, path, share)
     except CloudError as error:
-        if error.status == 400:
+        if error.status in (400, 403):
             _remove_records(network, ownership, path, replace(share, stale=frozenset(share.missing)))
         raise
 
@@ -119,7 +119,14 @@ def _write_pairs(network: Service, path: str, share: Share) -> PortRecord:
     except CloudError as error:
         if error.status == 400 and "maximum" in str(error):
             blocks = f"the port would have {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"
-            fix = "align ranges with networks (such as 10.0.0.192/27), allow the whole range of the Services, "
-            fix += "or have max_allowed_address_pair raised in Neutron"
-            raise CloudError(f"{error}: {blocks}; {fix}", status=400) from error
+            raise CloudError(f"{error}: {blocks}; {_fewer(share)}", status=400) from error
         raise
+
+
+def _fewer(share: Share) -> str:
+    """Return what helps if a port would have too many pairs."""
+    if any(" " in each for each in share.wanted):  # those of virtual machines, each of which has its own MAC address
+        fix = "select fewer nodes, or disable port security on their ports, which the owner of the network may"
+    else:
+        fix = "align ranges with networks (such as 10.0.0.192/27), allow the whole range of the Services"
+    return f"{fix}, or have max_allowed_address_pair raised in Neutron"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from openstack_prep.base.errors import NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
@@ -129,4 +130,24 @@ def distributed_addresses(run: CloudRun, networks: tuple[str, ...]) -> Sequence[
         (raw["id"], raw["network_id"], frozenset(each["ip_address"] for each in raw["fixed_ips"]))
         for raw in listed
         if raw["device_owner"] == owner
+    ]
+
+
+class Subport(NamedTuple):
+    """A port whose frames pass the parent of a trunk, with the tag of a VLAN."""
+
+    port_id: str
+    parent_id: str
+    vlan: int
+
+
+@query
+def subports(run: CloudRun, project_id: str) -> Sequence[Subport]:
+    """Return the subports of a project's trunks; none if Neutron has no trunks (extension trunk)."""
+    try:
+        listed = run.admin.network.list("/trunks", "trunks", project_id=project_id)
+    except NotFound:
+        return ()
+    return [
+        Subport(each["port_id"], raw["port_id"], each["segmentation_id"]) for raw in listed for each in raw["sub_ports"]
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import Any
 
@@ -54,9 +53,13 @@ def test_without_a_pair_with_its_mac_address_frames_are_dropped(pairs: list[dict
     (found,) = diagnose(SETTINGS, (WEB,), visible(port("p1", "s1", allowed_address_pairs=pairs)))
     assert (found.code, found.status) == ("bridge.pair-missing", Status.ERROR)
     assert ("another MAC address" in found.what) == bool(pairs)
-    command = shlex.split(found.fix, comments=True)
-    assert command[:3] == ["openstack", "--os-cloud", "a cloud"]
-    assert command[-2:] == [f"ip-address=192.0.2.10,mac-address={MAC}", "p1"]
+    assert found.fix == "openstack-prep apply"
+
+
+def test_pairs_that_the_spec_declares_itself_may_be_on_one_node_alone() -> None:
+    ports = [port("p1", "s1", allowed_address_pairs=[PAIR]), port("p2", "s2"), port("o3", **OVN)]
+    assert codes(visible(*ports, servers=2)) == ["bridge.pair-missing", "bridge.ovn-one-port"]
+    assert codes(visible(*ports, servers=2, declared=["web"])) == []
 
 
 def test_every_node_needs_a_port() -> None:
