@@ -37,7 +37,8 @@ class ExposedCluster(ClusterFields):
     """A cluster with exposures: the files that it needs for them, and its nodes in OpenStack if it has any there.
 
     The first line of each file is an ownership tag, and only the owner can read the file; a file without the tag is
-    never overwritten. Apply also opens what the exposures need in OpenStack: address pairs on the nodes' ports, rules
+    never overwritten. The line also names the file and has a digest of its folder, so that a copy is never deleted.
+    Apply also opens what the exposures need in OpenStack: address pairs on the nodes' ports, rules
     in the security group ``open_in``, and attached floating IPs. The machines of ``service_host`` claim their addresses
     and MAC addresses in its ``pool``.
     """
@@ -141,7 +142,7 @@ class ExposedCluster(ClusterFields):
     def files(self, run: CloudRun) -> MarkedFiles:
         """Return its files; their tag names the home project, which distinguishes specs with the same name."""
         head = f"# {home.ownership(run).describe(f'{self.kind}/{self.name}')}"
-        return MarkedFiles(Path(self.directory), head, is_ours=partial(home.is_ours, run))
+        return MarkedFiles(Path(self.directory), head, is_ours=partial(home.is_ours, run), placed=True)
 
     def placed(self, run: CloudRun) -> list[Placed] | None:
         """Return the exposures with what is reserved for them; None if something is not reserved yet."""

@@ -20,6 +20,7 @@ NAMES = ("external-ip", "metallb", "openshift", "service-host", "virtual-machine
 DATA = Path(__file__).parent / "data" / "exposures"
 CHANGING = {
     r"(?<=/exposed_cluster%2F)([a-z]+)@[^\]]+": r"\1@HOME",  # the project in the ownership tag
+    r"(?m)^([#;]) \S+ [0-9a-f]{12} (?=\[)": r"\1 ",  # a digest of the folder
     r"d2(:[0-9a-f]{2}){5}": "d2:MAC",  # derived from the random id of the pool file
     r"(?<=\( )\d{10}(?= )": "SERIAL",
     r"192\.168\.122\.\d+": "FLOATING",  # the next free one of the external network

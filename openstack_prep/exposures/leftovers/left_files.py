@@ -1,4 +1,8 @@
-"""Files of exposed clusters that a spec no longer declares, or that have another directory by now."""
+"""Files of exposed clusters that a spec no longer declares, or that have another directory by now.
+
+Only what apply has written into a folder is left there. A copy that somebody has made, or a folder that was moved, has
+the ownership tag as well; the name and the folder beside the tag tell them apart.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ class LeftFiles(InProject):
 
     @property
     def files(self) -> MarkedFiles:
-        return MarkedFiles(Path(self.directory), f"# {self.tag}")
+        return MarkedFiles(Path(self.directory), f"# {self.tag}", placed=True)
 
     @classmethod
     def within(
@@ -58,7 +62,7 @@ class LeftFiles(InProject):
             for tag in sorted(_tags(Path(path))):
                 name = (OwnershipTag.name_in(tag) or "").removeprefix(f"{cls.kind}/")
                 left = cls(name=name, directory=path, tag=tag, **cls.placing(next(iter(run.homes), None)))
-                if run.ownership.owns(tag) and left.files.there():
+                if run.ownership.owns(tag) and left.files.written_here():
                     yield left, left._observed(run)
 
     def _observed(self, run: CloudRun) -> Observed:
@@ -67,13 +71,13 @@ class LeftFiles(InProject):
         return Observed(id=self.directory, ours=ours, values={"directory": self.directory})
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        return self._observed(run) if self.files.there() else None
+        return self._observed(run) if self.files.written_here() else None
 
     def needs(self) -> Sequence[Key]:
         return ()
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        if left := self.files.remove():
+        if left := self.files.remove(copies=False):
             run.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
 
 
@@ -107,7 +111,7 @@ def _tags(folder: Path) -> set[str]:
     with contextlib.suppress(OSError):
         files = (each for each in os.scandir(folder) if each.is_file(follow_symlinks=False))
         for each in islice(files, MOST_FILES):
-            tags |= {line for line in _first_lines(Path(each.path)) if _is_of_a_cluster(line)}
+            tags |= {line[line.index("[") :] for line in _first_lines(Path(each.path)) if _is_of_a_cluster(line)}
     return tags
 
 

@@ -6,6 +6,8 @@ Sources: RFC 1035, section 5.1 (comments of zones); execve(2) (a script's first 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +36,8 @@ ZONES = ".zone"
 SCRIPT = "#!"
 HOME = re.compile(r"@[^@\]]*\]$")
 """The home project at the end of an ownership tag."""
+PLACE = re.compile(r"(?<=^[#;] )(\S+) ([0-9a-f]{12}) (?=\[)")
+"""The name of a file and a digest of its folder, before the ownership tag."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,9 @@ class MarkedFiles:
     head: str
     is_ours: Callable[[str], bool] = lambda home: False
     """Whether files are managed although their tag names this home project, such as one that was created again."""
+    placed: bool = False
+    """Whether the first line also records the file's name and folder, so that copies are not taken for managed files.
+    """
 
     def there(self) -> dict[str, str]:
         """Return the texts of the managed files by name."""
@@ -52,6 +59,10 @@ class MarkedFiles:
                 return {}
             texts = {path.name: _text(path) for path in sorted(self.folder.iterdir()) if path.is_file()}
         return {name: text for name, text in texts.items() if self._is_tagged(name, text)}
+
+    def written_here(self) -> dict[str, str]:
+        """Return the texts of those managed files that were written into this folder, not copied or moved there."""
+        return {name: text for name, text in self.there().items() if _place(text) == (name, self._folder_digest)}
 
     def contents(self) -> dict[str, str]:
         """Return the texts of the managed files by name, without the ownership tag."""
@@ -75,15 +86,18 @@ class MarkedFiles:
             raise FolderRefused(f"{what}; choose another directory, or remove {'it' if one else 'them'}")
         before = self.there()
         for name, text in texts.items():
-            if before.get(name) != self._whole(name, text) or mode(self.folder / name) != PRIVATE:
+            if not self._is_same(name, before.get(name), text) or mode(self.folder / name) != PRIVATE:
                 write_private(self.folder / name, self._whole(name, text))
         with _said(self.folder):
             for name in before.keys() - texts.keys():
                 (self.folder / name).unlink(missing_ok=True)
 
-    def remove(self) -> list[str]:
-        """Remove the managed files, and the folder if it is empty then; else return what remains in it."""
-        ours = self.there()
+    def remove(self, *, copies: bool = True) -> list[str]:
+        """Remove the managed files, and the folder if it is empty then; else return what remains in it.
+
+        Without ``copies``, only those that were written into this folder.
+        """
+        ours = self.there() if copies else self.written_here()
         with _said(self.folder):
             for name in ours:
                 (self.folder / name).unlink(missing_ok=True)
@@ -103,7 +117,7 @@ class MarkedFiles:
                 continue
             if mode(self.folder / name) != PRIVATE:
                 yield f"{name}: mode {mode(self.folder / name)}"
-            if before[name] != self._whole(name, text):
+            if not self._is_same(name, before[name], text):
                 yield from (f"{name}: {what}" for what in _few(_differences(name, before[name], text, shown[name])))
         yield from (f"unexpected file {name}" for name in sorted(before.keys() - texts.keys()))
 
@@ -113,13 +127,38 @@ class MarkedFiles:
             return f"{interpreter}\n{self._tag(name)}\n{rest}"
         return f"{self._tag(name)}\n{text}"
 
+    def _is_same(self, name: str, before: str | None, text: str) -> bool:
+        """Whether a file needs no change; a folder that was moved alone is none."""
+        return before is not None and _without_place(before) == _without_place(self._whole(name, text))
+
     def _is_tagged(self, name: str, text: str) -> bool:
-        line, tag = _tag_line(text), self._tag(name)
+        place = _place(text)
+        if place and place[0] != name:  # a copy beside the original
+            return False
+        line, tag = PLACE.sub("", _tag_line(text)), PLACE.sub("", self._tag(name))
         return line == tag or (HOME.sub("]", line) == HOME.sub("]", tag) and self.is_ours(OwnershipTag.home_in(line)))
 
     def _tag(self, name: str) -> str:
         """Return the ownership tag as a comment of the file's language."""
-        return f"; {self.head.removeprefix('#').lstrip()}" if name.endswith(ZONES) else self.head
+        text = self.head.removeprefix("#").lstrip()
+        place = f"{name} {self._folder_digest} " if self.placed else ""
+        return f"{';' if name.endswith(ZONES) else '#'} {place}{text}"
+
+    @property
+    def _folder_digest(self) -> str:
+        """The folder in few digits, because files may go to other machines."""
+        return hashlib.sha256(os.path.realpath(self.folder).encode()).hexdigest()[:12]
+
+
+def _place(text: str) -> tuple[str, str] | None:
+    """Return the name and the digest of the folder that a file was written with; None if it does not say so."""
+    found = PLACE.search(_tag_line(text))
+    return (found[1], found[2]) if found else None
+
+
+def _without_place(text: str) -> str:
+    line = _tag_line(text)
+    return text.replace(line, PLACE.sub("", line), 1)
 
 
 def _tag_line(text: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.leftovers import left_files
 from openstack_prep.exposures.leftovers.left_files import MOST_FOLDERS, LeftFiles
+from openstack_prep.resources.files.marked_files import MarkedFiles
 
 
 def write(run: CloudRun, folder: Path, name: str, texts: dict[str, str]) -> ExposedCluster:
@@ -30,10 +33,9 @@ def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(
     write(run, tmp_path / "deep" / "removed", "gone", {"bridge.sh": texts["bridge.sh"]})
     write(CloudRun(run.admin, OwnershipTag("other"), homes=[None]), tmp_path / "foreign", "okd", texts)
     namesake = OwnershipTag("lab", home="another-project")
-    (tmp_path / "namesake").mkdir()
-    (tmp_path / "namesake" / "hosts").write_text(f"# {namesake.describe('exposed_cluster/okd')}\n")
-    (tmp_path / "untold").mkdir()
-    (tmp_path / "untold" / "hosts").write_text(f"# {OwnershipTag('lab').describe('exposed_cluster/okd')}\n")
+    for name, tag in (("namesake", namesake), ("untold", OwnershipTag("lab"))):
+        head = f"# {tag.describe('exposed_cluster/okd')}"
+        MarkedFiles(tmp_path / name, head, placed=True).write({"hosts": ""})
     (tmp_path / "former" / "mine").write_text("kept")
     for checkout, git in (("worktree", "file"), ("clone", "folder")):
         write(run, tmp_path / checkout / "here", "okd", texts)
@@ -62,6 +64,41 @@ def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(
     assert not (tmp_path / "deep" / "removed").exists()
     assert sorted(each.name for each in (tmp_path / "here").iterdir()) == sorted(texts)
     assert sorted(each.name for each in (tmp_path / "foreign").iterdir()) == sorted(texts)
+
+
+def test_copies_are_no_left_files(run: CloudRun, tmp_path: Path) -> None:
+    """Somebody's backup has the ownership tag, too: of a folder, of single files, of the folder around it."""
+    run = CloudRun(run.admin, run.ownership, homes=[None])
+    texts = {"hosts": "192.0.2.1 a\n", "a.zone": "$ORIGIN a.\n", "bridge.sh": "#!/bin/bash\ntrue\n"}
+    former = tmp_path / "lab" / "okd"
+    cluster = write(run, former, "okd", texts)
+    for copy in (tmp_path / "backup", tmp_path / "lab" / "okd.old", tmp_path / "backups" / "okd"):
+        shutil.copytree(former, copy)
+    shutil.copytree(tmp_path / "lab", tmp_path / "lab2")
+    (former / "hosts.bak").write_text((former / "hosts").read_text())
+    found = dict(LeftFiles.within(run, [tmp_path], []))
+    assert [each.directory for each in found] == [str(former)]
+    for left, observed in found.items():
+        left.delete(run, observed)
+    assert [each.name for each in former.iterdir()] == ["hosts.bak"]
+    copied = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("bridge.sh"))
+    of_lab2 = ["lab2/okd.old/bridge.sh", "lab2/okd/bridge.sh"]
+    assert copied == ["backup/bridge.sh", "backups/okd/bridge.sh", "lab/okd.old/bridge.sh", *of_lab2]
+    # a cluster whose folder was moved keeps its files, and has nothing to do
+    moved = ExposedCluster(name="okd", directory=str(tmp_path / "lab2" / "okd"))
+    assert moved.files(run).there().keys() == texts.keys()
+    assert not list(moved.files(run).drift(texts, texts))
+    assert cluster.files(run).there() == {}
+
+
+def test_files_without_a_place_may_be_copies(run: CloudRun, tmp_path: Path) -> None:
+    """Earlier versions recorded none."""
+    run = CloudRun(run.admin, run.ownership, homes=[None])
+    write(run, tmp_path / "former", "okd", {"hosts": "192.0.2.1 a\n"})
+    hosts = tmp_path / "former" / "hosts"
+    hosts.write_text(re.sub(r"^# \S+ \S+ \[", "# [", hosts.read_text()))
+    assert ExposedCluster(name="okd", directory=str(tmp_path / "former")).files(run).there()
+    assert not dict(LeftFiles.within(run, [tmp_path], []))
 
 
 def test_near_folders_are_found_among_thousands_further_down(

@@ -155,3 +155,21 @@ def test_a_tag_elsewhere_does_not_make_a_file_managed(files: MarkedFiles) -> Non
     (files.folder / "notes.txt").write_text("mine\n# [ours]\n")
     (files.folder / "mine.zone").write_text("# [ours]\n")
     assert sorted(files.there()) == ["cluster.yml", "pools.yaml"]
+
+
+def test_a_copy_of_a_file_beside_it_is_kept(tmp_path: Path) -> None:
+    """Only where the first line records the name; the folder may have been moved as a whole."""
+    files = MarkedFiles(tmp_path / "cluster", "# [ours]", placed=True)
+    files.write({"a.conf": "1\n", "a.zone": "2\n", "former.sh": "#!/bin/sh\n3\n"})
+    for name in ("a.conf", "a.zone", "former.sh"):
+        (tmp_path / "cluster" / f"{name}.bak").write_text((tmp_path / "cluster" / name).read_text())
+    files.write({"a.conf": "1\n", "a.zone": "2\n"})
+    assert sorted(files.written_here()) == ["a.conf", "a.zone"]
+    assert files.contents() == {"a.conf": "1\n", "a.zone": "2\n"}
+    (tmp_path / "cluster").rename(tmp_path / "moved")
+    moved = MarkedFiles(tmp_path / "moved", "# [ours]", placed=True)
+    texts = {"a.conf": "1\n", "a.zone": "2\n"}
+    assert not list(moved.drift(texts, texts))
+    assert moved.written_here() == {}
+    assert moved.remove(copies=False) == ["a.conf", "a.conf.bak", "a.zone", "a.zone.bak", "former.sh.bak"]
+    assert moved.remove() == ["a.conf.bak", "a.zone.bak", "former.sh.bak"]
