@@ -7,13 +7,15 @@ import threading
 import time
 from collections.abc import Callable
 
-from openstack_prep.base.errors import CloudError, LeaseLost, NotFound, PrepError
+from openstack_prep.base.errors import CloudError, LeaseLost, NotFound, PrepError, is_transient
 from openstack_prep.cloud.lease.carrier import CHANGED, Group
 from openstack_prep.cloud.lease.text import Description, Entry
 
 DURATION = 30.0  # seconds without a renewal after which other runs may take the lease; the same in every version
 MARGIN = 5.0  # seconds before that time at which this run itself considers it lost
 RENEWAL = 8.0  # seconds between two renewals
+RELEASES = 3  # attempts to release it
+RELEASE_PAUSE = 1.0  # seconds before the second one; twice as much before the third
 SWAPS = 20  # attempts while other writers change the same description
 
 _log = logging.getLogger(__name__)
@@ -52,14 +54,20 @@ class Lease:
         with self._lock:
             if self._lost:
                 return
-            try:
-                self._swap(lambda text: text.without(self._entry))
-            except NotFound:
-                pass  # it was deleted with its project
-            except LeaseLost as error:
-                _log.debug("%s", error)
-            except PrepError as error:
-                _log.warning("%s could not be released and expires in %.0f s: %s", self._words, DURATION, error)
+            for attempt in range(RELEASES):
+                time.sleep(attempt * RELEASE_PAUSE)
+                try:
+                    self._swap(lambda text: text.without(self._entry))
+                except (
+                    NotFound,
+                    LeaseLost,
+                ) as error:  # deleted with its project, or released by a request without an answer
+                    _log.debug("%s", error)
+                except PrepError as error:
+                    if is_transient(error) and attempt < RELEASES - 1:
+                        continue
+                    _log.warning("%s could not be released and expires in %.0f s: %s", self._words, DURATION, error)
+                return
 
     def abandon(self) -> None:
         """Stop renewing it: it expires later than the requests in flight end."""

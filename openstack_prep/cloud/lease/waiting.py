@@ -19,6 +19,8 @@ from openstack_prep.cloud.lease.lease import DURATION, SWAPS, Lease, now
 from openstack_prep.cloud.lease.text import Description, Entry, digest, plain
 
 POLL = 1.0  # seconds between two polls while another run holds it
+FAILURES = 4  # transient errors that taking a lease tolerates
+PAUSE = 0.5  # seconds after the first of them; doubled after each further one
 LOCK_TIMEOUT = 60.0  # seconds to wait for another run; longer than the lease of a killed run lasts
 UNLOCK = "wait until it ends, or, if that run is dead: openstack-prep unlock SPEC"
 
@@ -111,6 +113,7 @@ class _Wait:
         self.untouched = sight.holder is None and (sight.group is not None or not sight.existed)
         self.seen: tuple[str, int] | None = None
         self.looked = time.monotonic()
+        self.failures = 0
         self.idle = 0.0  # seconds during which this run has seen no renewal
         self.entry = _entry_of(sight.spec)
 
@@ -142,10 +145,28 @@ class _Wait:
                 group = group.again()
             except NotFound:
                 raise Vanished(f"the project of spec {self.sight.spec} was deleted by another run") from None
+            except CloudError as error:
+                self._tolerate(error)
+
+    def _tolerate(self, error: CloudError) -> None:
+        """Return after a pause if the error may pass, but not too often; else raise it.
+
+        After a 500 nobody knows whether the work was done, so the group is read before it is written again.
+        """
+        self.failures += 1
+        if not error.retryable or self.failures > FAILURES:
+            raise error
+        _log.debug("taking the lease on spec %s, retrying: %s", self.sight.spec, error)
+        time.sleep(PAUSE * 2 ** (self.failures - 1))
 
     def _first(self) -> Group:
         """Return the group of a project that this run has created, or could not read before."""
-        group = read(self.run.fresh(), self.sight.project)
+        group = None
+        while group is None:
+            try:
+                group = read(self.run.fresh(), self.sight.project)
+            except CloudError as error:
+                self._tolerate(error)
         if group.text.count or group.text.of_spec(self.entry.spec):
             self.untouched = False
         return group
@@ -173,7 +194,7 @@ class _Wait:
             _log.debug("cannot check whether project %s exists: %s", owner, error)
 
     def _try(self, group: Group) -> Lease | None:
-        """Write our entry; None if somebody else has changed the group first."""
+        """Write our entry; None if the group must be read again: somebody else has changed it, or a transient error."""
         sent = now()
         ours = group.text.of_run(self.entry)  # from a request whose answer was lost
         text = group.text.holding(self.entry, counted=self.sight.declared and ours is None)
@@ -183,7 +204,7 @@ class _Wait:
             raise Vanished(f"the project of spec {self.sight.spec} was deleted by another run") from None
         except CloudError as error:
             if error.status not in CHANGED:
-                raise
+                self._tolerate(error)
         return None
 
     def _blocking_reason(self, text: Description) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +36,8 @@ def group(services: requests_mock.Mocker) -> Group:
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "POLL", 0.01)
+    monkeypatch.setattr(waiting, "PAUSE", 0.001)
+    monkeypatch.setattr(keeping, "RELEASE_PAUSE", 0.001)
 
 
 def put_in(group: Group, *entries: Entry) -> None:
@@ -245,6 +248,50 @@ def test_a_service_in_trouble_is_an_error(services: requests_mock.Mocker, run: C
     services.put(LEASE, **failure(500))
     with pytest.raises(CloudError), lease.held(run, lease.look(run, "lab", None)):
         pass
+    assert len(writes(services)) == 1 + waiting.FAILURES
+
+
+def once(services: requests_mock.Mocker, method: str, url: str, before: Callable[[Any], None] = lambda _: None) -> None:
+    """Have the next such request end with a 500, perhaps after its work was done."""
+
+    def fail(request: Any, context: Any) -> Any:
+        before(request)
+        services._adapter._matchers.remove(broken)
+        context.status_code = 500
+        return failure(500)["json"]
+
+    broken = services.register_uri(method, url, json=fail)
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_a_passing_error_of_the_write_is_met(
+    services: requests_mock.Mocker, run: CloudRun, group: Group, done: bool
+) -> None:
+    """The run ended before its first step."""
+
+    def write(request: Any) -> None:
+        if done:
+            group["description"] = request.json()["security_group"]["description"]
+            group["revision_number"] += 1
+
+    seen = lease.look(run, "lab", None, declared=True)
+    once(services, "PUT", LEASE, write)
+    once(services, "GET", LEASE)
+    with lease.held(run, seen) as held:
+        assert held.lease
+        assert not held.untouched
+        assert len(entries(group)) == 1
+        assert Description.read(group["description"]).count == 1
+    assert entries(group) == ()
+
+
+def test_a_passing_error_of_the_first_look_is_met(services: requests_mock.Mocker, run: CloudRun, group: Group) -> None:
+    once(services, "GET", LIST)
+    seen = lease.look(run, "lab", None)
+    assert seen.group is None
+    once(services, "GET", LIST)
+    with lease.held(run, seen) as held:
+        assert held.lease
 
 
 def test_foreign_text_that_fills_the_description_leaves_no_lease(
@@ -301,6 +348,15 @@ def test_a_release_that_fails_is_no_error(
     with lease.held(run, lease.look(run, "lab", None)):
         services.put(LEASE, **failure(500))
     assert "expires in 30 s" in caplog.text
+
+
+def test_a_release_is_tried_again(
+    services: requests_mock.Mocker, run: CloudRun, group: Group, caplog: pytest.LogCaptureFixture
+) -> None:
+    with lease.held(run, lease.look(run, "lab", None)):
+        once(services, "PUT", LEASE)
+    assert entries(group) == ()
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
 
 
 def test_a_release_after_the_group_has_gone_is_silent(
