@@ -2,7 +2,7 @@
 
 The environment is respected as by curl: proxies by http_proxy, https_proxy and no_proxy; CAs by REQUESTS_CA_BUNDLE,
 CURL_CA_BUNDLE or SSL_CERT_FILE, in this order; user names and passwords by ~/.netrc (or NETRC), which those in the URL
-override. They do not follow a redirect to another host, and https does not become http.
+override. They do not follow a redirect to another host or port, and https does not become http.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_to_bytes, urlsplit, urlunsplit
 
+from openstack_prep.base import certificate
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.base.given_file import refuse_special
 
@@ -142,9 +143,7 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
     import tenacity
 
     def passing(error: BaseException) -> bool:
-        return isinstance(error, requests.ConnectionError | requests.Timeout) and not isinstance(
-            error, requests.exceptions.SSLError
-        )
+        return isinstance(error, requests.ConnectionError | requests.Timeout) and not _of_tls(error)
 
     retry = tenacity.Retrying(
         retry=tenacity.retry_if_exception(passing)
@@ -168,6 +167,8 @@ def _get(url: str, headers: dict[str, str] | None = None) -> requests.Response:
 def _ask(url: str, headers: dict[str, str]) -> requests.Response:
     import requests
 
+    from openstack_prep.download.session import Session
+
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -175,18 +176,19 @@ def _ask(url: str, headers: dict[str, str]) -> requests.Response:
     login = [unquote_to_bytes(each or "") for each in (parts.username, parts.password)]
     _this_thread.asks = True
     try:
-        return requests.get(
-            url,
-            stream=True,
-            timeout=TIMEOUT,
-            # the raw file, not its decompressed content: checksums are those of the file
-            headers={"Accept-Encoding": "identity", **headers},
-            auth=requests.auth.HTTPBasicAuth(*login)
-            if any(login)
-            else None,  # otherwise ~/.netrc overrides the URL in requests
-            verify=next(filter(None, map(os.environ.get, CA_BUNDLES)), True),
-            hooks={"response": _refuse_downgrade},
-        )
+        with Session() as session:
+            return session.get(
+                url,
+                stream=True,
+                timeout=TIMEOUT,
+                # the raw file, not its decompressed content: checksums are those of the file
+                headers={"Accept-Encoding": "identity", **headers},
+                auth=requests.auth.HTTPBasicAuth(*login)
+                if any(login)
+                else None,  # otherwise ~/.netrc overrides the URL in requests
+                verify=next(filter(None, map(os.environ.get, CA_BUNDLES)), True),
+                hooks={"response": _refuse_downgrade},
+            )
     except requests.RequestException:
         raise
     except OSError as error:  # the CA bundle does not exist
@@ -222,9 +224,11 @@ def _reason(error: Exception | None) -> str:
             reason = str(each.args[-1])  # the message of the system or the parser, or an invalid answer of a server
             return reason if reason.isprintable() else repr(reason)
     reason = str(getattr(inner, "reason", None) or type(error).__name__)
-    if isinstance(error, requests.exceptions.SSLError):
-        reason += f"; set {CA_BUNDLES[0]} to a file with its CA"
-    return reason
+    return _of_tls(error) or reason
+
+
+def _of_tls(error: BaseException) -> str | None:
+    return certificate.explain(str(error), f"set {CA_BUNDLES[0]} to a file with its CA")
 
 
 _this_thread = threading.local()

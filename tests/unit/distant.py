@@ -83,13 +83,13 @@ def serve(distant: Distant, context: ssl.SSLContext | None = None) -> Iterator[D
     if context:
         server.socket = context.wrap_socket(server.socket, server_side=True)
     distant.port = server.server_port
-    with _running(server):
+    with running(server):
         yield distant
         distant.over.set()
 
 
 @contextlib.contextmanager
-def _running(server: ThreadingHTTPServer) -> Iterator[None]:
+def running(server: ThreadingHTTPServer) -> Iterator[None]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -159,5 +159,5 @@ class _Forwarding(_Quiet):
 def forward(proxy: Proxy) -> Iterator[Proxy]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Forwarding, proxy))
     proxy.port = server.server_port
-    with _running(server):
+    with running(server):
         yield proxy

@@ -50,7 +50,7 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
 
     As for curl, https_proxy, http_proxy and no_proxy set proxies, and REQUESTS_CA_BUNDLE or SSL_CERT_FILE names the
     file of CAs (REQUESTS_CA_BUNDLE applies to the cloud, too). The URL or ~/.netrc may contain a login. A login does
-    not follow a redirect to another host, and https does not become http.
+    not follow a redirect to another host or port, and https does not become http.
     """
     rhcos: Rhcos | None = None
     """Take the source, its compression and its checksums from RHCOS or SCOS metadata instead."""

@@ -9,6 +9,7 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -185,7 +186,20 @@ def test_a_login_does_not_follow_to_another_host(
         assert other.asked == [("/there", basic("it:own") if with_netrc else "")]
 
 
-def test_it_follows_on_its_own_host(guarded: Distant) -> None:
+@pytest.mark.parametrize("login", ["", "me:secret@"])
+def test_a_login_does_not_follow_to_another_port(guarded: Distant, netrc: Path, login: str) -> None:
+    """.netrc has hosts, not ports: the other port got its login after the redirect."""
+    with distant.serve(Distant(CONTENT)) as other:
+        guarded.redirects = {"/disk": f"http://127.0.0.1:{other.port}/there"}
+        assert read(f"http://{login}127.0.0.1:{guarded.port}/disk") == CONTENT
+        assert other.asked == [("/there", "")]
+
+
+@pytest.mark.parametrize("with_netrc", [False, True])
+def test_it_follows_on_its_own_host(guarded: Distant, netrc: Path, with_netrc: bool) -> None:
+    """After the redirect the login of .netrc took the place of the one in the URL."""
+    if not with_netrc:
+        netrc.unlink()
     guarded.redirects = {"/disk": "/there"}
     assert read(f"http://me:p%40ss%20w%C3%B6rd@127.0.0.1:{guarded.port}/disk") == CONTENT
 
@@ -226,10 +240,40 @@ def safe(ca: trustme.CA) -> Iterator[Distant]:
 @pytest.mark.parametrize("name", download.CA_BUNDLES)
 def test_a_private_ca(safe: Distant, bundle: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"https://localhost:{safe.port}/disk"
-    with pytest.raises(DownloadError, match=r"CERTIFICATE_VERIFY_FAILED.*; set REQUESTS_CA_BUNDLE to"):
+    with pytest.raises(DownloadError, match=r"certificate is refused: .*issuer.*; set REQUESTS_CA_BUNDLE to"):
         open_source(url)
     monkeypatch.setenv(name, bundle)
     assert read(url) == CONTENT
+
+
+def test_a_certificate_that_has_expired(ca: trustme.CA, bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fix is not to trust its CA."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ended = datetime.now(UTC) - timedelta(days=1)
+    ca.issue_cert("localhost", not_before=ended - timedelta(days=1), not_after=ended).configure_cert(context)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", bundle)
+    with (
+        distant.serve(Distant(CONTENT), context) as expired,
+        pytest.raises(DownloadError, match=r"certificate has expired; renew it there, or correct the clock"),
+    ):
+        open_source(f"https://localhost:{expired.port}/disk")
+
+
+def test_a_name_that_the_certificate_lacks(safe: Distant, bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", bundle)
+    with pytest.raises(DownloadError, match=r"not valid for '127\.0\.0\.1'; use a name that the certificate has"):
+        open_source(f"https://127.0.0.1:{safe.port}/disk")
+
+
+def test_tls_that_breaks_off_is_tried_again(ca: trustme.CA, bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", bundle)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert("localhost").configure_cert(context)
+    left = iter(range(2))
+    refused = ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+    context.sni_callback = lambda *_: refused if next(left, None) is not None else None
+    with distant.serve(Distant(CONTENT), context) as safe:
+        assert read(f"https://localhost:{safe.port}/disk") == CONTENT
 
 
 def test_a_bundle_that_is_not_there(safe: Distant, monkeypatch: pytest.MonkeyPatch) -> None:
