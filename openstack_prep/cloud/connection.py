@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, is_transient
+from openstack_prep.base.errors import ConfigError, NotAllowed, is_transient
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
-from openstack_prep.cloud.login import refuse_endless_login
+from openstack_prep.cloud import login
 from openstack_prep.cloud.service import RETRIES, Service, translate
 from openstack_prep.version import __version__
 
@@ -56,7 +56,8 @@ class Cloud:
         self.connection = connection
         self.session = connection.session
         self.session.timeout = self.session.timeout or TIMEOUT
-        refuse_endless_login(self.session.auth)
+        login.share(self.session.auth)
+        self.session.session.auth = self.session.session.auth or login.keep_headers
         self.services: dict[str, Service] = {}
         self.lock = threading.Lock()
 
@@ -169,19 +170,15 @@ class Cloud:
 
     def _access(self) -> Any:
         try:
-            access = cast(Any, self.session.auth).get_access(self.session)
-            _ = access.user_id, access.username, access.role_names, access.service_catalog  # of a complete answer
-            return access
-        except (AttributeError, LookupError, TypeError, ValueError) as error:  # keystoneauth does not check its shape
-            doing = f"POST identity/auth/tokens of {self.auth_url}"
-            what = f"{doing}: the answer is not that of Keystone ({type(error).__name__}); check auth_url of the entry"
-            raise CloudError(what, retryable=True) from None
+            return cast(Any, self.session.auth).get_access(self.session)
         except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
             doing = f"authenticate to {self.auth_url} as cloud {self.name!r}"
+            if isinstance(error, AttributeError):  # a plugin of keystoneauth that needs no Keystone
+                raise ConfigError(f"{doing}: its auth_type has no login at Keystone; use another one") from None
             if type(error) is Exception:  # raised by keystoneauth for an entry without a password
                 raise ConfigError(f"{doing}: {error}; {CHECK_ENTRY}, and secure.yaml") from None
             busy = (getattr(error, "http_status", None) or 0) in (429, *range(500, 600))  # not the entry's fault
-            raise translate(error, doing, fix="" if busy else CHECK_ENTRY) from None
+            raise translate(error, doing, fix="" if busy else CHECK_ENTRY, refused=NotAllowed) from None
 
     @contextlib.contextmanager
     def reading(self, fix: str = MEMBER) -> Iterator[None]:

@@ -1,14 +1,89 @@
-"""A login that would wait for itself."""
+"""Logins of keystoneauth: shared by threads, without ~/.netrc, and without waiting for themselves."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from openstack_prep.base.errors import CloudError
+
+if TYPE_CHECKING:
+    import requests
+
+_LOGIN = "while logging in"
 
 
-def refuse_endless_login(plugin: object) -> None:
-    """Replace the lock of a keystoneauth plugin by one that refuses the thread that holds it."""
+def keep_headers(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Authenticate a request by its headers alone.
+
+    Without any such function, requests sends what ~/.netrc has for the host, whatever the port, in place of a header
+    Authorization (requests 2.34.2, sessions.py, prepare_request).
+    """
+    return request
+
+
+def is_login(error: BaseException) -> bool:
+    """Whether an error is that of a login, which a request to another service may have needed."""
+    return _LOGIN in getattr(error, "__notes__", ())
+
+
+def share(plugin: Any) -> None:
+    """Have all threads renew one token together: replace functions of a keystoneauth plugin that keeps a token.
+
+    When threads get 401 with one token, keystoneauth lets the first one log in again. The second one finds no token to
+    discard, and gives up although a new one is on its way; or discards the new one while another thread returns it
+    (keystoneauth1 5.18.1, identity/base.py, invalidate and get_access).
+    """
     if hasattr(plugin, "_lock") and not isinstance(plugin._lock, _Lock):
         plugin._lock = _Lock()
+        login = _Login(plugin)
+        plugin.get_access, plugin.invalidate = login.get_access, login.invalidate
+
+
+class _Login:
+    """The token of a plugin, and which one each thread has used last."""
+
+    def __init__(self, plugin: Any) -> None:
+        self._plugin, self._of_thread = plugin, threading.local()
+        self._discard = plugin.invalidate
+
+    def get_access(self, session: Any, **options: object) -> Any:
+        """Return the present token, from a new login if necessary; raises what keystoneauth raises."""
+        plugin = self._plugin
+        with plugin._lock:
+            if plugin._needs_reauthenticate():
+                with _explained(plugin.auth_url):
+                    access = plugin.get_auth_ref(session)
+                    _ = access.user_id, access.username, access.role_names, access.service_catalog  # of a whole answer
+                    plugin.auth_ref = access
+            self._of_thread.used = plugin.auth_ref
+            return plugin.auth_ref
+
+    def invalidate(self) -> bool:
+        """Discard the token that this thread has used, which a service has refused; return whether to try again."""
+        with self._plugin._lock:
+            if self._plugin.auth_ref is getattr(self._of_thread, "used", None):
+                return bool(self._discard())
+            return True  # another thread has discarded it, and may have logged in again already
+
+
+@contextlib.contextmanager
+def _explained(url: str) -> Iterator[None]:
+    """Mark errors as those of a login; raise CloudError for an answer whose shape keystoneauth does not check."""
+    from keystoneauth1.exceptions import InvalidResponse
+
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, InvalidResponse) as error:
+        doing = f"POST identity/auth/tokens of {url}"
+        what = f"{doing}: the answer is not that of Keystone ({type(error).__name__}); check auth_url of the entry"
+        raise CloudError(what, retryable=True) from None
+    except Exception as error:
+        error.add_note(_LOGIN)
+        raise
 
 
 class _Lock:
@@ -22,14 +97,15 @@ class _Lock:
     def __init__(self) -> None:
         self._lock, self._owner = threading.Lock(), 0
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         from keystoneauth1.exceptions import Unauthorized
 
         if self._owner == threading.get_ident():
             raise Unauthorized("Keystone refuses to list its versions without a token")
         self._lock.acquire()
         self._owner = threading.get_ident()
+        return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._owner = 0
         self._lock.release()

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import tenacity
 
+from openstack_prep.base import certificate
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded, Unreachable
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.answers import Answer, objects, read_list, read_object
+from openstack_prep.cloud.login import is_login
 
 if TYPE_CHECKING:
     import requests
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 RETRIES = 4
 PAUSE = 0.5  # seconds before the first retry; doubled each time, as keystoneauth does
 RETRIABLE = (429, 502, 503, 504)
+LOGGED_OUT = "this user can no longer log in: its password, token or credential has changed or ended"
+NEW_TOKEN = "the token that is refused was new; run the command again"
 RETRIABLE_LATER = (409, 412, 429, 500, 502, 503, 504)
 
 
@@ -179,8 +183,13 @@ def _next_page(page: Raw, name: str) -> str | None:
     return following if isinstance(following, str) else None
 
 
-def translate(error: Exception, doing: str, hidden: Iterable[str] = (), fix: str = "") -> Exception:
-    """Return our error for one of keystoneauth's or the SDK's: terminal or retryable, decided here once."""
+def translate(
+    error: Exception, doing: str, hidden: Iterable[str] = (), fix: str = "", *, refused: type[CloudError] = CloudError
+) -> Exception:
+    """Return our error for one of keystoneauth's or the SDK's: terminal or retryable, decided here once.
+
+    ``refused`` is the class for a login that Keystone refuses.
+    """
     from keystoneauth1 import exceptions as ksa
     from openstack import exceptions as sdk
 
@@ -188,22 +197,30 @@ def translate(error: Exception, doing: str, hidden: Iterable[str] = (), fix: str
         return ConfigError(f"{doing}: {error}; correct the path")
     if not isinstance(error, ksa.ClientException | sdk.SDKException):
         return error
+    if why := certificate.explain(str(error), "set cacert of the clouds.yaml entry to a file with its CA"):
+        return ConfigError(f"{doing}: {why}")
     detail = _detail_of(error)
     for value in hidden:
         detail = detail.replace(value, HIDDEN)
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
     if isinstance(error, ksa.EndpointNotFound):
         fix = "check region_name and interface of the clouds.yaml entry"
+    elif status == 401:
+        fix = fix or (LOGGED_OUT if is_login(error) else NEW_TOKEN)
     message = "; ".join(filter(None, (f"{doing}: {status} {detail}" if status else f"{doing}: {detail}", fix)))
     kind, retryable = _sort(error, status, detail)
+    if status == 401 and (is_login(error) or refused is not CloudError):
+        kind, retryable = refused, False
     return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
 
 
 def _broke_off(error: BaseException) -> bool:
-    """Whether an answer ended in its middle."""
-    from keystoneauth1.exceptions import UnknownConnectionError
+    """Whether an answer ended in its middle, or TLS before it."""
+    from keystoneauth1.exceptions import SSLError, UnknownConnectionError
     from requests.exceptions import ChunkedEncodingError
 
+    if isinstance(error, SSLError):
+        return certificate.explain(str(error), "") is None
     return isinstance(error, UnknownConnectionError) and isinstance(error.original, ChunkedEncodingError)
 
 
@@ -238,12 +255,15 @@ def _sort(error: Exception, status: int | None, detail: str) -> tuple[type[Cloud
 
     if status in (403, 409, 413) and _OVER_QUOTA.search(detail):
         return QuotaExceeded, False
-    if status in (401, 403):
+    if status == 401:
+        # a service: keystoneauth has logged in once more by now (keystoneauth1 5.18.1, session.py, request)
+        return CloudError, True
+    if status == 403:
         return NotAllowed, False
     if status == 404:
         return NotFound, False
     if status is None:
-        transient = (ksa.RetriableConnectionFailure, ksa.UnknownConnectionError, ksa.DiscoveryFailure)
+        transient = (ksa.RetriableConnectionFailure, ksa.UnknownConnectionError, ksa.DiscoveryFailure, ksa.SSLError)
         unreachable = isinstance(error, (*transient, ksa.ConnectionError))
         return Unreachable if unreachable else CloudError, isinstance(error, transient)
     return CloudError, status in RETRIABLE_LATER

@@ -137,11 +137,71 @@ def test_a_token_that_expired_in_the_middle_is_renewed(
     assert len(logins(services)) == 2
 
 
-def test_a_token_that_does_not_help_is_renewed_once(services: requests_mock.Mocker, network: Service) -> None:
+def test_a_new_token_that_is_refused_may_be_accepted_later(services: requests_mock.Mocker, network: Service) -> None:
+    """It is no missing permission, for which some kinds look away."""
     asked = services.get(NETWORKS, **failure(401))
-    with pytest.raises(NotAllowed):
+    with pytest.raises(CloudError, match="GET network/networks: 401 no; the token that is refused was new") as caught:
         network.get("/networks")
+    assert type(caught.value) is CloudError
+    assert caught.value.retryable
     assert asked.call_count == 2
+
+
+def test_who_cannot_log_in_again_is_told_so(services: requests_mock.Mocker, network: Service) -> None:
+    services.get(NETWORKS, [OK, failure(401)])
+    network.get("/networks")
+    services.post(TOKENS, **failure(401))
+    with pytest.raises(CloudError, match=r"GET network/networks: 401 no; this user can no longer log in") as caught:
+        network.get("/networks")
+    assert type(caught.value) is CloudError
+    assert not caught.value.retryable
+
+
+@pytest.mark.parametrize("answer", [{"text": '{"token": {"user"'}, {"json": []}, {"json": {"token": {}}}, {"text": ""}])
+def test_a_damaged_answer_to_a_login_is_met(
+    services: requests_mock.Mocker, cloud: Cloud, answer: dict[str, Any]
+) -> None:
+    whole = {"json": token(), "status_code": 201, "headers": {"X-Subject-Token": "t"}}
+    damaged = answer | {"status_code": 201, "headers": {"X-Subject-Token": "t"}}
+    services.post(TOKENS, [damaged, whole])
+    assert cloud.authenticate().project_id == ADMIN_PROJECT
+    services.get(NETWORKS, [failure(401), OK])
+    services.post(TOKENS, [damaged, whole])
+    with pytest.raises(CloudError, match="the answer is not that of Keystone") as caught:
+        cloud.network.get("/networks")
+    assert caught.value.retryable
+    assert cloud.network.get("/networks") == OK["json"]
+
+
+def test_threads_with_one_refused_token_log_in_once(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    """All but the first one gave up, because the token was discarded already and the new one not yet there."""
+    services.post(TOKENS, json=token(), status_code=201, headers={"X-Subject-Token": "old"})
+    cloud.authenticate()
+    services.post(TOKENS, json=token(), status_code=201, headers={"X-Subject-Token": "new"})
+    auth: Any = cloud.session.auth
+    used, refused = threading.Barrier(8), threading.Barrier(8)
+
+    def after_401(_: int) -> Any:
+        """What a session does: use the token, discard it after 401, use the new one."""
+        assert auth.get_token(cloud.session) == "old"
+        used.wait(10)
+        assert auth.invalidate()
+        refused.wait(10)
+        return auth.get_token(cloud.session)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(after_401, range(8))) == {"new"}
+    assert len(logins(services)) == 2
+
+
+def test_no_login_of_netrc_is_sent(
+    services: requests_mock.Mocker, network: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".netrc").write_text("default login me password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    services.get(NETWORKS, **OK)
+    network.get("/networks")
+    assert {each.headers.get("Authorization") for each in services.request_history} == {None}
 
 
 def test_we_say_who_we_are(services: requests_mock.Mocker, network: Service) -> None:

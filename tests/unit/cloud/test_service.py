@@ -126,7 +126,7 @@ POLICY = "(rule:update_quota and rule:admin) is disallowed by policy"
 NO_CORES = "Quota exceeded for cores: Requested 4, but already used 40 of 40 cores"
 TRANSLATIONS = [
     (400, "no", CloudError, False),
-    (401, "no", NotAllowed, False),
+    (401, "no", CloudError, True),
     (403, "no", NotAllowed, False),
     (403, POLICY, NotAllowed, False),
     (403, "Policy doesn't allow os_compute_api:os-quota-sets:update to be performed.", NotAllowed, False),
@@ -212,7 +212,7 @@ def test_the_query_of_a_request_is_left_out_of_its_error(services: requests_mock
         (ksa.ConnectTimeout("timed out"), True, "cloud.unreachable"),
         (ksa.UnknownConnectionError("reset", None), True, "cloud.unreachable"),
         (ksa.DiscoveryFailure("no version document"), True, "cloud.unreachable"),
-        (ksa.SSLError("certificate verify failed"), False, "cloud.unreachable"),
+        (ksa.SSLError("SSLEOFError(8, 'EOF occurred in violation of protocol')"), True, "cloud.unreachable"),
         (ksa.EndpointNotFound("no such service"), False, "cloud.error"),
         (sdk.ConfigException("no"), False, "cloud.error"),
     ],

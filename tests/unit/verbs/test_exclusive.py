@@ -141,7 +141,7 @@ def test_what_cannot_be_read_under_our_own_lease_is_an_error(
 ) -> None:
     plan = prep.plan(cloud, SPEC)
     taken_and_released(group)
-    services.get(f"{ENDPOINTS['compute']}/flavors/detail", **failure(401))
+    services.get(f"{ENDPOINTS['compute']}/flavors/detail", **failure(403))
     with pytest.raises(NotAllowed):
         api.apply(cloud, plan, agreed=False)
     assert group["description"] == "Default security group"
