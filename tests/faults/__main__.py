@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kill-every", type=int, metavar="N", help="kill runs at every N-th request instead")
     parser.add_argument("--from-request", type=int, default=1, metavar="N", help="with --kill-every: the first one")
     parser.add_argument("--phase", nargs="+", choices=PHASES, default=PHASES, help="with --kill-every: when")
+    parser.add_argument("--in-turn", action="store_true", help="with --kill-every: one phase per request, in turn")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no trial after so long")
     parser.add_argument("--verbose", action="store_true", help="print schedules, and what failing runs said")
     return parser
@@ -83,7 +84,8 @@ def _kills(ground: Ground, options: argparse.Namespace) -> Iterator[tuple[str, s
         requests = ground.requests[name]
         print(f"# {name}: apply sends {requests[0]} requests, destroy {requests[1]}", flush=True)
         for request in range(options.from_request, max(requests) + 1, options.kill_every):
-            for phase in options.phase:
+            turn = (request - options.from_request) // options.kill_every % len(options.phase)
+            for phase in options.phase[turn:][:1] if options.in_turn else options.phase:
                 stop = Stop(request, phase, DURING)
                 again = f"--kill-every 9999 --from-request {request} --phase {phase} --spec {name}"
                 yield f"{name} {stop}", again, ground.try_kill(name, stop)
