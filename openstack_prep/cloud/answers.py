@@ -100,5 +100,6 @@ def _parsed(response: requests.Response, origin: Origin) -> object:
     try:
         found: object = json.loads(response.content, object_hook=lambda members: Answer(members, origin))
     except (ValueError, RecursionError):
-        origin.refuse(f"is not JSON but {response.headers.get('Content-Type') or 'data of an unknown type'}"[:120])
+        kind = response.headers.get("Content-Type") or "data of an unknown type"
+        origin.refuse("is damaged JSON" if "json" in kind else f"is not JSON but {kind}"[:120])
     return found

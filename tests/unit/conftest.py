@@ -246,7 +246,7 @@ BARE = {"http://heat/", "http://keystone/v3", "http://nova/v2.1", "http://nova/"
 
 EMPTY = (
     "networks subnets routers floatingips security_groups ports images stacks keypairs server_groups flavors servers "
-    "volumes role_assignments roles users projects application_credentials"
+    "volumes role_assignments roles users projects application_credentials trunks snapshots"
 )
 
 
