@@ -1,4 +1,4 @@
-"""Faults by number: ``python -m tests.faults --seeds 1-200``, or ``--kill-every 5``.
+"""Faults by number: ``python -m tests.faults --seeds 1-200``, ``--kill-every 5``, or ``--tls``.
 
 Takes a devcloud of its own, which it resets at the start and after a trial with something wrong.  The same number gives
 the same rules.  A trial with something wrong prints the line that repeats it.
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from tests.devcloud import cloud
 from tests.devcloud.layout import Layout, default_root
-from tests.faults import schedule, shipped
+from tests.faults import schedule, shipped, tls
 from tests.faults.inventory import Cloud
 from tests.faults.trial import Ground, Outcome
 from tests.races.stopped import PHASES, Stop
@@ -27,6 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     layout = Layout(options.port_base, default_root())
     environment = {"OS_CLIENT_CONFIG_FILE": str(layout.clouds_file), "OS_CLOUD": "devcloud-admin"}
     cloud.reset(layout)
+    if options.tls:
+        shipped.preload()
+        wrong = tls.try_all(layout)
+        print(f"# {wrong} trials with something wrong", flush=True)
+        return 1 if wrong else 0
     ground = Ground(layout, Cloud(layout), environment, options.limit)
     trials = _kills(ground, options) if options.kill_every else _schedules(ground, options)
     counted, started = Counter[str](), time.monotonic()
@@ -58,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--phase", nargs="+", choices=PHASES, default=PHASES, help="with --kill-every: when")
     parser.add_argument("--in-turn", action="store_true", help="with --kill-every: one phase per request, in turn")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no trial after so long")
+    parser.add_argument("--tls", action="store_true", help="try certificates, right and wrong ones, instead")
     parser.add_argument("--verbose", action="store_true", help="print schedules, and what failing runs said")
     return parser
 

@@ -45,11 +45,11 @@ def watch(stop: Stop | None, counted: Path | None) -> None:
 
     def watched(*arguments: Any, **options: Any) -> Any:
         number = next(numbers)
-        hit = stop is not None and number == stop.request
-        if hit and stop.phase == "before":
+        hit = stop if stop is not None and number == stop.request else None
+        if hit and hit.phase == "before":
             kill()
-        if hit and stop.phase == "during":
-            threading.Timer(stop.delay, kill).start()
+        if hit and hit.phase == "during":
+            threading.Timer(hit.delay, kill).start()
         if counted is not None:
             counted.write_text(str(number))
         answer = send(*arguments, **options)

@@ -70,9 +70,10 @@ def served(context: ssl.SSLContext | None) -> Iterator[type[Handler]]:
         yield Own
 
 
-def of(ca: trustme.CA, name: str = "localhost", **times: datetime) -> ssl.SSLContext:
+def of(ca: trustme.CA, name: str = "localhost", ended: datetime | None = None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    ca.issue_cert(name, **times).configure_cert(context)
+    began = ended and ended - timedelta(days=1)
+    ca.issue_cert(name, not_before=began, not_after=ended).configure_cert(context)
     return context
 
 
@@ -124,7 +125,7 @@ def test_a_ca_that_is_not_trusted(tmp_path: Path, ca: trustme.CA, version: str) 
 
 def test_a_certificate_that_has_expired(tmp_path: Path, ca: trustme.CA) -> None:
     with (
-        served(of(ca, not_before=YESTERDAY - timedelta(days=1), not_after=YESTERDAY)) as there,
+        served(of(ca, ended=YESTERDAY)) as there,
         pytest.raises(ConfigError, match="certificate has expired; renew it there, or correct the clock"),
     ):
         ask(tmp_path, there.url, cacert="ca.pem")
