@@ -54,9 +54,14 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def one_line(value: object) -> object:
-    """Refuse a name with line ends: Keystone creates such a user, and does not find it by its name."""
+    """Refuse a name with line ends: Keystone creates such a user, and does not find it by its name.
+
+    Tabs, which OpenStack allows, are refused as well: nobody can tell them from spaces.
+    """
     if isinstance(value, str) and _CONTROL.search(value):
-        raise InvalidValue("contains a line end or another control character", "write a name on one line")
+        tab = {*_CONTROL.findall(value)} == {"\t"}
+        what, fix = ("a tab", "write a space") if tab else ("a line end or another control character", "write one line")
+        raise InvalidValue(f"contains {what}", f"{fix}, and rename what has this name already")
     return value
 
 

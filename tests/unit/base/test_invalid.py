@@ -47,10 +47,15 @@ def test_a_value_is_shown_unless_it_may_hold_a_secret(value: object, text: str) 
     assert shown(value) == text
 
 
-@pytest.mark.parametrize("name", ["ann\n", "a\rb", "\ta", "a\x00", "a\x1b[31m", "a\x85", "a\u2028"])
+@pytest.mark.parametrize("name", ["ann\n", "a\rb", "a\x00", "a\x1b[31m", "a\x85", "a\u2028"])
 def test_a_name_is_one_line(name: str) -> None:
     with pytest.raises(InvalidValue, match="line end"):
         one_line(name)
+
+
+def test_a_tab_is_named() -> None:
+    with pytest.raises(InvalidValue, match="contains a tab; write a space, and rename what has this name already"):
+        one_line("a\tb")
 
 
 @pytest.mark.parametrize("name", ["ann", "a b", "ä", "\u200f\u05d0", 3])
