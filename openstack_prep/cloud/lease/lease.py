@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ MARGIN = 5.0  # seconds before that time at which this run itself considers it l
 RENEWAL = 8.0  # seconds between two renewals
 RELEASES = 3  # attempts to release it
 RELEASE_PAUSE = 1.0  # seconds before the second one; twice as much before the third
+PAUSE = 0.05  # seconds; see ``pause``
 SWAPS = 20  # attempts while other writers change the same description
 
 _log = logging.getLogger(__name__)
@@ -24,6 +26,14 @@ _log = logging.getLogger(__name__)
 def now() -> float:
     """Return seconds of a clock that continues while the machine is suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def pause(swaps: int) -> float:
+    """Return seconds to wait after so many attempts that other writers were faster than.
+
+    At random and longer each time: of many runs that start together, each would otherwise be in the way of all others.
+    """
+    return random.uniform(0, PAUSE * 2 ** min(swaps, 5))
 
 
 class Lease:
@@ -103,13 +113,14 @@ class Lease:
             self._renewed = sent
 
     def _swap(self, change: Callable[[Description], Description]) -> None:
-        for _ in range(SWAPS):
+        for swaps in range(1, SWAPS + 1):
             try:
                 self._group = self._group.swap(change(self._group.text))
                 return
             except CloudError as error:
                 if error.status not in CHANGED:
                     raise
+            time.sleep(pause(swaps))
             self._group = self._group.again()
             if self._group.text.of_run(self._entry) is None:
                 other = self._group.text.of_spec(self._entry.spec)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import random
 import secrets
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from openstack_prep.base.errors import CloudError, LeaseHeld, NotAllowed, NotFou
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.lease import process
 from openstack_prep.cloud.lease.carrier import CHANGED, Group, Sight, Vanished, project_id, read
-from openstack_prep.cloud.lease.lease import DURATION, SWAPS, Lease, now
+from openstack_prep.cloud.lease.lease import DURATION, SWAPS, Lease, now, pause
 from openstack_prep.cloud.lease.text import Description, Entry, digest, plain
 
 POLL = 1.0  # seconds between two polls while another run holds it
@@ -140,7 +139,7 @@ class _Wait:
             if why and not reported:
                 _log.warning("%s; waiting", why)
                 reported = True
-            time.sleep(POLL if why else random.uniform(0, 0.1))
+            time.sleep(POLL if why else pause(swaps))
             try:
                 group = group.again()
             except NotFound:

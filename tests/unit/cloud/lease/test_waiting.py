@@ -38,6 +38,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "POLL", 0.01)
     monkeypatch.setattr(waiting, "PAUSE", 0.001)
     monkeypatch.setattr(keeping, "RELEASE_PAUSE", 0.001)
+    monkeypatch.setattr(keeping, "PAUSE", 0.001)
 
 
 def put_in(group: Group, *entries: Entry) -> None:
@@ -251,14 +252,20 @@ def test_a_service_in_trouble_is_an_error(services: requests_mock.Mocker, run: C
     assert len(writes(services)) == 1 + waiting.FAILURES
 
 
-def once(services: requests_mock.Mocker, method: str, url: str, before: Callable[[Any], None] = lambda _: None) -> None:
-    """Have the next such request end with a 500, perhaps after its work was done."""
+def once(
+    services: requests_mock.Mocker,
+    method: str,
+    url: str,
+    before: Callable[[Any], None] = lambda _: None,
+    status: int = 500,
+) -> None:
+    """Have the next such request end with an error, perhaps after its work was done."""
 
     def fail(request: Any, context: Any) -> Any:
         before(request)
         services._adapter._matchers.remove(broken)
-        context.status_code = 500
-        return failure(500)["json"]
+        context.status_code = status
+        return failure(status)["json"]
 
     broken = services.register_uri(method, url, json=fail)
 
@@ -322,6 +329,26 @@ def test_it_is_renewed_and_others_changes_are_met(run: CloudRun, group: Group, m
             time.sleep(0.01)
         held.check()
     assert entries(group) == (ANOTHER,)
+
+
+def test_pauses_grow_with_the_number_of_faster_writers(
+    services: requests_mock.Mocker, run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """16 runs in one project took all their attempts at once, and some of them never came to write."""
+    longest: list[float] = []
+    monkeypatch.setattr(keeping.random, "uniform", lambda least, most: longest.append(most) or least)
+
+    def overtaken(times: int) -> None:
+        longest.clear()
+        for _ in range(times):
+            once(services, "PUT", LEASE, status=412)
+
+    overtaken(3)
+    with lease.held(run, lease.look(run, "lab", None)):
+        assert longest == [0.002, 0.004, 0.008]
+        overtaken(2)
+    assert longest == [0.002, 0.004]
+    assert entries(group) == ()
 
 
 def test_a_lease_that_was_taken_is_lost_and_not_released(
