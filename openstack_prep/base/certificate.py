@@ -12,10 +12,13 @@ _FIXES = {
 }
 """By words of X509_verify_cert_error_string (OpenSSL 3.0, crypto/x509/x509_txt.c) and of Python's ssl."""
 _NO_CA = "the file of CAs contains no certificate in PEM format; correct the file or its path"
+_NO_KEY = "cert and key are not a certificate in PEM format and its own key; correct them"
 _NO_TLS = "the server does not answer in TLS; use http:// if it has none"
 _OTHERS = {
     "no certificate or crl found": _NO_CA,
     "[x509] pem lib": _NO_CA,
+    "[ssl] pem lib": _NO_KEY,
+    "key values mismatch": _NO_KEY,
     "wrong version number": _NO_TLS,
     "record layer failure": _NO_TLS,
 }

@@ -200,6 +200,8 @@ class Cloud:
             return client.get_endpoint() is not None
         except EndpointNotFound:
             return False
+        except Exception as error:
+            raise translate(error, f"find {service_type} in the catalogue") from error
 
     def as_user(self, *, username: str, password: Secret, user_domain: str, project_id: str | None = None) -> Cloud:
         """Return the same cloud as another user sees it, scoped to a project or unscoped."""

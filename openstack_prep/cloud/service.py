@@ -158,7 +158,10 @@ class Service:
 
     @property
     def endpoint(self) -> str:
-        return str(self._repeatable.get_endpoint())
+        try:
+            return str(self._repeatable.get_endpoint())
+        except Exception as error:
+            raise translate(error, f"find {self.type} in the catalogue") from error
 
     @property
     def newest_microversion(self) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import requests
@@ -155,6 +155,15 @@ def test_who_cannot_log_in_again_is_told_so(services: requests_mock.Mocker, netw
         network.get("/networks")
     assert type(caught.value) is CloudError
     assert not caught.value.retryable
+
+
+def test_a_look_at_the_catalogue_may_need_a_login(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    """It was an internal error."""
+    assert cloud.has("network")
+    services.post(TOKENS, **failure(401))
+    cast(Any, cloud.session.auth).invalidate()
+    with pytest.raises(CloudError, match="find network in the catalogue: 401 no; this user can no longer log in"):
+        cloud.has("network")
 
 
 @pytest.mark.parametrize("answer", [{"text": '{"token": {"user"'}, {"json": []}, {"json": {"token": {}}}, {"text": ""}])

@@ -157,6 +157,18 @@ def test_a_file_without_a_ca(
         ask(tmp_path, there.url, **({"cacert": "ca.pem"} if by == "cacert" else {}))
 
 
+@pytest.mark.parametrize("content", ["", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "other"])
+def test_a_key_that_is_not_that_of_the_certificate(tmp_path: Path, ca: trustme.CA, content: str) -> None:
+    """Both files are those of a user who logs in by TLS."""
+    mine, other = ca.issue_cert("me"), ca.issue_cert("other")
+    mine.cert_chain_pems[0].write_to_path(str(tmp_path / "me.pem"))
+    other.private_key_pem.write_to_path(str(tmp_path / "me.key"))
+    if content != "other":
+        (tmp_path / "me.key").write_text(content)
+    with served(of(ca)) as there, pytest.raises(ConfigError, match="cert and key are not a certificate in PEM"):
+        ask(tmp_path, there.url, cacert="ca.pem", cert="me.pem", key="me.key")
+
+
 def test_a_port_without_tls(tmp_path: Path) -> None:
     with served(None) as there, pytest.raises(ConfigError, match="does not answer in TLS; use http://"):
         ask(tmp_path, there.url.replace("http:", "https:"), cacert="ca.pem")
