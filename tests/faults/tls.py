@@ -20,6 +20,7 @@ from typing import Any
 import trustme
 import yaml
 
+from openstack_prep.download.fetching import CA_BUNDLES
 from tests.devcloud.layout import PASSWORD, REGION, Layout
 from tests.devcloud.qcow2 import qcow2
 from tests.faults.shipped import Ended, Folder, make
@@ -190,7 +191,7 @@ class Trials:
     def run(self, what: str, *words: str, code: int, says: str = "", **environment: str) -> None:
         """Run a command, compare how it ends, and print a line."""
         kept = self.run_in.environment
-        self.run_in.environment = {**kept, **environment}
+        self.run_in.environment = {**kept, **dict.fromkeys(CA_BUNDLES, ""), **environment}
         ended = self.run_in.run(*words)
         self.run_in.environment = kept
         faults = list(self._faults(ended, code, says))
@@ -204,6 +205,8 @@ class Trials:
             yield f"ends with {ended.code}, not {code}"
         if says not in ended.said:
             yield f"does not say {says!r}"
+        if "Warning" in ended.said:
+            yield "prints a warning of a library"
         yield from (f"says {word!r}" for word in (*FORBIDDEN, SECRET, PASSWORD + '"') if word in ended.said)
 
 
