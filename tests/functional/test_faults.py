@@ -7,10 +7,12 @@ import secrets
 import signal
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from openstack_prep.cloud.connection import connect
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
@@ -178,3 +180,17 @@ def take_back_what_comes_late(devcloud: Devcloud, name: str, made: str) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.5)
     devcloud.admin.network.delete_network(late[0])
+
+
+def test_a_revoked_token_costs_one_login(devcloud: Devcloud) -> None:
+    """As when somebody revokes tokens, or the cloud ends them early: all threads but one got 401."""
+    cloud = connect("devcloud-admin", clouds_file=devcloud.clouds_file).authenticate()
+    revoked = cloud.session.get_token()
+    cloud.identity.delete("/auth/tokens", headers={"X-Subject-Token": revoked})
+    mark = devcloud.mark()
+    with ThreadPoolExecutor(8) as pool:
+        listed = list(pool.map(lambda _: cloud.identity.list("/projects", "projects"), range(8)))
+    assert all(listed)
+    requests = devcloud.requests_since(mark)
+    assert 401 in {each.status for each in requests}
+    assert sum(each.path.endswith("/auth/tokens") for each in requests) == 1
