@@ -146,9 +146,12 @@ def test_a_crash_shows_no_secret(
         raise RuntimeError("forced")
 
     monkeypatch.setattr(place, crash)
+    crashed = 0
     for command in ("plan spec.yaml", "apply --yes spec.yaml", "destroy --yes spec.yaml", "validate spec.yaml"):
         found = call(command)
         assert not leaks(found.out + found.err + caplog.text), command
+        crashed += "internal error: RuntimeError: forced" in found.err
+    assert crashed
 
 
 def test_no_repr_has_a_secret(whole: Path) -> None:
