@@ -21,9 +21,11 @@ from typing import Any
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core import executor
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
+from openstack_prep.verbs.live_plan import LivePlan
 from tests.devcloud import tenant
 from tests.devcloud.clouds_file import ADMIN
 from tests.devcloud.layout import Layout, default_root
@@ -35,20 +37,25 @@ PORT = "contested"
 class Writer:
     """A spec that wants one pair on the port, with a connection of its own."""
 
-    def __init__(self, number: int, address: str, connection: Any) -> None:
+    def __init__(self, number: int, address: str, connection: Any, *, leases: bool) -> None:
         self.name, self.address, self._connection = f"writer{number}", address, connection
+        self._leases = leases
 
     def apply(self) -> Iterator[str]:
-        return self._run(api.apply)
+        return self._run(api.plan, api.apply)
 
     def destroy(self) -> Iterator[str]:
-        return self._run(api.destroy)
+        return self._run(api.plan_destroy, api.destroy)
 
-    def _run(self, verb: Callable[..., Any]) -> Iterator[str]:
+    def _run(self, plan: Callable[..., LivePlan], verb: Callable[..., Any]) -> Iterator[str]:
         pairs = AddressPairs(name="own", ports=(PORT,), addresses=(self.address,))
+        cloud = Cloud(self._connection)
         try:
-            # each spec has a lease of its own, so nobody waits for anybody
-            verb(Cloud(self._connection), Spec(self.name, (pairs,))).raise_for_failures()
+            made = plan(cloud, Spec(self.name, (pairs,)))
+            made.raise_for_refusals()
+            # each spec has a lease of its own, so nobody waits for anybody; but all leases are in one description
+            report = verb(cloud, made) if self._leases else executor.execute(made, made.run)
+            report.raise_for_failures()
         except PrepError as error:
             yield f"{self.name}: {error}"
 
@@ -111,15 +118,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--writers", type=int, default=16, help="an even number, of which two want each address")
     parser.add_argument("--foreign", type=int, nargs="+", default=[0, 2], help="how many write without If-Match")
+    parser.add_argument("--no-lease", action="store_true", help="race for the pairs alone")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no round of a series after so long")
     options = parser.parse_args(arguments)
     if options.writers % 2 or options.writers // 2 + max(options.foreign) > LIMIT:
         parser.error(f"an even number of writers, and at most {LIMIT} addresses in all")
     faults = 0
     with _project(Layout(options.port_base, default_root())) as made:
         addresses = [f"10.0.9.{number}" for number in range(options.writers // 2)] * 2
-        writers = [Writer(number, address, made.connect()) for number, address in enumerate(addresses)]
+        writers = [
+            Writer(number, address, made.connect(), leases=not options.no_lease)
+            for number, address in enumerate(addresses)
+        ]
         for count in options.foreign:
-            faults += _series(options.rounds, made, writers, [f"10.0.8.{number}" for number in range(count)])
+            faults += _series(options, made, writers, [f"10.0.8.{number}" for number in range(count)])
     return 1 if faults else 0
 
 
@@ -138,13 +150,14 @@ def _project(layout: Layout) -> Iterator[tenant.Tenant]:
             tenant.delete(admin, made)
 
 
-def _series(rounds: int, made: tenant.Tenant, writers: Sequence[Writer], foreign: Sequence[str]) -> int:
-    started, faults = time.monotonic(), 0
+def _series(options: argparse.Namespace, made: tenant.Tenant, writers: Sequence[Writer], foreign: Sequence[str]) -> int:
+    started, faults, rounds = time.monotonic(), 0, 0
     connection = made.connect()
-    for number in range(rounds):
+    while rounds < options.rounds and time.monotonic() - started < options.seconds:
         for fault in Round(connection, writers, foreign).faults():
             faults += 1
-            print(f"{number:>3} {fault}", flush=True)
+            print(f"{rounds:>3} {fault}", flush=True)
+        rounds += 1
     seconds = time.monotonic() - started
     print(
         f"# {len(writers)} writers, {len(foreign)} without If-Match, {rounds} rounds, {faults} faults, {seconds:.0f} s",
