@@ -7,7 +7,7 @@ later have no built-in cloud providers.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openstack_prep.base.fields import words
@@ -40,8 +40,13 @@ def _addons(draft: Draft, key: str, given: str) -> None:
     draft.file(key, ADDONS, Secret(value if value.endswith("\n") else f"{value}\n"), "apply it with kubectl")
 
 
-def _include(draft: Draft, key: str, value: list[str]) -> None:
-    for each in value:
+def included(value: Sequence[Any] | None) -> list[str]:
+    """Return addons_include as RKE reads it: true and numbers are texts, and null is an empty one."""
+    return [str(words(each)) for each in value or () if each not in (None, "")]
+
+
+def _include(draft: Draft, key: str, value: list[Any]) -> None:
+    for each in included(value):
         draft.note(key, None, f"kubectl apply -f {shlex.quote(hide_in_url(each))}")
 
 

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.raw import Raw
+from openstack_prep.kubernetes.convert.cluster_keys import included
 from openstack_prep.kubernetes.convert.model import FOLDER
 from openstack_prep.kubernetes.convert.versions import Target
 from openstack_prep.kubernetes.keys.hiding import hide_in_url
@@ -28,8 +29,8 @@ def moving_steps(
 
     URLs have asterisks for logins and queries unless ``openly``.
     """
-    included = [str(each) for each in value_at(data, "addons_include") or ()]
-    urls = included if openly else list(map(hide_in_url, included))
+    urls = included(value_at(data, "addons_include"))
+    urls = urls if openly else list(map(hide_in_url, urls))
     return (*_before(), *_new_cluster(data, target, nodes, files, urls), *_workloads(), *_addresses(data), *_end())
 
 

@@ -420,3 +420,6 @@ def test_texts_that_yaml_reads_as_something_else() -> None:
     s3 = {"services": {"etcd": {"backup_config": {"enabled": True, "s3backupconfig": {"custom_ca": 5}}}}}
     data = {"nodes": [{"address": "192.0.2.1", "user": "u", "role": ["controlplane", "etcd", "worker"]}], **s3}
     assert {"true\n", "5\n"} <= set(convert({**data, "addons": True}).texts(openly=True).values())
+    found = convert({**data, "addons_include": [None, 1, True, "https://example.com/a.yaml"]})
+    included = [each.note for each in found.entries if each.key == "addons_include"]
+    assert included == [f"kubectl apply -f {each}" for each in ("1", "true", "https://example.com/a.yaml")]
