@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import graphlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
@@ -130,16 +129,25 @@ def _twins(
 
     A twin that others use is kept. ``all_go``: no twin remains, because the resource itself is deleted.
     """
-    steps: dict[Key, tuple[Step, ...]] = {}
-    for resource in reversed(ordered):
-        found = observed.get(resource.key)
-        dependents = [key for key in steps if resource.key in edges[key]]
-        needs = frozenset(step.key for key in dependents for step in steps[key])
+    steps: dict[Key, tuple[Step, ...]] = {resource.key: () for resource in ordered}
+    with_twins = [each for each in reversed(ordered) if (found := observed.get(each.key)) and found.twins]
+    dependents = _inverted(edges) if with_twins else {}
+    for resource in with_twins:
+        found = observed[resource.key]
+        needs = frozenset(step.key for key in dependents[resource.key] for step in steps[key])
         if all_go:
-            needs |= frozenset(dependents)
-        twins = found.twins if found else ()
-        steps[resource.key] = tuple(_twin_step(resource, found, each, needs, all_go) for each in twins if found)
+            needs |= dependents[resource.key]
+        steps[resource.key] = tuple(_twin_step(resource, found, each, needs, all_go) for each in found.twins)
     return steps
+
+
+def _inverted(edges: Mapping[Key, frozenset[Key]]) -> Mapping[Key, set[Key]]:
+    """Return, for each key, the keys that come after it."""
+    dependents: dict[Key, set[Key]] = defaultdict(set)
+    for key, needs in edges.items():
+        for need in needs:
+            dependents[need].add(key)
+    return dependents
 
 
 def _twin_step(resource: Resource, kept: Observed, twin: Observed, needs: frozenset[Key], all_go: bool) -> Step:
@@ -207,10 +215,7 @@ def plan_destroy(
     left = {resource.key: found for resource, found in undeclared}
     observed = {**observed, **left}
     edges = dependencies(resources, creating=False)
-    dependents: dict[Key, set[Key]] = defaultdict(set)
-    for key, needs in edges.items():
-        for need in needs:
-            dependents[need].add(key)
+    dependents = _inverted(edges)
     ordered = in_order(resources, edges)
     twins = _twins(ordered, edges, observed, all_go=True)
     steps: list[Step] = []
@@ -266,23 +271,26 @@ def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dic
 
 
 def in_order(resources: Sequence[Resource], edges: Mapping[Key, frozenset[Key]]) -> list[Resource]:
-    """Sort resources so that each comes after its dependencies, and otherwise as declared."""
-    try:
-        graphlib.TopologicalSorter(edges).prepare()
-    except graphlib.CycleError as error:
-        ring = " -> ".join(map(str, reversed(error.args[1])))  # graphlib starts with the resource that is needed first
-        what = "these resources refer to one another in a cycle"
-        raise SpecError([Mistake(ring, what, "remove one of these references", code=Code.SPEC_CYCLE)]) from None
-    by_key = {resource.key: resource for resource in resources}
-    rank = {key: number for number, key in enumerate(by_key)}
-    ordered: dict[Key, Resource] = {}
+    """Sort resources so that each comes after its dependencies, and otherwise as declared; raises SpecError."""
+    rank = {resource.key: number for number, resource in enumerate(resources)}
+    ordered: dict[int, Resource] = {}
+    path: dict[int, Key] = {}  # from a dependent to what it needs
 
-    def place(key: Key) -> None:
-        if key not in ordered:
-            for needed in sorted(edges[key], key=rank.__getitem__):
+    def place(number: int) -> None:
+        if number in path:
+            ring = list(path.values())[list(path).index(number) :]
+            what = "these resources refer to one another in a cycle"
+            where = " -> ".join(map(str, (*ring, ring[0])))
+            raise SpecError([Mistake(where, what, "remove one of these references", code=Code.SPEC_CYCLE)])
+        path[number] = resources[number].key
+        # many resources may need many others: what is placed already costs one look
+        for needed in sorted(each for key in edges[path[number]] if (each := rank[key]) not in ordered):
+            if needed not in ordered:
                 place(needed)
-            ordered[key] = by_key[key]
+        del path[number]
+        ordered[number] = resources[number]
 
-    for key in by_key:
-        place(key)
+    for number in range(len(resources)):
+        if number not in ordered:
+            place(number)
     return list(ordered.values())

@@ -288,9 +288,9 @@ class Context(Generic[C]):
     """Whether the resource is about to be applied; destroy and show need less."""
     _results: dict[Hashable, object] = field(default_factory=dict, repr=False, compare=False)
 
-    def declared(self, kind: type[T]) -> list[T]:
+    def declared(self, kind: type[T]) -> Sequence[T]:
         """Return the declared resources of a kind, in the order of the spec."""
-        return [each for each in self.resources if isinstance(each, kind)]
+        return self.read_once((Context, kind), lambda: tuple(each for each in self.resources if isinstance(each, kind)))
 
     def read_once(self, name: Hashable, derive: Callable[[], T]) -> T:
         """Return the result of ``derive`` for the whole spec, which several resources need; it is called once."""

@@ -58,7 +58,7 @@ class InProject(Resource[CloudRun]):
 
     def of_project(self, others: Iterable[In]) -> list[In]:
         """Return those resources that are in the same project."""
-        return [each for each in others if each.owner == self.owner]
+        return [each for each in others if each.place == self.place]
 
     @classmethod
     def by_project(cls, wanted: Sequence[Self]) -> dict[Project | None, list[Self]]:

@@ -84,7 +84,7 @@ class PortFields(NetworkResource[PortRecord]):
 
     def _declared_twice(self, context: Context) -> Iterator[Mistake]:
         mine = {each.address for each in self.fixed_ips or () if each.address}
-        for other in self.of_project(context.declared(PortFields)):
+        for other in self.of_project(context.declared(PortFields)) if mine else ():
             if other.key < self.key and other.network == self.network:
                 for each in (each for each in other.fixed_ips or () if each.address in mine):
                     yield self.mistake(f"{each.address} is also declared by {other.key}", "choose another address")
