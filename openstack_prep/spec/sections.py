@@ -20,6 +20,9 @@ class Clouds:
     """Entry for an administrator's work; --os-cloud overrides it, and it overrides OS_CLOUD."""
     tenant: Name | None = None
     """Entry scoped to the project, for the project's own work; default: the user that the spec declares."""
+    custom_policies: bool = False
+    """Whether the cloud's own policies give members more rights than OpenStack's defaults: a right that is missing by
+    the defaults is then a warning, not a refusal."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,10 +81,11 @@ def plan(
             made = planner.plan_removals(made, left, prune=prune)
             mistakes = observing.examine_deletes(run, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *mistakes), warnings=standing.result().warnings)
-        return replace(made, refusals=tuple(spec.placed((*made.refusals, *rights.missing(cloud, made)))))
+        refusals = (*made.refusals, *rights.missing(cloud, made, spec.clouds))
+        return replace(made, refusals=tuple(spec.placed(refusals)))
 
     made = exclusive.attempt(run, seen, "apply", make)
-    warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made), *made.warnings)
+    warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made, spec.clouds), *made.warnings)
     made = replace(made, allow_replace=allow_replace, adopt=adopt, warnings=warnings)
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
@@ -108,7 +109,7 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)
-        refusals = [*observing.examine_deletes(run, made, jobs=jobs), *rights.missing(cloud, made)]
+        refusals = [*observing.examine_deletes(run, made, jobs=jobs), *rights.missing(cloud, made, spec.clouds)]
         return replace(made, refusals=tuple(spec.placed(refusals)))
 
     made = exclusive.attempt(run, seen, "destroy", make)

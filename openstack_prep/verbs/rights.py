@@ -1,7 +1,8 @@
 """What the services' default policies reserve for administrators, so that a plan says it and no run ends half-way.
 
 Clouds may have policies of their own. Roles that these defaults do not mention may carry any right, so nothing is
-reported about a user who has one. What some clouds leave to members, such as a floating IP's address, is a warning.
+reported about a user who has one. What some clouds leave to members, such as a floating IP's address, is a warning; a
+spec with ``clouds: custom_policies: true`` says that its cloud leaves more to them, so that everything is.
 
 Source: Nova 34.0.0, policies/flavor_manage.py, quota_sets.py; Keystone 30.0.0, common/policies/project.py, user.py,
 grant.py; Neutron 29.0.0, conf/policies/network.py, router.py, floatingip.py; Glance 33.0.0, policies/image.py.
@@ -18,6 +19,7 @@ from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import Twin
+from openstack_prep.spec.sections import Clouds
 from openstack_prep.verbs.live_plan import LivePlan
 
 WITHOUT = {
@@ -57,6 +59,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "image": {"visibility": "publicize_image"},
 }
 """The rights that single fields need, in a new resource or when they change."""
+OVERRIDE = "if this cloud's own policies give this right to these roles, set clouds: custom_policies: true in the spec"
 HARMLESS = {
     ("network", "shared"): (False,),
     ("network", "external"): (False,),
@@ -65,18 +68,24 @@ HARMLESS = {
 """Values that need no right."""
 
 
-def missing(cloud: Cloud, plan: Plan) -> Iterator[Mistake]:
-    """Yield the steps of a plan that no cloud is known to leave to a user with the roles of the connection."""
+def missing(cloud: Cloud, plan: Plan, clouds: Clouds) -> Iterator[Mistake]:
+    """Yield the steps of a plan that the default policies leave to no user with the roles of the connection."""
+    return iter(()) if clouds.custom_policies else _missing(cloud, plan)
+
+
+def _missing(cloud: Cloud, plan: Plan) -> Iterator[Mistake]:
     if who := _restricted(cloud):
-        fix = f"{ADMINISTRATOR}, or ask an administrator of the cloud to do this step"
+        fix = f"{ADMINISTRATOR}, or ask an administrator of the cloud to do this step; {OVERRIDE}"
         for step in plan.pending:
             if right := WHOLE.get(step.key.kind):
                 what = f"needs the right {right}, by default that of role admin; {who}"
                 yield Mistake.about(step.key, what, fix, code=Code.MISSING_RIGHT)
 
 
-def doubtful(cloud: Cloud, plan: Plan) -> Iterator[str]:
-    """Yield warnings about fields that some clouds leave to members, and the default policies do not."""
+def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds) -> Iterator[str]:
+    """Yield warnings about what some clouds, or this one, leave to members, and the default policies do not."""
+    if clouds.custom_policies:
+        yield from map(str, _missing(cloud, plan))
     if who := _restricted(cloud):
         for step in plan.pending:
             if needed := _needed(step):

@@ -174,7 +174,7 @@ MISTAKES: dict[str, tuple[str, list[tuple[str, ...]]]] = {
     ),
     "nothing like it": (
         "name: x\nclouds: {zzz: 1}\n",
-        [("spec.unknown-key", "spec.yaml:2: clouds.zzz", "admin, tenant")],
+        [("spec.unknown-key", "spec.yaml:2: clouds.zzz", "admin, custom_policies, tenant")],
     ),
     "a list for a mapping": (
         "name: x\nquota: [1]\n",

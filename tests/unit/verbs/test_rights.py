@@ -24,7 +24,7 @@ from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.router import Router
-from openstack_prep.spec import Spec
+from openstack_prep.spec import Clouds, Spec
 from openstack_prep.verbs import rights
 from tests.unit.conftest import IDENTITY, connection, token
 
@@ -46,9 +46,11 @@ def login(services: requests_mock.Mocker) -> Login:
 def missing(cloud: Cloud, *resources: Resource[Any]) -> list[str]:
     """Return the rights that the creation of resources lacks: refusals, and in parentheses those of warnings."""
     plan = planner.plan_apply("lab", resources, {})
-    found = list(rights.missing(cloud, plan))
+    found = list(rights.missing(cloud, plan, Clouds()))
     assert all(each.code == "access.missing-right" and "--os-cloud" in each.fix for each in found)
-    warned = [each.partition(" needs the right ")[2].partition(",")[0] for each in rights.doubtful(cloud, plan)]
+    warned = [
+        each.partition(" needs the right ")[2].partition(",")[0] for each in rights.doubtful(cloud, plan, Clouds())
+    ]
     return [each.what.split()[3].rstrip(",") for each in found] + [f"({each})" for each in warned]
 
 
@@ -100,14 +102,14 @@ def test_only_what_changes_needs_a_right(login: Login) -> None:
 
     def update(field: str) -> list[str]:
         step = Step(resource=network, action=Action.UPDATE, observed=seen, changes=(Change(field, None, 1),))
-        return list(rights.doubtful(login("member"), replace(plan, steps=(step,))))
+        return list(rights.doubtful(login("member"), replace(plan, steps=(step,)), Clouds()))
 
     assert update("mtu") == []
     assert len(update("shared")) == 1
     kept = Step(resource=FLAVOR, action=Action.KEEP, observed=seen)
     deleted = Step(resource=network, action=Action.DELETE, observed=seen)
     rest = replace(plan, steps=(kept, deleted))
-    assert [*rights.missing(login("member"), rest), *rights.doubtful(login("member"), rest)] == []
+    assert [*rights.missing(login("member"), rest, Clouds()), *rights.doubtful(login("member"), rest, Clouds())] == []
 
 
 def test_the_plan_is_refused_and_names_who_can_help(
@@ -120,6 +122,23 @@ def test_the_plan_is_refused_and_names_who_can_help(
     assert "member" in refusal.what
     assert "administrator" in refusal.fix
     assert prep.plan(login("admin"), Spec("lab", (FLAVOR,))).refusals == ()
+
+
+@pytest.mark.usefixtures("clouds_yaml", "flavors")
+def test_a_cloud_with_policies_of_its_own_decides_itself(
+    services: requests_mock.Mocker, login: Login, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The refusal names the setting that turns it into a warning."""
+    spec = tmp_path / "spec.yaml"
+    flavor = "flavors: [{name: a, vcpus: 1, ram: 1, disk: 1}]\n"
+    spec.write_text(f"name: lab\nclouds: {{admin: lab}}\n{flavor}")
+    login("member")
+    assert main(["apply", "--yes", str(spec)]) == 2
+    assert "set clouds: custom_policies: true" in capsys.readouterr().err
+    spec.write_text(f"name: lab\nclouds: {{admin: lab, custom_policies: true}}\n{flavor}")
+    assert main(["apply", "--yes", str(spec)]) == 0
+    assert "flavor/a: needs the right os_compute_api:os-flavor-manage" in capsys.readouterr().err
+    assert [each for each in services.request_history if each.method == "POST" and each.path.endswith("/flavors")]
 
 
 @pytest.mark.usefixtures("clouds_yaml", "flavors")
