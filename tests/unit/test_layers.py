@@ -97,3 +97,13 @@ def test_a_module_has_at_most_300_lines(path: Path) -> None:
 def test_a_folder_has_at_most_15_files() -> None:
     files = Counter(path.parent for path in ROOT.rglob("*.py"))
     assert {str(folder) for folder, count in files.items() if count > 15} == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_field_hides_a_name_of_its_annotation(path: Path) -> None:
+    """pydantic would read a function of the module as the default of the field with its name."""
+    for each in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)):
+        declared = [line for line in each.body if isinstance(line, ast.AnnAssign)]
+        fields = {line.target.id for line in declared if isinstance(line.target, ast.Name)}
+        named = (node for line in declared for node in ast.walk(line.annotation) if isinstance(node, ast.Name))
+        assert fields.isdisjoint(node.id for node in named), f"{path}: {each.name}"

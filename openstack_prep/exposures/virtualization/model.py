@@ -24,7 +24,7 @@ WORKERS = {"node-role.kubernetes.io/worker": ""}
 """The default node selector of bridges, for OpenShift; RKE labels workers with the value "true", RKE2 not at all."""
 
 
-def kubevirt_version(value: object) -> object:
+def version_of_kubevirt(value: object) -> object:
     """Read a version of KubeVirt; YAML reads 1.7 as a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise InvalidValue("is a number in YAML", "write it in quotes, such as '1.7'")
@@ -161,7 +161,7 @@ class Virtualization:
     """Virtual machines that are not rendered by the defaults."""
     nmstate_version: Literal["v1", "v1beta1", "v1alpha1"] = "v1"
     """API version of nmstate.io: v1 since kubernetes-nmstate 0.56, v1beta1 since 0.33, v1alpha1 only up to 0.83."""
-    kubevirt_version: Annotated[Name, Reads(kubevirt_version)] | None = None
+    kubevirt_version: Annotated[Name, Reads(version_of_kubevirt)] | None = None
     """Version of KubeVirt, such as '1.7', which decides by which label Services select virtual machines."""
     mac_pool: MacPool | None = MacPool()
     """Range of kubemacpool; null if it is not installed."""

@@ -301,6 +301,11 @@ def test_names_that_are_not_unique_as_labels(version: str | None, count: int) ->
     assert len([*found]) == count
 
 
+@pytest.mark.parametrize("version", ["1.7", "v1.7.2"])
+def test_the_version_of_kubevirt_in_a_spec(version: str) -> None:
+    assert TypeAdapter(Virtualization).validate_json(f'{{"kubevirt_version": "{version}"}}').kubevirt_version == version
+
+
 @pytest.mark.parametrize(
     "given",
     [
