@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from urllib.parse import quote, unquote
 
 from openstack_prep.base.errors import CloudError, NotFound
@@ -89,11 +89,9 @@ class SharedRules:
         """
         group, ids = self._read(), {each.id for each in wanted}
         there = [each for each in group.security_group_rules if each.id in ids]
-        for creator in sorted({*filter(None, (OwnershipTag.spec_in(each.description) for each in there))}):
-            alone = {
-                _short(each) for each in there if not _recorded(group, each) and owners_of(group, each) == {creator}
-            }
-            self._record(creator, alone)
+        unrecorded = [each for each in there if not _recorded(group, each)]
+        for creator in sorted({spec for each in unrecorded for spec in owners_of(group, each)} - {self.spec}):
+            self._record(creator, {_short(each) for each in unrecorded if creator in owners_of(group, each)})
         self._record(self.spec, {*map(_short, there)} - _ids_of(group, self.spec))
         if not ids <= {each.id for each in self._read().security_group_rules}:
             what = f"GET network{self._path}: rules of other specs were deleted concurrently"
@@ -123,16 +121,16 @@ class SharedRules:
 
     def _restore(self, group: GroupRecord, deleted: Iterable[RuleRecord]) -> None:
         """Create rules again that another spec has joined between the reading of the group and the deletion."""
+        records: dict[str, set[str]] = {}
         for each in deleted:
             owners = sorted(_recorded(group, each) - {self.spec})
-            if not owners:
-                continue
-            kept = {name: value for name, value in asdict(each).items() if name not in ("id", "normalized_cidr")}
-            text = OwnershipTag(owners[0]).describe(group.name, OwnershipTag.strip(each.description))
-            body = {**kept, **self.placing, "security_group_id": self.group_id, "description": text}
-            made = self.network.post("/security-group-rules", {"security_group_rule": body})["security_group_rule"]
-            for spec in owners if len(owners) > 1 else ():
-                self._record(spec, {_short(RuleRecord.read(made))})
+            if owners:
+                text = OwnershipTag.strip(each.description)
+                made = self._create(each, OwnershipTag(owners[0]).describe(group.name, text))
+                for spec in owners if len(owners) > 1 else ():
+                    records.setdefault(spec, set()).add(_short(made))
+        for spec, ids in sorted(records.items()):
+            self._record(spec, ids)
 
     # --- requests -------------------------------------------------------------------------
 
@@ -142,6 +140,14 @@ class SharedRules:
 
     def _read(self) -> GroupRecord:
         return GroupRecord.read(self.network.get(self._path)["security_group"])
+
+    def _create(self, rule: RuleRecord, description: str) -> RuleRecord:
+        """Create a rule once more, with another description; fields without a value may need an extension."""
+        values = asdict(replace(rule, id="", normalized_cidr=None, description=description))
+        body = {name: value for name, value in values.items() if value not in ("", None)}
+        body |= {**self.placing, "security_group_id": self.group_id}
+        answer = self.network.post("/security-group-rules", {"security_group_rule": body})
+        return RuleRecord.read(answer["security_group_rule"])
 
     def _delete(self, rules: Iterable[RuleRecord]) -> None:
         for each in rules:
