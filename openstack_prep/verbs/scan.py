@@ -123,7 +123,7 @@ class Sight:
         return tuple(f"{_plural(kind)} {words}: {error}" for kind, error in self.failed.items())
 
     def complete(self, spec: str) -> Sight:
-        """Return itself; raises CloudError if a kind was not looked for: after a destroy nobody would look again."""
+        """Return itself; raises CloudError if a kind was not looked for: destroy is the last run that lists it."""
         for kind, error in self.failed.items():
             what = f"destroy {spec}: nothing is deleted, because {_plural(kind)} of the spec may be left: {error}"
             fix = "run destroy again when the service answers"

@@ -84,14 +84,16 @@ class _ServiceHop:
         fix = f"create it, then {self._change}" if self._is_foreign else self._change
         if self._how == "floating-ip":
             fix = f"create it, or correct the target of exposure {self.placed.exposure.name}"
-        return self._wrong("missing", f"{self.name} does not exist", fix)
+        return self._diagnostic("kubernetes-service.missing", f"{self.name} does not exist", fix)
 
     def _type(self, found: ServiceRecord) -> Diagnostic | None:
         types = {"node-port": ("NodePort", "LoadBalancer"), "external-ip": (found.type,)}
         wanted = types.get(self._how, ("LoadBalancer",))
         if found.type in wanted:
             return None
-        return self._wrong("wrong-type", f"{self.name} is of type {found.type}, not {wanted[0]}", self._change)
+        return self._diagnostic(
+            "kubernetes-service.wrong-type", f"{self.name} is of type {found.type}, not {wanted[0]}", self._change
+        )
 
     def _ports(self, found: ServiceRecord) -> Diagnostic | None:
         """Return what is wrong with the ports; node ports matter only if requests go to the nodes."""
@@ -105,7 +107,7 @@ class _ServiceHop:
             return None
         what = f"{self.name} has {self._shown_ports(found) or 'no ports'}, but not {', '.join(lacking)}"
         foreign = f"correct the ports of the Service, or those of exposure {exposure.name}"
-        return self._wrong("wrong-port", what, foreign if self._is_foreign else self._change)
+        return self._diagnostic("kubernetes-service.wrong-port", what, foreign if self._is_foreign else self._change)
 
     def _address(self, found: ServiceRecord) -> Diagnostic:
         address, shown = self.placed.address, f"{self.name} is of type {found.type}"
@@ -119,14 +121,20 @@ class _ServiceHop:
             return ok(SERVICE, f"{shown} and {'has' if external else 'was given'} {address}")
         words = ", ".join(has) or "no address"
         if external:
-            return self._wrong("wrong-address", f"{self.name} has {words}, not {address}", self._change_external(has))
+            return self._diagnostic(
+                "kubernetes-service.wrong-address",
+                f"{self.name} has {words}, not {address}",
+                self._change_external(has),
+            )
         if address not in found.requested:
             what = f"{self.name} was given {words}, and does not request {address}"
-            return self._wrong("wrong-address", what, self._change)
+            return self._diagnostic("kubernetes-service.wrong-address", what, self._change)
         why = f"{self._how} does not run, has no pool with the address, or has given it to another Service"
         namespace, _, bare = self.name.partition("/")
         fix = f"{self.running.kubectl} -n {shlex.quote(namespace)} describe service {shlex.quote(bare)}"
-        return self._wrong("no-address", f"{self.name} requests {address}, and was given {words}", fix, why)
+        return self._diagnostic(
+            "kubernetes-service.no-address", f"{self.name} requests {address}, and was given {words}", fix, why
+        )
 
     def _shown_ports(self, found: ServiceRecord) -> str:
         by_node = self._how == "node-port"
@@ -136,14 +144,14 @@ class _ServiceHop:
         )
 
     @staticmethod
-    def _wrong(code: str, what: str, fix: str, why: str = "") -> Diagnostic:
-        return Diagnostic(code=f"kubernetes-service.{code}", where=SERVICE, what=what, why=why, fix=fix)
+    def _diagnostic(code: str, what: str, fix: str, why: str = "") -> Diagnostic:
+        return Diagnostic(code=code, where=SERVICE, what=what, why=why, fix=fix)
 
     # --- commands -----------------------------------------------------------------------------
 
     @property
     def _is_foreign(self) -> bool:
-        """Whether no file of ours creates the Service."""
+        """Whether none of the written files creates the Service."""
         return not self.placed.exposure.target.virtual_machine and not any(
             each.exposure.target.selector for each in self.same
         )
