@@ -65,11 +65,15 @@ def one_line(value: object) -> object:
     return value
 
 
+_LOGIN = re.compile(r"(?<=://)(?:[^/?#\s]*@|[^/?#\s@]*:(?!\d*(?:[/?#]|$)).*)", re.DOTALL)
+"""The login in a URL, also of one that ends in its middle: what follows the colon is no port then."""
+
+
 def shown(value: object) -> str:
     """Return a value as written in a file; mappings and lists may hold a secret."""
     if isinstance(value, dict) and list(value) == ["file"]:
         return f"the file {value['file']}"
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
-    text = json.dumps(value, default=str)
+    text = json.dumps(_LOGIN.sub("...", value) if isinstance(value, str) else value, default=str)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -210,7 +210,10 @@ class SavedPlan:
             self._refuse_another(self.content.tenant, _where(tenant))
         base = Path(os.path.realpath(spec)).parent
         files = fingerprints(Document(spec).data, base, now, self.salt)
-        refusals = self._other_files({portable(path, base): (path, found) for path, found in files.items()})
+        refusals = []
+        if (name := self.content.spec.name) != now.spec:
+            refusals.append(self._refusal("spec.name", f"is {name!r}, but the spec's name is {now.spec!r}", AGAIN))
+        refusals += self._other_files({portable(path, base): (path, found) for path, found in files.items()})
         moved = differences(self.raw["steps"], portable(now.data(), base))
         refusals += [self._refusal(key, "has changed since the plan was created", AGAIN) for key in moved]
         needed = portable(sorted(_allowed_replacements(now)), base)

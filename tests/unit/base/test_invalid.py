@@ -41,6 +41,10 @@ def test_what_pydantic_finds_itself_is_said_without_the_name_of_its_type() -> No
         (["secret"], "a list"),
         ("x" * 100, '"' + "x" * 36 + "..."),
         (7, "7"),
+        ("https://me:secret@example.com/a", '"https://...example.com/a"'),
+        ("https://me:secr", '"https://..."'),
+        ("https://me:sec/ret@example.com", '"https://..."'),
+        ("https://example.com:99/a", '"https://example.com:99/a"'),
     ],
 )
 def test_a_value_is_shown_unless_it_may_hold_a_secret(value: object, text: str) -> None:

@@ -305,3 +305,10 @@ def test_one_of_another_shape(kept: Path, changes: dict[str, Any], place: str) -
 def test_one_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"gone\.plan: cannot be read"):
         SavedPlan(tmp_path / "gone.plan")
+
+
+def test_one_with_the_name_of_another_spec(kept: Path, spec: Path) -> None:
+    """The content of the spec is compared, so this could only mislead who reviews the file."""
+    saved = {**json.loads(kept.read_text())["spec"], "name": "other"}
+    with pytest.raises(PlanRefused, match=r"kept\.plan: spec\.name: is 'other', but the spec's name is 'lab'"):
+        SavedPlan(forged(kept, spec=saved)).check(plan(), spec)
