@@ -8,6 +8,7 @@ Terraform's: 0 nothing to do, 1 error, 2 changes pending.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import sys
 from collections.abc import Callable, Collection, Sequence
@@ -102,8 +103,11 @@ PLAIN, PRINTING, WORK = ("debug", "color"), ("debug", "color", "format"), tuple(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    with interrupts.raised():
-        return _main(arguments)
+    try:
+        with interrupts.raised():
+            return _main(arguments)
+    finally:
+        gc.unfreeze()  # a program that calls this again would keep the connections of each command for ever
 
 
 def _main(arguments: Sequence[str] | None) -> int:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import logging
 import re
@@ -646,3 +647,12 @@ def test_an_error_is_one_document_of_data_too(tmp_path: Path, capsys: pytest.Cap
         f"{spec}:3: users[0].name",
     ]
     assert len(err.splitlines()) == 3
+
+
+@pytest.mark.usefixtures("clouds_yaml", "flavors")
+def test_a_program_may_run_commands_again_and_again(tmp_path: Path) -> None:
+    """What a command has spared from the garbage collector is collected when it has ended, with its connections."""
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    before = gc.get_freeze_count()
+    main(["plan", str(tmp_path / "spec.yaml")])
+    assert gc.get_freeze_count() <= before
