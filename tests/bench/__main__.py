@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from openstack_prep.version import __version__
-from tests.bench import environments, image, image_table, pairs, scenario, stacks, start, table
+from tests.bench import environments, image, image_table, pairs, scenario, sizes, stacks, start, table
 from tests.bench.contenders import Contender, contenders
 from tests.bench.floor import Floor
 from tests.bench.scenario import BenchError
@@ -140,8 +140,13 @@ def of_stacks(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[s
     return stacks.render(runs, caption(options.rounds, "shell")), (stacks.BEGIN, stacks.END)
 
 
+def of_sizes(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[str, str]]:
+    runs = sizes.measure(layout, options.only or [""])
+    return sizes.render(runs, caption(1)), (sizes.BEGIN, sizes.END)
+
+
 START = "start"  # the one that needs no cloud
-MEASURES = {"scenario": of_scenario, "image": of_image, "pairs": of_pairs, "stacks": of_stacks}
+MEASURES = {"scenario": of_scenario, "image": of_image, "pairs": of_pairs, "stacks": of_stacks, "sizes": of_sizes}
 
 
 def main(arguments: list[str] | None = None) -> int:

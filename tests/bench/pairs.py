@@ -52,30 +52,44 @@ SCRIPTS = {
 
 @dataclass
 class Room:
-    """1,000 ports with their pairs, made by few requests, and deleted at the end."""
+    """Ports with their pairs, made by few requests, and deleted at the end."""
 
     layout: Layout
+    size: int = PORTS
 
     def __post_init__(self) -> None:
         self.admin = Client(self.layout.auth_url, "admin", PASSWORD, "admin")
 
     def __enter__(self) -> Room:
-        with timed(f"made {PORTS} ports"):
-            project = self.admin.get("identity", "/projects", name="admin")["projects"][0]["id"]
-            self._send("PUT", f"/quotas/{project}", {"quota": {"port": -1}})
-            self.network = self._send("POST", "/networks", {"network": {"name": NAME}})["network"]["id"]
-            subnet = {"network_id": self.network, "ip_version": 4, "cidr": "10.60.0.0/20", "name": NAME}
-            self._send("POST", "/subnets", {"subnet": subnet})
-            self.group = self._send("POST", "/security-groups", {"security_group": {"name": NAME}})["security_group"]
-            port = {
-                "network_id": self.network,
-                "security_groups": [self.group["id"]],
-                "allowed_address_pairs": [{"ip_address": each} for each in BLOCKS],
-            }
-            for first in range(0, PORTS, BULK):
-                names = (f"{NAME}-{number}" for number in range(first, first + BULK))
-                self._send("POST", "/ports", {"ports": [port | {"name": name} for name in names]})
+        with timed(f"made {self.size} ports"):
+            self.prepare()
+            self._fill(range(0, self.size, BULK))
         return self
+
+    def prepare(self) -> None:
+        """Make the network and the group."""
+        project = self.admin.get("identity", "/projects", name="admin")["projects"][0]["id"]
+        self._send("PUT", f"/quotas/{project}", {"quota": {"port": -1}})
+        self.network = self._send("POST", "/networks", {"network": {"name": NAME}})["network"]["id"]
+        subnet = {"network_id": self.network, "ip_version": 4, "cidr": "10.60.0.0/20", "name": NAME}
+        self._send("POST", "/subnets", {"subnet": subnet})
+        self.group = self._send("POST", "/security-groups", {"security_group": {"name": NAME}})["security_group"]
+
+    def grow(self, size: int) -> None:
+        """Have that many ports."""
+        before, self.size = self.size, size
+        with timed(f"made {size - before} ports more"):
+            self._fill(range(before, size, BULK))
+
+    def _fill(self, firsts: range) -> None:
+        port = {
+            "network_id": self.network,
+            "security_groups": [self.group["id"]],
+            "allowed_address_pairs": [{"ip_address": each} for each in BLOCKS],
+        }
+        for first in firsts:
+            names = (f"{NAME}-{number}" for number in range(first, first + BULK))
+            self._send("POST", "/ports", {"ports": [port | {"name": name} for name in names]})
 
     def __exit__(self, *_: object) -> None:
         for port in self.ports():
@@ -95,7 +109,7 @@ class Room:
     def check(self) -> None:
         """Raise BenchError unless every port has exactly its pairs."""
         found = [sorted(each["ip_address"] for each in port["allowed_address_pairs"]) for port in self.ports()]
-        if found != [sorted(BLOCKS)] * PORTS:
+        if found != [sorted(BLOCKS)] * self.size:
             raise BenchError(f"not as it should be afterwards: {len(found)} ports")
 
 

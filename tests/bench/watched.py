@@ -18,5 +18,6 @@ if __name__ == "__main__":
     child = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)])
     _, status, usage = os.wait4(child, 0)
     seconds = time.monotonic() - started
-    print(json.dumps({"seconds": seconds, "memory": usage.ru_maxrss * 1024, "written": usage.ru_oublock * 512}))
+    taken = {"seconds": seconds, "memory": usage.ru_maxrss * 1024, "written": usage.ru_oublock * 512}
+    print(json.dumps(taken | {"cpu": usage.ru_utime + usage.ru_stime}))
     sys.exit(os.waitstatus_to_exitcode(status))
