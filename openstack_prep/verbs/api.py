@@ -70,10 +70,8 @@ def plan(
             )
             observed, found = observing.examine(run, spec.chosen, others=others, jobs=jobs)
         run.known.update(observed)
-        mistakes = [*spec.unread, *found]
-        made = planner.plan_apply(
-            spec.name, spec.chosen, observed, mistakes=mistakes, allow_replace=allow_replace, adopt=adopt
-        )
+        consent = {"allow_replace": allow_replace, "adopt": adopt}
+        made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=[*spec.unread, *found], **consent)
         if standing is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
             all_observed = observed | (observing.observe(run, unchosen, jobs=jobs) if unchosen else {})

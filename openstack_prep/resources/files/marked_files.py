@@ -128,7 +128,7 @@ class MarkedFiles:
         return f"{self._tag(name)}\n{text}"
 
     def _is_same(self, name: str, before: str | None, text: str) -> bool:
-        """Whether a file needs no change; a folder that was moved alone is none."""
+        """Whether a file needs no change; a folder that was moved as a whole does not matter."""
         return before is not None and _without_place(before) == _without_place(self._whole(name, text))
 
     def _is_tagged(self, name: str, text: str) -> bool:
