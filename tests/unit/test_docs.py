@@ -17,6 +17,8 @@ import yaml
 import openstack_prep as prep
 from openstack_prep import hooks
 from openstack_prep.cli import main
+from openstack_prep.kinds import KINDS
+from tests.rights import table as rights
 
 ROOT = Path(__file__).parents[2]
 PAGES = {page.relative_to(ROOT): page for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))}
@@ -38,6 +40,18 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     assert (ROOT / "docs" / f"{name}.md").read_text() == module.page(), f"run: python docs/make_{name}_md.py"
+
+
+def test_the_rights_are_those_that_are_tested() -> None:
+    """The tables of docs/security.md are those that tests/rights runs, and know all commands and all kinds."""
+    page = (ROOT / "docs" / "security.md").read_text()
+    assert f"{rights.BEGIN}\n{rights.render()}\n{rights.END}\n" in page, "run: python -m tests.rights"
+    commands = {use.command for use in rights.USES}
+    assert {each.removesuffix(" --dry-run").removesuffix(" --plan") for each in commands} | rights.NO_CLOUD.keys() == {
+        *main.TEXTS
+    }
+    named = set(re.findall(r"[a-z_]+", " ".join(kind.name for kind in rights.KINDS)))
+    assert KINDS.keys() <= named
 
 
 def test_the_readme_shows_the_shipped_spec() -> None:
