@@ -41,12 +41,15 @@ def _targets(pid: int) -> Iterator[str]:
 
 
 def growth(samples: Sequence[Held]) -> list[str]:
-    """Return what the last quarter of the turns holds more of than the second one; the first one warms up."""
+    """Return what the last quarter of the turns holds more of than the second one; the first one warms up.
+
+    The least of each quarter counts: connections stay until the garbage collector finds them.
+    """
     quarter = len(samples) // 4
     early, late = samples[quarter : 2 * quarter], samples[-quarter:]
     found = []
     for name in (each.name for each in fields(Held)):
-        before, after = (sum(getattr(each, name) for each in part) / quarter for part in (early, late))
+        before, after = (min(getattr(each, name) for each in part) for part in (early, late))
         if after > before + ROOM[name]:
-            found.append(f"{name}: {before:.1f} in the second quarter, {after:.1f} in the last one")
+            found.append(f"{name}: {before} in the second quarter, {after} in the last one")
     return found

@@ -24,7 +24,7 @@ from tests.external.conftest import Programs
 from tests.external.kube_api import READER, KubeApi
 from tests.long.sampling import Held, growth, held
 
-GROUP = "nodes"
+GROUP, NODES = "nodes", ("one", "two")
 DOWN = 6.0  # seconds for which a service is down
 WITHIN = ("--within", "10.1.0.200-10.1.0.211")
 ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "reader"}}
@@ -71,13 +71,12 @@ class Place:
         network = neutron.create_network(name="nodes")
         neutron.create_subnet(name="nodes", network_id=network.id, cidr="10.1.0.0/24", ip_version=4)
         group = neutron.create_security_group(name=GROUP)
-        for name in ("one", "two"):
+        for name in NODES:
             neutron.create_port(name=name, network_id=network.id, security_group_ids=[group.id])
 
     def pairs(self) -> list[set[str]]:
         neutron: Any = self.tenant.connect().network
-        group = neutron.find_security_group(GROUP)
-        ports = neutron.ports(security_groups=[group.id])
+        ports = [each for each in neutron.ports() if each.name in NODES]
         return [{each["ip_address"] for each in port.allowed_address_pairs} for port in ports]
 
     @contextmanager
