@@ -200,12 +200,14 @@ def translate(
         return ConfigError(f"{doing}: {error}; correct the path")
     if not isinstance(error, ksa.ClientException | sdk.SDKException):
         return error
-    if why := certificate.explain(str(error), "set cacert of the clouds.yaml entry to a file with its CA"):
+    status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
+    # an answer came through TLS: its text may tell how a service has failed to reach another one
+    trust = "set cacert of the clouds.yaml entry to a file with its CA"
+    if status is None and (why := certificate.explain(str(error), trust)):
         return ConfigError(f"{doing}: {why}")
     detail = _detail_of(error)
     for value in hidden:
         detail = detail.replace(value, HIDDEN)
-    status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
     if isinstance(error, ksa.EndpointNotFound):
         fix = "check region_name and interface of the clouds.yaml entry"
     elif status == 401:

@@ -174,6 +174,16 @@ def test_an_error_tells_the_request_id(services: requests_mock.Mocker, network: 
     assert caught.value.request_id == "req-1f2e"
 
 
+def test_a_service_that_cannot_reach_another_one_has_no_fault_of_our_entry(
+    services: requests_mock.Mocker, network: Service
+) -> None:
+    said = "SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)"
+    services.get(NETWORKS, **failure(500, said))
+    with pytest.raises(CloudError, match=r"500 .*self-signed") as caught:
+        network.list("/networks", "networks")
+    assert (caught.value.status, caught.value.retryable) == (500, True)
+
+
 def test_glance_says_why_in_a_page(services: requests_mock.Mocker, network: Service) -> None:
     page = """<html>
  <head>
