@@ -65,8 +65,11 @@ def one_line(value: object) -> object:
     return value
 
 
-_LOGIN = re.compile(r"(?<=://)(?:[^/?#\s]*@|[^/?#\s@]*:(?!\d*(?:[/?#]|$)).*)", re.DOTALL)
-"""The login in a URL, also of one that ends in its middle: what follows the colon is no port then."""
+_LOGIN = re.compile(r"(?<=://)(?:[^/?#\s]*@|(?!\[)[^/?#\s@]*:(?!\d*(?:[/?#][^@]*)?$).*)", re.DOTALL)
+"""The login in a URL, also of one that ends in its middle: what follows the colon is no port then.
+
+A bracket begins an IPv6 address.
+"""
 
 
 def shown(value: object) -> str:

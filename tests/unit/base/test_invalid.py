@@ -45,6 +45,9 @@ def test_what_pydantic_finds_itself_is_said_without_the_name_of_its_type() -> No
         ("https://me:secr", '"https://..."'),
         ("https://me:sec/ret@example.com", '"https://..."'),
         ("https://example.com:99/a", '"https://example.com:99/a"'),
+        ("https://user:12/34@example.com", '"https://..."'),
+        ("http://[2001:db8::1]:5000/v3", '"http://[2001:db8::1]:5000/v3"'),
+        ("http://user:secret@[2001:db8::1]/", '"http://...[2001:db8::1]/"'),
     ],
 )
 def test_a_value_is_shown_unless_it_may_hold_a_secret(value: object, text: str) -> None:
