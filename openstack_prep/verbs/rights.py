@@ -85,7 +85,7 @@ def _missing(cloud: Cloud, plan: Plan) -> Iterator[Mistake]:
 def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds) -> Iterator[str]:
     """Yield warnings about what some clouds, or this one, leave to members, and the default policies do not."""
     if clouds.custom_policies:
-        yield from map(str, _missing(cloud, plan))
+        yield from (f"{each.where}: {each.what}" for each in _missing(cloud, plan))
     if who := _restricted(cloud):
         for step in plan.pending:
             if needed := _needed(step):
