@@ -75,7 +75,7 @@ def plan(
         if standing is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
             all_observed = observed | (observing.observe(run, unchosen, jobs=jobs) if unchosen else {})
-            left = scan.undeclared(run, standing.result(), spec.resources, all_observed, jobs=jobs)
+            left = scan.undeclared(run, standing.result(), spec.resources, all_observed, prune=prune, jobs=jobs)
             made = planner.plan_removals(made, left, prune=prune)
             mistakes = observing.examine_deletes(run, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *mistakes), warnings=standing.result().warnings)
@@ -102,7 +102,7 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
             )
             observed = observing.observe(run, spec.resources, jobs=jobs)
             run.known.update(observed)
-            sight = standing.result().complete(spec.name) if standing else None
+            sight = standing.result().complete("destroy", spec.name) if standing else None
             left = scan.undeclared(run, sight, spec.resources, observed, jobs=jobs) if sight else []
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)

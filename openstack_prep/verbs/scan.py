@@ -122,11 +122,11 @@ class Sight:
         words = "that are no longer in the spec were not looked for"
         return tuple(f"{_plural(kind)} {words}: {error}" for kind, error in self.failed.items())
 
-    def complete(self, spec: str) -> Sight:
-        """Return itself; raises CloudError if a kind was not looked for: destroy is the last run that lists it."""
+    def complete(self, verb: str, spec: str) -> Sight:
+        """Return itself; raises CloudError if a kind was not looked for: no run lists it without its project."""
         for kind, error in self.failed.items():
-            what = f"destroy {spec}: nothing is deleted, because {_plural(kind)} of the spec may be left: {error}"
-            fix = "run destroy again when the service answers"
+            what = f"{verb} {spec}: nothing is deleted, because {_plural(kind)} of the spec may be left: {error}"
+            fix = f"run {verb} again when the service answers"
             raise CloudError(f"{what}; {fix}", status=error.status, retryable=error.retryable) from error
         return self
 
@@ -154,12 +154,19 @@ def look(run: CloudRun, resources: Sequence[Resource], *, jobs: int, folder: Pat
 
 
 def undeclared(
-    run: CloudRun, seen: Sight, resources: Sequence[Resource], observed: Mapping[Key, Observed], *, jobs: int
+    run: CloudRun,
+    seen: Sight,
+    resources: Sequence[Resource],
+    observed: Mapping[Key, Observed],
+    *,
+    prune: bool = False,
+    jobs: int,
 ) -> list[Standing]:
     """Return resources with the ownership tag of this spec that the spec no longer declares.
 
     ``observed`` are the existing counterparts of declared resources. A project that is no longer declared is read as
-    well. ``ours`` is false for resources that only have the spec's name, which another spec may have, too.
+    well; raises CloudError if ``prune`` would delete it although a kind in it was not looked for. ``ours`` is false for
+    resources that only have the spec's name, which another spec may have, too.
     """
     keys = {key for each in resources for key in (each.key, *each.provides())}
     ids = ids_of((each, observed[each.key]) for each in resources if each.key in observed)
@@ -171,6 +178,8 @@ def undeclared(
     family = home.family(run)
     projects = _proven(run, filter(is_left, seen.projects), family)
     own = {resource.key: found for resource, found in projects if found.ours}
+    if own and prune:
+        seen.complete("apply --prune", run.ownership.spec)
     run.known.update(own)
     family |= {found.id for found in own.values()}
     dropped = tuple(each for each in projects_of(each for each, _ in projects if each.key in own))

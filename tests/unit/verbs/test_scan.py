@@ -436,6 +436,18 @@ def test_a_destroy_that_might_leave_something_deletes_nothing(heat_fails: reques
     assert deleted.called
 
 
+def test_a_project_is_not_pruned_while_something_in_it_was_not_looked_for(heat_fails: requests_mock.Mocker) -> None:
+    tags = [f"openstack-prep:lab~{ADMIN_PROJECT}", "openstack-prep:lab"]
+    second = {"projects": [project("p2", "second", *tags)]}
+    heat_fails.get(f"{IDENTITY}/projects?tags=openstack-prep%3Alab", json=second)
+    heat_fails.get(f"{IDENTITY}/projects?name=second", json=second)
+    heat_fails.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": []})
+    plan = api.plan(Cloud(connection()), WHOLE)
+    assert [str(step) for step in plan.undeclared] == ["project/second"]
+    with pytest.raises(CloudError, match="apply --prune lab: nothing is deleted, because stacks of the spec may be"):
+        api.plan(Cloud(connection()), WHOLE, prune=True)
+
+
 def test_a_service_that_the_spec_needs_ends_the_plan(heat_fails: requests_mock.Mocker, tmp_path: Path) -> None:
     (tmp_path / "template.yaml").write_text("heat_template_version: 2021-04-16")
     stack = Stack(name="nodes", template=str(tmp_path / "template.yaml"))
