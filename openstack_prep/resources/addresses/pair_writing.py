@@ -125,8 +125,8 @@ def _write_pairs(network: Service, path: str, share: Share) -> PortRecord:
 
 def _fewer(share: Share) -> str:
     """Return what helps if a port would have too many pairs."""
-    if any(" " in each for each in share.wanted):  # those of virtual machines, each of which has its own MAC address
-        fix = "select fewer nodes, or disable port security on their ports, which the owner of the network may"
+    if any(" " in each for each in share.wanted):  # one per virtual machine, on each node however few there are
+        fix = "attach fewer virtual machines, disable port security on these ports, which the owner of the network may"
     else:
         fix = "align ranges with networks (such as 10.0.0.192/27), allow the whole range of the Services"
     return f"{fix}, or have max_allowed_address_pair raised in Neutron"

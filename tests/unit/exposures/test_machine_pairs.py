@@ -199,6 +199,26 @@ def test_a_sync_leaves_pairs_whose_claims_it_does_not_see(trial: Trial) -> None:
     assert trial.pairs("node1") == before
 
 
+def test_a_port_with_too_many_pairs(trial: Trial, services: requests_mock.Mocker) -> None:
+    trial.neutron.ports.append(node("node1"))
+    services.put(f"{NEUTRON}/ports/node1", **failure(400, "allowed_address_pair exceeds the maximum 10"))
+    report = executor.execute(trial.plan(exposure("web")), trial.run)
+    assert "the port would have 1 pairs, for 192.0.2.100 d2:" in str(report.failed[0].error)
+    assert "attach fewer virtual machines" in str(report.failed[0].error)
+    assert trial.neutron.ports[0]["tags"] == ["node"]
+
+
+def test_the_pairs_of_the_last_machine_go_with_prune(trial: Trial) -> None:
+    """Without it nothing declares pairs any more; the plan of a whole spec lists them."""
+    trial.neutron.ports.append(node("node1"))
+    trial.apply(exposure("web"))
+    before = trial.pairs("node1")
+    assert not trial.plan()
+    assert trial.pairs("node1") == before
+    (left,) = (found for _, found in AddressPairs.scan(trial.run, None))
+    assert (left.id, left.ours) == ("node1", True)
+
+
 def test_without_nodes_or_a_network_of_openstack_there_is_nothing_to_allow(trial: Trial) -> None:
     trial.networks = [{name: value for name, value in OFFICE.items() if name != "openstack_network"}]
     assert not [each for each in trial.resources(exposure("web")) if isinstance(each, AddressPairs)]
