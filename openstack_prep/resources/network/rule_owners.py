@@ -90,10 +90,13 @@ class SharedRules:
         group, ids = self._read(), {each.id for each in wanted}
         there = [each for each in group.security_group_rules if each.id in ids]
         unrecorded = [each for each in there if not _recorded(group, each)]
+        written: set[str] = set()
         for creator in sorted({spec for each in unrecorded for spec in owners_of(group, each)} - {self.spec}):
-            self._record(creator, {_short(each) for each in unrecorded if creator in owners_of(group, each)})
+            written |= self._record(creator, {_short(each) for each in unrecorded if creator in owners_of(group, each)})
         self._record(self.spec, {*map(_short, there)} - _ids_of(group, self.spec))
-        if not ids <= {each.id for each in self._read().security_group_rules}:
+        now = self._read()
+        if not ids <= {each.id for each in now.security_group_rules}:
+            self._withdraw(now, written)
             what = f"GET network{self._path}: rules of other specs were deleted concurrently"
             raise CloudError(what, status=412, retryable=True)
 
@@ -153,9 +156,19 @@ class SharedRules:
         for each in rules:
             self.network.delete(f"/security-group-rules/{each.id}")
 
-    def _record(self, spec: str, ids: Set[str]) -> None:
-        for tag in _tags(spec, ids):
+    def _record(self, spec: str, ids: Set[str]) -> Set[str]:
+        """Record rules for a spec; return the tags."""
+        tags = frozenset(_tags(spec, ids))
+        for tag in sorted(tags):
             self.network.put(f"{self._path}/tags/{quote(tag, safe='')}")
+        return tags
+
+    def _withdraw(self, group: GroupRecord, written: Set[str]) -> None:
+        """Delete records for other specs of rules that are all gone: these specs may never run again."""
+        present = {*map(_short, group.security_group_rules)}
+        for tag, _, recorded in _records(group):
+            if tag in written and recorded.isdisjoint(present):
+                self.network.delete(f"{self._path}/tags/{quote(tag, safe='')}")
 
     def _forget(self, group: GroupRecord, ids: Set[str]) -> None:
         """Delete records of this spec; a tag that records other rules, too, is replaced by one of these first."""

@@ -154,6 +154,7 @@ def test_a_rule_that_goes_while_it_is_recorded_is_created(
     assert rule["description"] == LABS
     group = GroupRecord.read(neutron.groups["nodes-id"])
     assert owners_of(group, group.security_group_rules[-1]) == {"lab"}
+    assert neutron.tags("nodes") == []  # nobody else would delete those of "other"
 
 
 def test_a_rule_that_another_spec_joins_while_it_is_deleted_is_created_again(
