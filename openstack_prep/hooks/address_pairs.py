@@ -21,6 +21,7 @@ from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.kubernetes import services as kubernetes
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs import api
 
@@ -108,12 +109,12 @@ def _of_spec(
         spec.name, [each for each in concerned if isinstance(each, AddressPairs)], only, found is not None
     )
     for each in concerned:
-        if each.project not in (None, cloud.project_name):
-            where = (
-                f"cloud {cloud.name} is scoped to project {cloud.project_name}, {each.key} belongs to {each.project}"
-            )
-            raise ConfigError(f"{where}; choose a clouds.yaml entry of that project with --os-cloud")
-    mine = (each for each in claims if each.project in (None, cloud.project_name))
+        if not _is_in(cloud, each):
+            scope = f"project {cloud.project_name} of domain {cloud.project_domain_name}"
+            belongs = f"{each.key} belongs to {each.project} of domain {each.project_domain}"
+            fix = "choose a clouds.yaml entry of that project with --os-cloud"
+            raise ConfigError(f"cloud {cloud.name} is scoped to {scope}, {belongs}; {fix}")
+    mine = (each for each in claims if _is_in(cloud, each))
     here = [replace(each, project=None) for each in (*concerned, *mine)]
     pools = {each.name: each.ranges for each in here if isinstance(each, AddressPool)}
     made = []
@@ -126,6 +127,13 @@ def _of_spec(
     except SpecError as error:
         raise SpecError(spec.placed(error.mistakes)) from None
     return Spec(spec.name, tuple(made), places=spec.places, checked=True)
+
+
+def _is_in(cloud: Cloud, each: InProject) -> bool:
+    """Whether a resource belongs to the project of the connection: another domain may have one of the same name."""
+    domain = cloud.project_domain_name
+    ours = each.project == cloud.project_name and each.project_domain in (domain, cloud.domains.get(domain))
+    return each.project is None or ours
 
 
 def _selected_pairs(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_services: bool) -> list[str]:

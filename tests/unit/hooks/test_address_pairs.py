@@ -139,8 +139,11 @@ address_pairs:
 def test_it_works_in_the_project_of_the_spec_only(cloud: Cloud, spec: Path) -> None:
     spec.write_text(SPEC + "project: {name: mesh}\n")
     with pytest.raises(
-        ConfigError, match=r"is scoped to project admin-project, address_pools?/lb belongs to mesh; choose"
+        ConfigError, match=r"is scoped to project admin-project of domain Default, address_pools?/lb belongs to mesh"
     ):
+        wanted_by(cloud, spec)
+    spec.write_text(SPEC + "project: {name: admin-project, domain: staff}\n")
+    with pytest.raises(ConfigError, match=r"address_pools?/lb belongs to admin-project of domain staff; choose"):
         wanted_by(cloud, spec)
     spec.write_text(SPEC + "project: {name: admin-project}\n")
     assert wanted_by(cloud, spec)[0].project is None
