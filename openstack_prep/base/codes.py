@@ -37,6 +37,7 @@ class Code(StrEnum):
     SPEC_UNKNOWN_KEY = "spec.unknown-key"
     SPEC_UNREADABLE = "spec.unreadable"
     SPEC_UNRESOLVED = "spec.unresolved-reference"
+    SPEC_VARIABLE = "spec.variable"
     STACK_PARAMETER = "stack.invalid-parameter"
     STACK_REFUSED = "stack.refused"
     STILL_USED = "plan.still-used"

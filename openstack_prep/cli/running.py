@@ -16,6 +16,7 @@ from openstack_prep.base.errors import ConfigError, InternalError, PrepError, Ru
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
 from openstack_prep.cli.of_cluster import seconds
+from openstack_prep.cli.of_spec import read_of
 from openstack_prep.cli.style import say, style_of, warn
 from openstack_prep.core import interrupts
 
@@ -30,24 +31,22 @@ FORMAT = 1
 LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.cloud.lease, which is not loaded for a --help
 
 
-def open_spec(options: argparse.Namespace, path: Path) -> tuple[Cloud, Spec]:
-    spec = read_spec(path)
+def open_spec(options: argparse.Namespace, path: Path, saved: Mapping[str, object] | None = None) -> tuple[Cloud, Spec]:
+    """Return a spec and its connection; ``saved`` are values of variables in a saved plan.  Raises SpecError."""
+    spec = read_spec(options, path, saved)
     with no_garbage():
         from openstack_prep.cloud.connection import connect
 
         return connect(options.os_cloud or spec.clouds.admin), spec
 
 
-def read_spec(path: Path) -> Spec:
-    """Return a spec, its warnings printed; raises SpecError."""
-    with no_garbage():
-        from openstack_prep.spec import load_spec
-
-        with _no_plugins():
-            spec = load_spec(path)
-        for warning in spec.warnings:
-            warn(f"{path}: {warning}")
-        return spec
+def read_spec(options: argparse.Namespace, path: Path, saved: Mapping[str, object] | None = None) -> Spec:
+    """Return a spec with the values of its variables, its warnings printed; raises SpecError."""
+    with no_garbage(), _no_plugins():
+        spec = read_of(options, path, saved=saved)
+    for warning in spec.warnings:
+        warn(f"{path}: {warning}")
+    return spec
 
 
 @contextlib.contextmanager

@@ -60,7 +60,7 @@ class Sync:
 
 def sync_address_pairs(
     cloud: Cloud,
-    wanted: Spec | str | Path | Sync,
+    wanted: Spec | str | Path | Callable[[], Spec] | Sync,
     *,
     services: str | None = None,
     only: str | None = None,
@@ -69,8 +69,9 @@ def sync_address_pairs(
 ) -> Report:
     """Add missing pairs to nodes' ports, and remove recorded pairs that are no longer wanted.
 
-    ``wanted`` is a spec or its path, of which only address_pools and address_pairs are used, or a Sync. The connection
-    must be scoped to the project. ``services`` is the output of ``kubectl get services -A -o json``: then only the
+    ``wanted`` is a spec, its path or a function that reads it, of which only address_pools and address_pairs are used,
+    or a Sync. The connection must be scoped to the project. ``services`` is the output of
+    ``kubectl get services -A -o json``: then only the
     addresses in use are allowed from pools. ``only`` selects the address pairs, because Services belong to one cluster.
     ``tell`` is called with notes, such as skipped addresses. ``lock_timeout``: seconds to wait for another run of the
     spec, or with the same name, then LeaseHeld is raised. Raises SpecError, ConfigError, PlanRefused before anything is
@@ -84,7 +85,7 @@ def sync_address_pairs(
 
 def to_sync(
     cloud: Cloud,
-    wanted: Spec | str | Path | Sync,
+    wanted: Spec | str | Path | Callable[[], Spec] | Sync,
     *,
     services: str | kubernetes.Services | None,
     only: str | None = None,
@@ -96,7 +97,9 @@ def to_sync(
         tell(note)
     if isinstance(wanted, Sync):
         return _spec_of_sync(wanted, found, tell)
-    spec = wanted if isinstance(wanted, Spec) else load_spec(wanted, SECTIONS)
+    if isinstance(wanted, str | Path):
+        wanted = load_spec(wanted, SECTIONS)
+    spec = wanted if isinstance(wanted, Spec) else wanted()
     return _of_spec(cloud.authenticate(), spec, found, only, tell)
 
 

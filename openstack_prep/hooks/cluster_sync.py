@@ -41,7 +41,7 @@ class ClusterSync:
     def __init__(
         self,
         cloud: Cloud,
-        wanted: Spec | str | Path | Sync,
+        wanted: Spec | str | Path | Callable[[], Spec] | Sync,
         cluster: Cluster,
         *,
         only: str | None = None,

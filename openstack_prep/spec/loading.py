@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -19,7 +19,10 @@ from openstack_prep.core.model import Resource
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.spec.parts import Elsewhere, Part, merged, placed, read_parts
 from openstack_prep.spec.sections import Clouds, Sections, read
+from openstack_prep.spec.tokens import Tokens
+from openstack_prep.spec.variables import Given
 
 if TYPE_CHECKING:
     from openstack_prep.exposures.cluster_fields import ClusterFields
@@ -49,15 +52,17 @@ class Spec:
     """Whether the declarations have read its resources; resources made in Python are read when a verb gets them."""
     complete: bool = False
     """Whether it declares everything that its name manages: other resources with that name were declared earlier."""
-    document: Placed | None = field(default=None, repr=False, compare=False)
-    """What the spec was read from."""
-    paths: Mapping[Key, Sequence[str | int]] = field(default_factory=dict, repr=False)
-    """The path of each resource in the document."""
+    parts: tuple[Part, ...] = field(default=(), repr=False, compare=False)
+    """The files that it was read from, itself first."""
+    paths: Mapping[Key, tuple[Placed, Sequence[str | int]]] = field(default_factory=dict, repr=False, compare=False)
+    """The file of each resource, and its path in there."""
+    values: Mapping[str, object] = field(default_factory=dict)
+    """Values of variables that were given and are no secrets."""
 
     @property
     def folder(self) -> Path | None:
         """The folder of its file; None if it was not read from one."""
-        return Path(os.path.realpath(self.document.path)).parent if isinstance(self.document, Document) else None
+        return self.parts[0].base if self.parts and isinstance(self.parts[0].document, Document) else None
 
     @property
     def is_whole(self) -> bool:
@@ -97,51 +102,43 @@ class Spec:
 
     def _line(self, key: Key, field: str) -> str | None:
         """Return the place of a field of a resource, or of the innermost part around it that the document has."""
-        path = self.paths.get(key) if field else None
-        if self.document is None or path is None:
+        if not field or key not in self.paths:
             return self.places.get(key)
+        part, path = self.paths[key]
         steps = (int(each[1:-1]) if each[0] == "[" else each for each in re.findall(r"\[\d+\]|[^.\[]+", field))
-        return self.document.place((*path, *steps))
+        return part.place((*path, *steps))
 
 
-def load_spec(path: str | Path, sections: Collection[str] | None = None) -> Spec:
-    """Read a spec, or some sections of it; raises SpecError that lists all errors with file, line and field."""
-    document = Document(Path(path))
-    if not isinstance(document.data, dict):
-        what = "is empty" if document.data is None else "is not a mapping of sections"
-        raise SpecError(
-            [Mistake(f"{path}:1", what, "start the file with `name: my-cluster`", code=Code.SPEC_UNREADABLE)]
-        )
-    data = {name: each for name, each in document.data.items() if sections is None or name in sections}
-    if sections is not None and "exposed_clusters" in data:
-        data["exposed_clusters"] = _without_secrets(data["exposed_clusters"])
-    spec = _read(data, document, Path(os.path.realpath(document.path)).parent, document.repeated)
-    return replace(spec, complete=sections is None)
+def load_spec(
+    path: str | Path,
+    sections: Collection[str] | None = None,
+    *,
+    variables: Mapping[str, object] | None = None,
+    vars_files: Sequence[str | Path] = (),
+) -> Spec:
+    """Read a spec, or some sections of it; raises SpecError that lists all errors with file, line and field.
+
+    ``variables`` are values of its variables by name, of the declared type; ``vars_files`` are YAML files of such
+    values, of which the last one counts, and any of which ``variables`` override.
+    """
+    files = tuple(Path(os.path.expanduser(each)) for each in vars_files)
+    return read_spec(Path(path), Given(files=files, values=variables or {}), sections)
 
 
-def _without_secrets(clusters: object) -> object:
-    """Return exposed clusters without passwords, for those who need a part of a spec and no secrets."""
-    if not isinstance(clusters, list):
-        return clusters
-    found = []
-    for each in clusters:
-        if isinstance(each, dict) and isinstance(each.get("external_ips"), dict):
-            each = each | {"external_ips": {key: value for key, value in each["external_ips"].items() if key != "bgp"}}
-        found.append(each)
-    return found
-
-
-@dataclass(frozen=True)
-class _Elsewhere:
-    """Represents a document if the spec was not read from YAML."""
-
-    origin: str
-
-    def place(self, where: Sequence[str | int]) -> str:
-        return self.origin
-
-    def part(self, where: Sequence[str | int]) -> Hashable:
-        return tuple(where)
+def read_spec(path: Path, given: Given, sections: Collection[str] | None = None) -> Spec:
+    """Read a spec with values for its variables; raises SpecError."""
+    parts = read_parts(path, sections, given)
+    found: list[tuple[Part, Sections]] = []
+    mistakes, warnings = parts.mistakes, list[str]()
+    for each in parts.files:
+        try:
+            found.append((each, _sections(each, warnings, parts.tokens, found[0][1].name if found else None)))
+        except SpecError as error:
+            mistakes += error.mistakes
+            if not found:  # without its name nothing else can be read
+                break
+    mistakes += (Mistake(place, "is a secret", "use it where a secret belongs") for place in parts.tokens.left)
+    return replace(_assemble(found, warnings, mistakes), complete=sections is None, values=parts.values)
 
 
 def spec_of(data: Raw, place: str, base: Path) -> Spec:
@@ -149,56 +146,59 @@ def spec_of(data: Raw, place: str, base: Path) -> Spec:
 
     Raises SpecError.
     """
-    return _read(data, _Elsewhere(place), base, ())
+    part, warnings = Part(Elsewhere(place), base / place, base, dict(data)), list[str]()
+    return _assemble([(part, _sections(part, warnings, Tokens(), None))], warnings, [])
 
 
-def _read(data: Raw, document: Document | _Elsewhere, base: Path, repeated: Sequence[Mistake]) -> Spec:
+def _sections(part: Part, warnings: list[str], tokens: Tokens, name: str | None) -> Sections:
+    """Return the sections of one file; ``name`` is the spec's for those that it includes.  Raises SpecError."""
     from pydantic import ValidationError
 
     from openstack_prep.spec.mistakes import mistakes
 
-    warnings: list[str] = []
-    context = {"base": base, "warn": warnings.append}
+    context = {"base": part.base, "warn": warnings.append, "given": tokens.take}
     try:
-        text = json.dumps(data, default=str)  # dates of YAML are texts in a spec
-        sections = read(text, data, context)
+        text = json.dumps(part.data, default=str)  # dates of YAML are texts in a spec
+        return read(text, part.data, context, name)
     except ValidationError as error:
-        raise SpecError([*repeated, *mistakes(document, error.errors(include_url=False))]) from None
-    return _assemble(document, sections, warnings, repeated)
+        errors = [each for each in error.errors(include_url=False) if not part.has_failed(each["loc"])]
+        raise SpecError(mistakes(part, errors)) from None
 
 
-def _assemble(
-    document: Document | _Elsewhere, sections: Sections, warnings: Sequence[str], repeated: Sequence[Mistake]
-) -> Spec:
-    mistakes = list(repeated)
+def _assemble(read: Sequence[tuple[Part, Sections]], warnings: Sequence[str], mistakes: list[Mistake]) -> Spec:
+    """Return the spec that several files declare together; raises SpecError, also with the given mistakes."""
+    if not read:
+        raise SpecError(mistakes)
+    whole, twice = merged(read)
+    mistakes += twice
     places: dict[Key, str] = {}
-    paths: dict[Key, tuple[str | int, ...]] = {}
+    paths: dict[Key, tuple[Placed, Sequence[str | int]]] = {}
     parameters: dict[tuple[Key, str], str] = {}
     resources: list[Resource] = []
-    for where, declared in sections.placed():
-        resource = place_in(_on_networks(declared, sections.cluster_networks), sections.project)
-        place = document.place(where)
+    for part, where, declared in placed(read):
+        resource = place_in(_on_networks(declared, whole.cluster_networks), whole.project)
+        place = part.place(where)
         if resource.key in places:
             what = f"{resource.key} is declared twice, also at {places[resource.key]}"
             mistakes.append(Mistake(place, what, "choose distinct names", code=Code.SPEC_DUPLICATE_NAME))
         places.setdefault(resource.key, place)
-        paths.setdefault(resource.key, where)
+        paths.setdefault(resource.key, (part, where))
         if resource.kind == "stack":
             stack = cast("Stack", resource)
             for section, given in (("secret_parameters", stack.secret_parameters), ("parameters", stack.parameters)):
-                parameters |= {(resource.key, name): document.place((*where, section, name)) for name in given or ()}
+                parameters |= {(resource.key, name): part.place((*where, section, name)) for name in given or ()}
         resources.append(resource)
     if mistakes:
         raise SpecError(mistakes)
     return Spec(
-        sections.name,
+        whole.name,
         tuple(with_opened(resources, places)),
-        sections.clouds,
+        whole.clouds,
         places,
         parameters,
         tuple(dict.fromkeys(warnings)),
         checked=True,
-        document=document,
+        parts=tuple(part for part, _ in read),
         paths=paths,
     )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import secrets
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from datetime import date
@@ -22,6 +21,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Resource
 from openstack_prep.spec.loading import Spec, with_opened
 from openstack_prep.spec.sections import Sections
+from openstack_prep.spec.tokens import Tokens
 
 WRITTEN_AS_TEXT = (
     PurePath,
@@ -135,7 +135,7 @@ def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
     plain = _Plain(label)
     text = json.dumps(plain.of(given, ()))
     kind: object = type(given)
-    context = {"base": Path.cwd(), "warn": lambda text: warnings.append(f"{label}: {text}"), "given": plain.take}
+    context = {"base": Path.cwd(), "warn": lambda text: warnings.append(f"{label}: {text}"), "given": plain.tokens.take}
     found: list[Mistake] = []
     try:
         read: Resource = _adapter(kind).validate_json(text, context=context)
@@ -182,26 +182,17 @@ def _section(kind: Any) -> tuple[str | int, ...]:
 class _Plain:
     """Converts Python values to their YAML equivalent.
 
-    Secrets never become text: ``take`` returns each for its token, and ``left`` are those that no secret field has
-    taken. Values that YAML cannot express are among the ``mistakes``.
+    ``left`` are the secrets that no field for secrets has taken. Values that YAML cannot express are among the
+    ``mistakes``.
     """
 
     label: str
     mistakes: list[Mistake] = field(default_factory=list)
-    secrets: dict[str, tuple[str, Secret]] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=set)
-
-    def take(self, token: object) -> Secret | None:
-        """Return the secret that a token stands for; None if the text is not a token."""
-        if not isinstance(token, dict) or list(token) != ["token"] or token["token"] not in self.secrets:
-            return None
-        self.taken.add(token["token"])
-        return self.secrets[token["token"]][1]
+    tokens: Tokens = field(default_factory=Tokens)
 
     @property
     def left(self) -> list[Mistake]:
-        places = [place for token, (place, _) in self.secrets.items() if token not in self.taken]
-        return [Mistake(f"{self.label}: {place}", "is a Secret", "use the plain value") for place in places]
+        return [Mistake(f"{self.label}: {place}", "is a Secret", "use the plain value") for place in self.tokens.left]
 
     def of(self, value: Any, where: tuple[str | int, ...]) -> Any:
         if value is None or isinstance(value, bool | int | float):
@@ -209,9 +200,7 @@ class _Plain:
         if isinstance(value, str):
             return self._text(value, where)
         if isinstance(value, Secret):
-            token = secrets.token_hex(16)
-            self.secrets[token] = (_dotted(where), value)
-            return {"token": token}
+            return self.tokens.add(value, _dotted(where))
         if is_dataclass(value) and not isinstance(value, type):
             return {each.name: self.of(getattr(value, each.name), (*where, each.name)) for each in _set_fields(value)}
         if isinstance(value, Mapping):

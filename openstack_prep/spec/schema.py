@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.spec import sections
+from openstack_prep.spec import sections, variables
 
 
 @cache
@@ -52,7 +52,7 @@ def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
         for name, module in sys.modules.items()
         if name.startswith(places) or name == "openstack_prep.core.adoptable"
     }
-    modules[sections.__name__] = sections
+    modules |= {each.__name__: each for each in (sections, variables)}
     parsed = [(name, ast.parse(inspect.getsource(module))) for name, module in modules.items()]
     return {
         (name, node.name): {

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, make_dataclass
+from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache, lru_cache
-from typing import Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 from openstack_prep import kinds
-from openstack_prep.base.fields import Name
+from openstack_prep.base.fields import Name, Reads
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Resource
+from openstack_prep.spec.variables import Variable, VariableName
+
+
+def included(value: object) -> object:
+    """Check the path of an included file, which has to be the same on each machine."""
+    if isinstance(value, str) and (not value or value[0] in "/~"):
+        raise InvalidValue("is not a relative path", "write it relative to this file")
+    return value
+
+
+Included = Annotated[str, Reads(included)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +46,10 @@ class Sections:
     name: Name
     """Name of the cluster. Ownership tags contain it, so keep it. To rename a spec, first destroy it by its old name.
     """
+    include: tuple[Included, ...] = ()
+    """Other files with sections, relative to this file; paths in a file are relative to its own folder."""
+    variables: Mapping[VariableName, Variable] = field(default_factory=dict)
+    """Values that differ from one use of the spec to another: `${name}` in a value stands for them."""
     clouds: Clouds = Clouds()
     """Entries of clouds.yaml to use."""
     project: kinds.Project | None = None
@@ -104,7 +120,8 @@ class Sections:
                 yield (section.name,), value
             elif isinstance(value, tuple):
                 for index, resource in enumerate(value):
-                    yield (section.name, index), resource
+                    if isinstance(resource, Resource):
+                        yield (section.name, index), resource
 
 
 class Section(NamedTuple):
@@ -137,10 +154,14 @@ def adapter() -> Any:
     return TypeAdapter(Sections)
 
 
-def read(text: str, given: Collection[str], context: Mapping[str, object]) -> Sections:
-    """Return the sections in a JSON text; ``given`` are their names. Raises pydantic's ValidationError."""
-    names = tuple(each.name for each in fields(Sections) if each.name in given or each.name == "name")
-    return Sections(**vars(_adapter_of(names).validate_json(text, context=context)))
+def read(text: str, given: Collection[str], context: Mapping[str, object], name: str | None = None) -> Sections:
+    """Return the sections in a JSON text; ``given`` are their names, and ``name`` is the spec's if it is not there.
+
+    Raises pydantic's ValidationError.
+    """
+    names = tuple(each.name for each in fields(Sections) if each.name in given or (each.name, name) == ("name", None))
+    known: dict[str, Any] = {} if name is None else {"name": name}
+    return Sections(**known, **vars(_adapter_of(names).validate_json(text, context=context)))
 
 
 @lru_cache(maxsize=16)

@@ -15,7 +15,7 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import MIB, read_bytes
 
-FORMAT = 2
+FORMAT = 3
 AGAIN = "create it again with `openstack-prep plan -o`"
 MOST_BYTES = 64 * MIB
 
@@ -71,13 +71,15 @@ class Content:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
 
-    format: Literal[2]
+    format: Literal[3]
     made_by: str
     salt: str
     spec: SavedSpec
     cloud: SavedCloud
     tenant: SavedCloud | None
     files: dict[str, str]
+    variables: dict[str, Any]
+    """Values of the spec's variables that are neither secrets nor defaults."""
     allow_replace: tuple[str, ...]
     """Resources that may be replaced, or that may lose something in an update."""
     steps: tuple[SavedStep, ...]

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
-from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.core.consent import refuse_replacements
@@ -29,12 +28,16 @@ from openstack_prep.version import __version__
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.spec import Spec
 
 
-def save(path: Path, plan: Plan, spec: Path, read: bytes, cloud: Cloud, tenant: Cloud | None = None) -> None:
+def save(
+    path: Path, plan: Plan, spec: Path, declared: Spec, read: bytes, cloud: Cloud, tenant: Cloud | None = None
+) -> None:
     """Write a plan without refusals, and its inputs; raises PrepError.
 
-    ``read`` is the spec as it was before it was loaded; ``tenant`` is the connection of its ``clouds.tenant``.
+    ``spec`` is the file, ``declared`` what it declares, and ``read`` its content as it was before it was loaded.
+    ``tenant`` is the connection of its ``clouds.tenant``.
     """
     if content_of(spec) != read:
         raise PrepError(f"{spec} was modified while the plan was created; plan again")
@@ -46,7 +49,8 @@ def save(path: Path, plan: Plan, spec: Path, read: bytes, cloud: Cloud, tenant: 
         "spec": asdict(SavedSpec(name=plan.spec, path=_seen_from(path, spec), content=digest(read, salt))),
         "cloud": asdict(_where(cloud)),
         "tenant": asdict(_where(tenant)) if tenant else None,
-        "files": portable(fingerprints(Document(spec).data, base, plan, salt), base),
+        "files": portable(fingerprints(declared, plan, salt), base),
+        "variables": dict(declared.values),
         "allow_replace": portable(sorted(_allowed_replacements(plan)), base),
         "steps": portable(plan.data(), base),
     }
@@ -130,16 +134,17 @@ class SavedPlan:
         """Raise PlanRefused if the cloud, region or project differs; the user may differ."""
         self._refuse_another(self.content.cloud, _where(cloud))
 
-    def check(self, now: Plan, spec: Path, tenant: Cloud | None = None) -> None:
+    def check(self, now: Plan, spec: Path, declared: Spec, tenant: Cloud | None = None) -> None:
         """Raise PlanRefused, naming all differences, unless the present plan of the spec equals the saved one.
 
-        Replacements that the saved plan does not allow are refused, too.
+        ``spec`` is the file, and ``declared`` what it declares. Replacements that the saved plan does not allow are
+        refused, too.
         """
         self.find_spec(spec)
         if self.content.tenant and tenant:
             self._refuse_another(self.content.tenant, _where(tenant))
         base = Path(os.path.realpath(spec)).parent
-        files = fingerprints(Document(spec).data, base, now, self.salt)
+        files = fingerprints(declared, now, self.salt)
         refusals = []
         if (name := self.content.spec.name) != now.spec:
             refusals.append(self._refusal("spec.name", f"is {name!r}, but the spec's name is {now.spec!r}", AGAIN))

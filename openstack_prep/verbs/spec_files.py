@@ -30,6 +30,7 @@ from openstack_prep.resources.orchestration.stack import Stack
 
 if TYPE_CHECKING:
     from openstack_prep.core.plan import Plan
+    from openstack_prep.spec import Spec
 
 LARGE = 64 * 2**20
 NOT_SECRET = "public_key"  # the only other field that takes {file: PATH}
@@ -40,15 +41,18 @@ def digest(content: bytes, salt: bytes) -> str:
     return hashlib.scrypt(hashlib.sha256(content).digest(), salt=salt, n=2**14, r=8, p=1, dklen=24).hex()
 
 
-def fingerprints(document: object, base: Path, plan: Plan, salt: bytes) -> dict[str, str]:
-    """Return, by path, the fingerprints of all files that a plan depends on.
+def fingerprints(spec: Spec, plan: Plan, salt: bytes) -> dict[str, str]:
+    """Return, by path, the fingerprints of all files that a plan of a spec depends on, without the spec itself.
 
-    ``document`` is the spec as plain data; its paths are relative to ``base``.
+    An included file has its path relative to the folder of the spec.
     """
     found: dict[str, str] = {}
-    for value, secret in _sources(document):
-        path = str(file_path(value, base))
-        found[path] = _time(path) if secret else _content(path, salt)
+    for part in spec.parts:
+        for value, secret in _sources(part.data):
+            path = str(file_path(value, part.base))
+            found[path] = _time(path) if secret else _content(path, salt)
+    for part in spec.parts[1:]:
+        found[os.path.relpath(part.path, spec.folder)] = _content(str(part.path), salt)
     for step in plan.steps:
         resource = step.resource
         if isinstance(resource, Image) and step in plan.pending and (local := _local(resource.source or "")):

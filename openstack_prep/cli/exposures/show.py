@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_running_cluster import add_cluster, chosen_cluster
+from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.running import no_garbage, open_spec, print_result
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("exposures show", _run)
-    parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file")
+    add_spec(parser, "YAML file")
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file to read before the resolver")
     add_cluster(parser)
     of_spec = "with --kubeconfig: its name in exposed_clusters (default: the only one)"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.style import printable
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_running_cluster import add_cluster, chosen_cluster
+from openstack_prep.cli.of_spec import add_spec, read_of
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, exit_immediately, plan_data, print_result, run_plan
 from openstack_prep.cli.style import style_of, warn
@@ -21,6 +24,7 @@ from openstack_prep.core import interrupts
 
 if TYPE_CHECKING:
     from openstack_prep.hooks.cluster_sync import ClusterSync
+    from openstack_prep.spec import Spec
 
 LARGEST = 64 * MIB
 """Of a list of Services; ten thousand of them have some 30 MiB."""
@@ -29,7 +33,7 @@ LARGEST = 64 * MIB
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("address-pairs sync", _run)
-    parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file with address_pairs")
+    add_spec(parser, "YAML file with address_pairs", optional=True)
     parser.add_argument(
         "--pairs",
         metavar="NAME",
@@ -65,14 +69,14 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep.cloud.connection import connect
     from openstack_prep.hooks.address_pairs import SECTIONS, Sync, to_sync
-    from openstack_prep.spec import Spec, load_spec
     from openstack_prep.verbs import api
 
     _check(options)
     services = _services(options.services)
     if options.spec:
-        spec = load_spec(options.spec, SECTIONS)
-        wanted: Spec | Path | Sync = options.spec if options.watch else spec  # a watch reads it again each time
+        read = partial(read_of, options, options.spec, SECTIONS)
+        spec = read()
+        wanted: Spec | Callable[[], Spec] | Sync = read if options.watch else spec  # a watch reads it again each time
         cloud = connect(options.os_cloud or spec.clouds.tenant or spec.clouds.admin)
     else:
         wanted = Sync(

@@ -6,11 +6,11 @@ import argparse
 import os
 import textwrap
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.running import no_garbage, print_result, read_spec
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ WIDTH = 100
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("kubernetes checklist", _run, cloud=False, data=True)
-    parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file with rke_clusters")
+    add_spec(parser, "YAML file with rke_clusters")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -32,7 +32,7 @@ def _run(options: argparse.Namespace) -> int:
         from openstack_prep.spec.resolving import resolve_spec
         from openstack_prep.spec.targets import NoCloud
 
-    spec = read_spec(options.spec)
+    spec = read_spec(options, options.spec)
     resolved = resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)
     if resolved.unread:
         raise SpecError(spec.placed(resolved.unread))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.running import no_garbage, open_spec, print_result
 
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("rke mesh", _run)
-    parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file")
+    add_spec(parser, "YAML file")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, no_garbage, open_spec, print_result, run_plan
 from openstack_prep.cli.style import style_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("rke render", _run)
-    parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="YAML file; its stacks must exist")
+    add_spec(parser, "YAML file; its stacks must exist", optional=True)
     parser.add_argument("--cluster", metavar="NAME", help="only this cluster of the spec")
     parser.add_argument(
         "--allow-replace", action="store_true", help="allow different networks and roles in existing files"

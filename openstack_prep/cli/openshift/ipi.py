@@ -14,6 +14,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import seconds
+from openstack_prep.cli.of_spec import add_variables, read_of
 from openstack_prep.cli.openshift.post_ipi import add_addresses, given_addresses
 from openstack_prep.cli.openshift.pre_ipi import add_preparation, prepare
 from openstack_prep.cli.running import code_of, no_garbage
@@ -37,6 +38,7 @@ def add(command: AddCommand) -> None:
     parser.add_argument(
         "--dir", type=Path, metavar="DIR", help="--dir of the installer, unless its command line has one"
     )
+    add_variables(parser)
     add_addresses(parser)
     parser.add_argument(
         "--wait",
@@ -111,11 +113,10 @@ def _start_over(options: argparse.Namespace, command: Command) -> None:
     """Put the folder right before anything is applied or checked; raises ConfigError, CloudError."""
     from openstack_prep.hooks.again import start_over
     from openstack_prep.hooks.pre_ipi import entry_file, installation_of
-    from openstack_prep.spec import load_spec
 
     if not command.creates:
         raise ConfigError("--again only applies to create cluster; leave it out")
-    spec = load_spec(options.spec) if options.spec else None
+    spec = read_of(options, options.spec) if options.spec else None
     given = installation_of(spec).file.parent if spec else options.dir
     folder = command.within(given).folder or Path()
     for each in start_over(folder, clouds=entry_file(spec) if spec else None, jobs=options.jobs):
@@ -126,9 +127,8 @@ def _ready(options: argparse.Namespace, command: Command) -> Ready:
     """Return the installer's folder by the spec; before `create cluster`, apply the spec, with its output on stderr."""
     from openstack_prep.core.plan import Report
     from openstack_prep.hooks.pre_ipi import checked, installation_of
-    from openstack_prep.spec import load_spec
 
-    spec = load_spec(options.spec)
+    spec = read_of(options, options.spec)
     if not command.creates:
         return checked(spec, Report(()), look=False)
     command.release(installation_of(spec).release)  # fails before anything is created for another release

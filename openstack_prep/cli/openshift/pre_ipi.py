@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec, variable_words
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import (
     add_lock_timeout,
@@ -33,7 +34,7 @@ CREATE = ("openshift-install", "create", "cluster")
 
 def add(command: AddCommand) -> None:
     parser = command("pre-ipi", _run)
-    parser.add_argument("spec", type=Path, metavar="SPEC", help="YAML file with an install_config")
+    add_spec(parser, "YAML file with an install_config")
     add_preparation(parser)
 
 
@@ -80,6 +81,7 @@ def _there(ready: Ready, jobs: int) -> Iterator[str]:
 def _next(options: argparse.Namespace, ready: Ready) -> Iterator[str]:
     given = {"--os-cloud": options.os_cloud, "--hosts": options.hosts}
     words = [word for option, value in given.items() if value for word in (option, str(value))]
+    words += variable_words(options)
     yield "next: " + shlex.join(["openstack-prep", "ipi", *words, "--spec", str(options.spec), "--", *CREATE])
     variables = {"OS_CLOUD": ready.cloud, "OS_CLIENT_CONFIG_FILE": str(ready.clouds_file)}
     environment = (f"{name}={shlex.quote(value)}" for name, value in variables.items())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import open_spec, print_result
 
@@ -13,7 +13,7 @@ from openstack_prep.cli.running import open_spec, print_result
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("audit", _run)
-    parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
+    add_spec(parser)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, carry_out, open_spec
 
@@ -21,7 +21,7 @@ KEPT = "The old credential still works, as entry {name}-old. When nothing uses i
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     rotate = command("credential rotate", _rotate)
-    rotate.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
+    add_spec(rotate)
     rotate.add_argument("--name", metavar="NAME", help="only the application credential of this name")
     rotate.add_argument("--keep-old", action="store_true", help="keep the old ones, as entries CLOUD-old")
     rotate.add_argument("--allow-replace", action="store_true", help="also replace one whose secret is lost")

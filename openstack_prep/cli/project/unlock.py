@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec, read_of
 from openstack_prep.cli.style import say
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("unlock", _run)
-    parser.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help="the spec, a YAML file")
+    add_spec(parser, optional=True)
     parser.add_argument("--name", metavar="NAME", help="instead of a spec: an infraID in the connection's own project")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
 
@@ -44,8 +44,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _spec_of(options: argparse.Namespace) -> tuple[Cloud, Spec]:
     from openstack_prep.cloud.connection import connect
-    from openstack_prep.spec import Spec, load_spec
+    from openstack_prep.spec import Spec
 
     # no more than says where the lease lies: no secret, nothing that is generated
-    spec = load_spec(options.spec, ("name", "clouds", "project")) if options.spec else Spec(options.name, ())
+    spec = read_of(options, options.spec, ("name", "clouds", "project")) if options.spec else Spec(options.name, ())
     return connect(options.os_cloud or spec.clouds.admin), spec

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.running import error_data, no_garbage, print_result, read_spec
 from openstack_prep.cli.style import warn
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("validate", _run, cloud=False, data=True)
-    parser.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
+    add_spec(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        spec = read_spec(options.spec)
+        spec = read_spec(options, options.spec)
         warnings = check(spec)
     except SpecError as error:
         print_result(options, "", _data(None, error))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import (
     add_lock_timeout,
@@ -61,9 +62,9 @@ def add(command: AddCommand) -> None:
         each.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
         add_lock_timeout(each)
     of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
-    apply.add_argument("spec", type=Path, nargs="?", metavar="SPEC", help=f"the spec, a YAML file; {of_plan}")
+    add_spec(apply, f"the spec, a YAML file; {of_plan}", optional=True)
     for each in (plan, destroy, show):
-        each.add_argument("spec", type=Path, metavar="SPEC", help="the spec, a YAML file")
+        add_spec(each)
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -80,7 +81,7 @@ def _plan(options: argparse.Namespace) -> int:
     plan = rights.of_whoever_applies(plan)
     print_warnings(plan, spec)
     if options.out and not plan.refusals:  # before the plan is printed, so that it is not if this fails
-        plan_file.save(options.out, plan, options.spec, read, cloud, plan.tenant)
+        plan_file.save(options.out, plan, options.spec, spec, read, cloud, plan.tenant)
     print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
     name_holder(plan)
     plan.raise_for_refusals()
@@ -152,13 +153,13 @@ def _apply_saved(options: argparse.Namespace) -> int:
         raise ConfigError(f"apply: {added} cannot be added to --plan; give it to `openstack-prep plan -o`")
     saved = SavedPlan(options.plan)
     path = saved.find_spec(options.spec)
-    cloud, spec = open_spec(options, path)
+    cloud, spec = open_spec(options, path, saved.content.variables)
     saved.check_cloud(cloud.authenticate())
     with reading(options):
         plan = api.plan(
             cloud, spec, allow_replace=saved.allow_replace, adopt=saved.adopts, prune=saved.prunes, jobs=options.jobs
         )
-    saved.check(plan, path, plan.tenant)
+    saved.check(plan, path, spec, plan.tenant)
     print_warnings(plan, spec)
     plan.raise_for_refusals()
     return run_plan(options, cloud, plan, path)

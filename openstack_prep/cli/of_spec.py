@@ -1,0 +1,67 @@
+"""The spec of a command, and the values of its variables."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from openstack_prep.spec import Spec
+
+
+def add_spec(parser: argparse.ArgumentParser, text: str = "the spec, a YAML file", *, optional: bool = False) -> None:
+    """Add the argument SPEC, and the options for its variables."""
+    parser.add_argument("spec", type=Path, nargs="?" if optional else None, metavar="SPEC", help=text)
+    add_variables(parser)
+
+
+def add_variables(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the variables of a spec."""
+    parser.add_argument(
+        "--var",
+        action="append",
+        default=[],
+        type=_variable,
+        metavar="NAME=VALUE",
+        help="value of a variable of the spec, not of a secret; repeatable",
+    )
+    parser.add_argument(
+        "--vars-file",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="YAML file with values of variables; repeatable, and the last one counts",
+    )
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError("write NAME=VALUE")  # the text may hold a secret
+    return name, value
+
+
+def read_of(
+    options: argparse.Namespace,
+    path: Path,
+    sections: Collection[str] | None = None,
+    saved: Mapping[str, object] | None = None,
+) -> Spec:
+    """Return a spec, or some of its sections, with the values that the options have for its variables.
+
+    ``saved`` are values in a saved plan. Raises SpecError.
+    """
+    from openstack_prep.spec.loading import read_spec
+    from openstack_prep.spec.variables import Given
+
+    return read_spec(path, Given(dict(options.var), options.vars_file, saved or {}), sections)
+
+
+def variable_words(options: argparse.Namespace) -> list[str]:
+    """Return the options for variables as words of a command."""
+    words = [word for name, value in options.var for word in ("--var", f"{name}={value}")]
+    return words + [word for path in options.vars_file for word in ("--vars-file", str(path))]

@@ -1,0 +1,231 @@
+"""The files of a spec: itself and what it includes, with the values of variables put in.
+
+Each file is read with its own places and its own folder, to which the paths in it are relative.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.formats.yaml_places import Document
+from openstack_prep.spec.filling import Filling
+from openstack_prep.spec.sections import Sections, read
+from openstack_prep.spec.tokens import Tokens
+from openstack_prep.spec.variables import Declared, Given, Values
+
+if TYPE_CHECKING:
+    from openstack_prep.core.model import Resource
+    from openstack_prep.spec.mistakes import Placed
+
+HEAD = ("include", "variables")
+"""Sections that say how the others are read."""
+IGNORED = "x-"
+"""Begins the keys of parts that are only there to be repeated by aliases of YAML."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Represents a document if the spec was not read from YAML."""
+
+    origin: str
+
+    def place(self, where: Sequence[str | int]) -> str:
+        return self.origin
+
+    def part(self, where: Sequence[str | int]) -> Hashable:
+        return tuple(where)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a spec: its data with the values of variables, and the place of each value in the file."""
+
+    document: Placed
+    path: Path
+    base: Path
+    """The folder of the file."""
+    data: dict[str, Any]
+    moved: dict[tuple[str | int, ...], list[int]] = field(default_factory=dict)
+    failed: frozenset[tuple[str | int, ...]] = frozenset()
+
+    def place(self, where: Sequence[str | int]) -> str:
+        return self.document.place(self._source(where))
+
+    def part(self, where: Sequence[str | int]) -> Hashable:
+        return self.document.part(self._source(where))
+
+    def has_failed(self, where: Sequence[str | int]) -> bool:
+        """Whether a value could not be filled in, which was reported as such."""
+        return any(tuple(where[: len(each)]) == each for each in self.failed)
+
+    def _source(self, where: Sequence[str | int]) -> list[str | int]:
+        """Return the path in the file of a path in the data."""
+        found: list[str | int] = []
+        for at, step in enumerate(where):
+            origins = self.moved.get(tuple(where[:at]))
+            found.append(origins[step] if origins and isinstance(step, int) and step < len(origins) else step)
+        return found
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The files of a spec, itself first."""
+
+    files: tuple[Part, ...]
+    tokens: Tokens
+    values: dict[str, object]
+    """Values of variables that are neither secrets nor defaults."""
+    mistakes: list[Mistake]
+
+
+def read_parts(path: Path, sections: Collection[str] | None, given: Given) -> Parts:
+    """Read a spec and what it includes, or some sections of them.
+
+    Raises SpecError if the spec itself cannot be read; ``mistakes`` has all others.
+    """
+    files = _Files()
+    files.add(path)
+    declared = files.declared()
+    tokens = Tokens()
+    values = Values.read(declared, given, tokens)
+    mistakes, used, parts = [*files.mistakes, *values.mistakes], set[str](), []
+    for each in files.found:
+        filling = Filling(each.document, values)
+        wanted = {name: value for name, value in each.data.items() if sections is None or name in sections}
+        data = filling.fill(wanted if sections is None else _without_secrets(wanted))
+        failed = frozenset(filling.failed)
+        parts.append(Part(each.document, each.path, each.path.parent, data, filling.moved, failed))
+        mistakes += filling.mistakes
+        used |= filling.used
+    mistakes += values.missing(used & declared.keys())
+    if sections is None:
+        for name in sorted(declared.keys() - used):
+            fix = f"use it as ${{{name}}}, or remove it"
+            mistakes.append(
+                Mistake(declared[name].place(name), f"variable {name} is not used", fix, code=Code.SPEC_VARIABLE)
+            )
+    shown = {
+        name: value.data for name, value in values.found.items() if name in values.explicit and not value.is_secret
+    }
+    return Parts(tuple(parts), tokens, shown, mistakes)
+
+
+def _without_secrets(data: dict[str, Any]) -> dict[str, Any]:
+    """Return sections without the passwords of exposed clusters, for those who need a part of a spec and no secrets."""
+    clusters = data.get("exposed_clusters")
+    if not isinstance(clusters, list):
+        return data
+    found = []
+    for each in clusters:
+        if isinstance(each, dict) and isinstance(each.get("external_ips"), dict):
+            each = each | {"external_ips": {key: value for key, value in each["external_ips"].items() if key != "bgp"}}
+        found.append(each)
+    return data | {"exposed_clusters": found}
+
+
+def placed(read: Sequence[tuple[Part, Sections]]) -> list[tuple[Part, tuple[str | int, ...], Resource]]:
+    """Return the resources of several files, in the order of the sections."""
+    order = [each.name for each in fields(Sections)]
+    found = [(part, where, resource) for part, sections in read for where, resource in sections.placed()]
+    return sorted(found, key=lambda each: order.index(str(each[1][0])))
+
+
+def merged(read: Sequence[tuple[Part, Sections]]) -> tuple[Sections, list[Mistake]]:
+    """Return the first file's sections with those of the others that are no lists, and what several files have."""
+    whole, first, mistakes = read[0][1], dict[str, str](), []
+    for part, sections in read:
+        for name in part.data:
+            value, place = getattr(sections, str(name)), part.place((name,))
+            if isinstance(value, tuple) or name == "name":
+                continue
+            if name in first:
+                what = f"{name} is declared twice, also at {first[name]}"
+                mistakes.append(Mistake(place, what, "remove one of them", code=Code.SPEC_DUPLICATE_NAME))
+            first.setdefault(name, place)
+            whole = replace(whole, **{name: value})
+    return whole, mistakes
+
+
+@dataclass(frozen=True)
+class _File:
+    document: Document
+    path: Path
+    data: dict[str, Any]
+    head: Sections
+
+
+@dataclass
+class _Files:
+    """The files of a spec in the order in which they are included, each once."""
+
+    found: list[_File] = field(default_factory=list)
+    mistakes: list[Mistake] = field(default_factory=list)
+    _read: set[str] = field(default_factory=set)
+
+    def add(self, path: Path, within: Sequence[str] = ()) -> None:
+        """Read a file and what it includes; ``within`` are the files that include it.  Raises SpecError."""
+        document, real = Document(path), os.path.realpath(path)
+        self._read.add(real)
+        data = document.data
+        if not isinstance(data, dict):
+            what = "is empty" if data is None else "is not a mapping of sections"
+            fix = "start the file with a section" if within else "start the file with `name: my-cluster`"
+            raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
+        if within and "name" in data:
+            what = "an included file has no name of its own"
+            self.mistakes.append(Mistake(document.place(("name",)), what, "remove it", code=Code.SPEC_UNKNOWN_KEY))
+        self.mistakes += document.repeated
+        head = self._head(document, data)
+        left_out = (*HEAD, *(("name",) if within else ()))
+        plain = {key: value for key, value in data.items() if key not in left_out and not str(key).startswith(IGNORED)}
+        self.found.append(_File(document, Path(real), plain, head))
+        for index, name in enumerate(head.include):
+            place = f"{document.place(('include', index))}: include[{index}]"
+            self._include(path.parent / name, place, (*within, real))
+
+    def _head(self, document: Document, data: dict[str, Any]) -> Sections:
+        """Return the sections that say how the others are read."""
+        given = {name: data[name] for name in HEAD if name in data}
+        if not given:
+            return Sections(name="")
+        from pydantic import ValidationError
+
+        from openstack_prep.spec.mistakes import mistakes
+
+        try:
+            return read(json.dumps(given, default=str), given, {"base": Path()}, name="")
+        except ValidationError as error:
+            self.mistakes += mistakes(document, error.errors(include_url=False))
+            return Sections(name="")
+
+    def _include(self, path: Path, place: str, within: Sequence[str]) -> None:
+        path = Path(os.path.normpath(path))
+        real = os.path.realpath(path)
+        if real in within:
+            what = f"{path} includes itself, through {' and '.join(map(os.path.basename, within))}"
+            self.mistakes.append(Mistake(place, what, "remove one of them", code=Code.SPEC_CYCLE))
+        elif real not in self._read:
+            try:
+                self.add(path, within)
+            except SpecError as error:
+                self.mistakes += error.mistakes
+
+    def declared(self) -> dict[str, Declared]:
+        """Return all declared variables."""
+        found: dict[str, Declared] = {}
+        for each in self.found:
+            for name, variable in each.head.variables.items():
+                declared = Declared(variable, each.document, each.path.parent)
+                if name in found:
+                    what = f"variable {name} is declared twice, also at {found[name].place(name)}"
+                    fix = "remove one of them"
+                    self.mistakes.append(Mistake(declared.place(name), what, fix, code=Code.SPEC_DUPLICATE_NAME))
+                found.setdefault(name, declared)
+        return found

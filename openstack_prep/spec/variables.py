@@ -1,0 +1,245 @@
+"""Variables of a spec: their declarations, and the value of each.
+
+The value of a variable is the first of: ``--var`` or a value from Python, the last file of ``--vars-file`` that has it,
+the environment variable OPENSTACK_PREP_VAR_NAME, the default. A secret is passed on as a source of a secret, or as a
+token, so that its value is only read when it is needed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.fields import Reads, file_path
+from openstack_prep.base.formats.yaml_places import Document, read_documents
+from openstack_prep.base.invalid import InvalidValue, shown
+from openstack_prep.base.secret import SOURCES, Secret
+from openstack_prep.core.model import Resource
+from openstack_prep.spec.tokens import Tokens
+
+ENVIRONMENT = "OPENSTACK_PREP_VAR_"
+Type = Literal["string", "integer", "number", "boolean", "list", "map"]
+PYTHON: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "list": list,
+    "map": dict,
+}
+FILES = ("file", "content", "generate")
+"""Sources of a secret that are paths."""
+
+
+def variable_name(value: object) -> object:
+    """Check the name of a variable: in capitals it is part of an environment variable's name."""
+    if not isinstance(value, str) or not is_name(value):
+        raise InvalidValue("is not the name of a variable", "use a-z, 0-9 and _, and begin with a letter")
+    return value
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of a variable."""
+    return text.isascii() and text.isidentifier() and text == text.lower() and not text.startswith("_")
+
+
+VariableName = Annotated[str, Reads(variable_name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variable:
+    """A variable; ``${name}`` in a value of the spec stands for its value."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = Resource.__pydantic_config__
+
+    type: Type | None = None
+    """Type of its values; default: that of `default`, otherwise `string`."""
+    default: Any = None
+    """Its value if no other is given; without one, a value must be given. Of a secret: its source."""
+    secret: bool = False
+    """Whether it is a secret, whose values are no text but sources, such as `{env: NAME}`."""
+    description: str = ""
+    """What it is for, shown when it has no value."""
+
+    @property
+    def of(self) -> str:
+        """Its type, also if that follows from the default."""
+        kinds = (name for name, kind in PYTHON.items() if is_of(self.default, name))
+        return self.type or next(kinds, "string")
+
+
+@dataclass(frozen=True)
+class Given:
+    """Values for variables: texts of ``--var``, files of ``--vars-file``, and values from Python or a saved plan."""
+
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    files: Sequence[Path] = ()
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A declared variable, and the part of a spec that declares it."""
+
+    variable: Variable
+    document: Document
+    base: Path
+
+    def place(self, name: str, *rest: str) -> str:
+        return self.document.place(("variables", name, *rest))
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value in terms of YAML; that of a secret is its source or token."""
+
+    data: Any
+    is_secret: bool = False
+
+
+@dataclass
+class Values:
+    """The values of the declared variables; ``mistakes`` in what was given, and ``tokens`` of secrets."""
+
+    declared: Mapping[str, Declared]
+    tokens: Tokens
+    found: dict[str, Value] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+    explicit: set[str] = field(default_factory=set)
+    """Variables whose value is not the default."""
+
+    @classmethod
+    def read(cls, declared: Mapping[str, Declared], given: Given, tokens: Tokens) -> Values:
+        """Read what was given; later sources override earlier ones."""
+        values = cls(declared, tokens)
+        for name, each in declared.items():
+            if each.variable.default is not None:
+                values._set(name, each.variable.default, each.place(name, "default"), each.base, plain=False)
+        values.explicit.clear()
+        for name in declared:
+            if (text := os.environ.get(f"{ENVIRONMENT}{name.upper()}")) is not None:
+                values._set_from_environment(name, text)
+        for path in given.files:
+            values._set_from_file(path)
+        for name, text in given.arguments.items():
+            values._set_from_argument(name, text)
+        for name, value in given.values.items():
+            values._set(name, value, f"variables[{name!r}]", Path.cwd())
+        return values
+
+    def _set_from_environment(self, name: str, text: str) -> None:
+        place = f"{ENVIRONMENT}{name.upper()}"
+        if self.declared[name].variable.secret:
+            self._keep(name, Value({"env": place}, is_secret=True))
+        else:
+            self._set(name, text, place, Path.cwd(), parse=True)
+
+    def _set_from_argument(self, name: str, text: str) -> None:
+        declared = self.declared.get(name)
+        if declared and declared.variable.secret:
+            fix = f"pass it in {ENVIRONMENT}{name.upper()} or by --vars-file"
+            what = "is a secret, and other users of this machine see arguments"
+            self._refuse(f"--var {name}", what, fix)
+        else:
+            self._set(name, text, f"--var {name}", Path.cwd(), parse=True)
+
+    def _set_from_file(self, path: Path) -> None:
+        document = Document(path)
+        self.mistakes += document.repeated
+        if not isinstance(document.data, dict):
+            self._refuse(f"{path}:1", "is not a mapping", "write one line NAME: VALUE per variable")
+            return
+        folder = Path(os.path.realpath(path)).parent
+        for name, value in document.data.items():
+            self._set(str(name), value, document.place((str(name),)), folder)
+
+    def _set(
+        self, name: str, value: object, place: str, folder: Path, *, parse: bool = False, plain: bool = True
+    ) -> None:
+        declared = self.declared.get(name)
+        if declared is None:
+            self.mistakes.append(unknown(place, name, self.declared))
+            return
+        try:
+            if declared.variable.secret:
+                self._keep(name, Value(self._source(value, place, folder, plain=plain), is_secret=True))
+            else:
+                self._keep(name, Value(typed(value, declared.variable.of, parse=parse)))
+        except InvalidValue as error:
+            hidden = "a secret" if declared.variable.secret else shown(value)
+            self._refuse(place, f"{hidden} {error.what}", error.fix)
+
+    def _source(self, value: object, place: str, folder: Path, *, plain: bool) -> object:
+        """Return the source of a secret, its path absolute; what is a secret itself becomes a token."""
+        if isinstance(value, Secret):
+            return self.tokens.add(value, place)
+        if isinstance(value, str) and value and plain:
+            return self.tokens.add(Secret(value), place)
+        if not isinstance(value, dict) or len(value) != 1:
+            raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
+        ((source, where),) = value.items()
+        return {source: file_path(where, folder)} if source in FILES else value
+
+    def _keep(self, name: str, value: Value) -> None:
+        self.found[name] = value
+        self.explicit.add(name)
+
+    def _refuse(self, place: str, what: str, fix: str) -> None:
+        self.mistakes.append(Mistake(place, what, fix, code=Code.SPEC_VARIABLE))
+
+    @property
+    def shown(self) -> dict[str, object]:
+        """Values that are neither secrets nor defaults."""
+        return {name: each.data for name, each in self.found.items() if name in self.explicit and not each.is_secret}
+
+    def unused(self, names: Iterable[str]) -> Iterator[Mistake]:
+        """Yield a mistake for each of these variables, which no value refers to."""
+        for name in sorted(names):
+            what, fix = f"variable {name} is not used", f"use it as ${{{name}}}, or remove it"
+            yield Mistake(self.declared[name].place(name), what, fix, code=Code.SPEC_VARIABLE)
+
+    def missing(self, names: Iterable[str]) -> Iterator[Mistake]:
+        """Yield a mistake for each of these variables that has no value."""
+        refused = {each.where.rpartition(" ")[2] for each in self.mistakes}
+        for name in sorted(names):
+            if name in self.found or name in refused:
+                continue
+            meant = self.declared[name].variable.description
+            how = [] if self.declared[name].variable.secret else [f"--var {name}=VALUE"]
+            fix = f"pass {', '.join([*how, '--vars-file FILE'])} or {ENVIRONMENT}{name.upper()}, or add a default"
+            what = f"variable {name} has no value{f' ({meant})' if meant else ''}"
+            yield Mistake(self.declared[name].place(name), what, fix, code=Code.SPEC_VARIABLE)
+
+
+def unknown(place: str, name: str, known: Iterable[str]) -> Mistake:
+    """Return the mistake of a variable that is not declared."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    fix = f"did you mean {close[0]}?" if close else "declare it in the section variables"
+    return Mistake(place, f"variable {name} is not declared", fix, code=Code.SPEC_VARIABLE)
+
+
+def is_of(value: object, kind: str) -> bool:
+    """Whether a value of YAML is of a type; true is no number."""
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, PYTHON[kind])
+
+
+def typed(value: object, kind: str, *, parse: bool) -> object:
+    """Return a value of a type; with ``parse`` from a text such as ``[a, b]``.  Raises InvalidValue."""
+    if isinstance(value, tuple):
+        value = list(value)
+    if parse and isinstance(value, str) and kind != "string":
+        try:
+            ((_, value),) = read_documents("value", value)
+        except (SpecError, ValueError):
+            raise InvalidValue(f"is not a {kind}", "write it as in YAML") from None
+    if not is_of(value, kind):
+        raise InvalidValue(f"is not a {kind}", "put it in quotes" if kind == "string" else "")
+    return value
