@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.spec import schema
+from openstack_prep.spec.schema import filled_schema
 
 INTRODUCTION = """\
 # The spec: every section and field
@@ -36,6 +36,20 @@ SOURCES = ("openshift-current", "rke2", "openshift-lab", "openshift-byo-network"
 """The shipped specs that examples come from; the first one that has the section is used."""
 EXAMPLES = {
     "clouds": "clouds: {admin: admin, tenant: ocp4}\n",
+    "variables": """\
+variables:
+  environment: {description: dev or prod, default: dev}
+  cores: {type: integer, default: 40}
+  password: {secret: true, default: {generate: password}}
+
+project: {name: "lab-${environment}"}
+quota: {cores: "${cores}"}
+users:
+  - {name: "lab-${environment}", password: "${password}"}
+""",
+    "include": """\
+include: [shared/flavors.yaml, shared/rules.yaml]
+""",
     "server_groups": "server_groups:\n  - {name: masters, policy: anti-affinity}\n",
     "pool_files": """\
 pool_files:
@@ -101,13 +115,15 @@ floating_ip_attachments:
 
 def page() -> str:
     """Return the whole page."""
-    whole = schema()
+    whole = filled_schema()
     sections = whole["properties"]
     anchors = {name: name.lower() for name in whole["$defs"]}
     anchors |= {name: section for section, part in sections.items() for name in references(part)}
     parts = [INTRODUCTION, "## Sections\n" + table(whole, anchors)]
     shown: set[str] = set()
     for section, part in sections.items():
+        if part.get("type") == "array" and not [*references(part)]:
+            parts.append(f"## {section}\n```yaml\n{example(section)}```\n{meaning(part)}\n")
         for name in references(part):
             parts += describe(whole, name, anchors, shown, section)
     return "\n".join(parts)

@@ -13,6 +13,7 @@ from typing import Any
 
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.spec import sections, variables
+from openstack_prep.spec.references import with_variables
 
 
 @cache
@@ -21,7 +22,12 @@ def _bare_schema() -> Any:
 
 
 def schema() -> Values:
-    """Return the JSON Schema (2020-12) of a spec, for editors."""
+    """Return the JSON Schema (2020-12) of a spec, for editors: of what people write, with variables."""
+    return with_variables(filled_schema())
+
+
+def filled_schema() -> Values:
+    """Return the JSON Schema of a spec whose variables have been replaced."""
     from openstack_prep.kinds import KINDS
     from openstack_prep.kubernetes.cilium import CiliumPool
     from openstack_prep.kubernetes.kube_vip import KubeVipPool

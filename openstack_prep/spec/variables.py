@@ -25,6 +25,7 @@ from openstack_prep.spec.tokens import Tokens
 
 ENVIRONMENT = "OPENSTACK_PREP_VAR_"
 Type = Literal["string", "integer", "number", "boolean", "list", "map"]
+ARTICLE = {"integer": "an"}
 PYTHON: dict[str, type | tuple[type, ...]] = {
     "string": str,
     "integer": int,
@@ -111,6 +112,8 @@ class Values:
     tokens: Tokens
     found: dict[str, Value] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
+    """Variables to which a wrong value was given."""
     explicit: set[str] = field(default_factory=set)
     """Variables whose value is not the default."""
 
@@ -146,6 +149,7 @@ class Values:
             fix = f"pass it in {ENVIRONMENT}{name.upper()} or by --vars-file"
             what = "is a secret, and other users of this machine see arguments"
             self._refuse(f"--var {name}", what, fix)
+            self.refused.add(name)
         else:
             self._set(name, text, f"--var {name}", Path.cwd(), parse=True)
 
@@ -174,6 +178,7 @@ class Values:
         except InvalidValue as error:
             hidden = "a secret" if declared.variable.secret else shown(value)
             self._refuse(place, f"{hidden} {error.what}", error.fix)
+            self.refused.add(name)
 
     def _source(self, value: object, place: str, folder: Path, *, plain: bool) -> object:
         """Return the source of a secret, its path absolute; what is a secret itself becomes a token."""
@@ -206,10 +211,7 @@ class Values:
 
     def missing(self, names: Iterable[str]) -> Iterator[Mistake]:
         """Yield a mistake for each of these variables that has no value."""
-        refused = {each.where.rpartition(" ")[2] for each in self.mistakes}
-        for name in sorted(names):
-            if name in self.found or name in refused:
-                continue
+        for name in sorted(set(names) - self.found.keys() - self.refused):
             meant = self.declared[name].variable.description
             how = [] if self.declared[name].variable.secret else [f"--var {name}=VALUE"]
             fix = f"pass {', '.join([*how, '--vars-file FILE'])} or {ENVIRONMENT}{name.upper()}, or add a default"
@@ -239,7 +241,8 @@ def typed(value: object, kind: str, *, parse: bool) -> object:
         try:
             ((_, value),) = read_documents("value", value)
         except (SpecError, ValueError):
-            raise InvalidValue(f"is not a {kind}", "write it as in YAML") from None
+            raise InvalidValue(f"is not {ARTICLE.get(kind, 'a')} {kind}", "write it as in YAML") from None
     if not is_of(value, kind):
-        raise InvalidValue(f"is not a {kind}", "put it in quotes" if kind == "string" else "")
+        fix = "put it in quotes" if kind == "string" else "write [a, b]" if kind == "list" else ""
+        raise InvalidValue(f"is not {ARTICLE.get(kind, 'a')} {kind}", fix)
     return value

@@ -90,6 +90,9 @@ def test_each_section_of_the_reference_has_an_example_that_loads(
     assert set(examples) == {each for each in prep.spec.schema()["properties"] if each != "name"}
     for section, example in examples.items():
         assert section in yaml.safe_load(example)
+        for included in yaml.safe_load(example).get("include", ()):
+            (tmp_path / included).parent.mkdir(exist_ok=True)
+            (tmp_path / included).write_text("networks: []\n")
         path = tmp_path / f"{section}.yaml"
         path.write_text(f"name: lab\n{example}")
         prep.load_spec(path)

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.base.secret import Secret
+from openstack_prep.spec import Spec, load_spec, schema
+
+HEAD = """\
+name: ${env}-lab
+variables:
+  env: {description: dev or prod}
+  cores: {default: 4}
+  names: {type: list, default: [red, blue]}
+  password: {secret: true, default: {file: secrets/pw}}
+  net: {type: map, default: {cidr: 10.0.0.0/24, dns: [192.0.2.1]}}
+"""
+BODY = """\
+x-common: &common {description: "made for ${env}"}
+project: {name: "${env}", <<: *common}
+quota: {cores: "${cores}"}
+users:
+  - for_each: {team: "${names}"}
+    name: ${env}-${team}
+    password: ${password}
+  - {name: last, description: "costs $${x}"}
+subnets:
+  - {name: nodes, network: nodes, cidr: "${net.cidr}", dns_nameservers: "${net.dns}"}
+"""
+Read = Callable[..., Spec]
+
+
+@pytest.fixture
+def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Read:
+    """Write a spec and files beside it, and read the spec from its folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets/pw").write_text("from-file\n")
+
+    def load(text: str = HEAD + BODY, *, files: dict[str, str] | None = None, **options: Any) -> Spec:
+        for name, content in {"spec.yaml": text, **(files or {})}.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(content)
+        return load_spec("spec.yaml", **options)
+
+    return load
+
+
+def refused(read: Read, *arguments: Any, **options: Any) -> list[tuple[str, str]]:
+    """Return the place and code of each mistake."""
+    with pytest.raises(SpecError) as caught:
+        read(*arguments, **options)
+    return [(each.where, each.code) for each in caught.value.mistakes]
+
+
+def by_key(spec: Spec) -> dict[str, Any]:
+    return {str(each.key): each for each in spec.resources}
+
+
+def test_values_are_put_in_with_their_types(read: Read) -> None:
+    spec = read(variables={"env": "dev"})
+    found = by_key(spec)
+    assert spec.name == "dev-lab"
+    assert found["project/dev"].description == "made for dev"
+    assert next(each.cores for each in spec.resources if each.kind == "quota") == 4
+    assert (found["subnet/nodes"].cidr, found["subnet/nodes"].dns_nameservers) == ("10.0.0.0/24", ("192.0.2.1",))
+    assert found["user/last"].description == "costs ${x}"
+
+
+def test_for_each_repeats_an_item_at_one_place(read: Read) -> None:
+    spec = read(variables={"env": "dev"})
+    users = {each.name: spec.places[each.key] for each in spec.resources if each.kind == "user"}
+    assert users == {"dev-red": "spec.yaml:12", "dev-blue": "spec.yaml:12", "last": "spec.yaml:15"}
+
+
+def test_items_may_be_maps_and_lists_may_be_nested(read: Read) -> None:
+    text = """\
+name: x
+security_groups:
+  - for_each: {group: [{name: a, ports: [80, 81]}, {name: b, ports: [82]}]}
+    name: ${group.name}
+    rules:
+      - for_each: {port: "${group.ports}"}
+        protocol: tcp
+        ports: ${port}
+"""
+    found = by_key(read(text))
+    ports = {name: [rule.ports for rule in each.rules] for name, each in found.items()}
+    assert {name: len(each) for name, each in ports.items()} == {"security_group/a": 2, "security_group/b": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "wanted"),
+    [
+        ({}, {}, 4),
+        ({}, {"OPENSTACK_PREP_VAR_CORES": "5"}, 5),
+        ({"vars_files": ["a.yaml"]}, {"OPENSTACK_PREP_VAR_CORES": "5"}, 6),
+        ({"vars_files": ["a.yaml", "b.yaml"]}, {}, 7),
+        ({"vars_files": ["b.yaml", "a.yaml"]}, {}, 6),
+        ({"vars_files": ["a.yaml"], "variables": {"env": "dev", "cores": 8}}, {}, 8),
+    ],
+)
+def test_the_nearest_value_counts(
+    options: dict[str, Any], environment: dict[str, str], wanted: int, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    options = {"variables": {"env": "dev"}, **options}
+    spec = read(files={"a.yaml": "cores: 6\n", "b.yaml": "{cores: 7}\n"}, **options)
+    assert next(each.cores for each in spec.resources if each.kind == "quota") == wanted
+
+
+@pytest.mark.parametrize("given", ["a-secret-word", Secret("a-secret-word")])
+def test_a_secret_is_taken_late_and_never_shown(given: object, read: Read) -> None:
+    spec = read(variables={"env": "dev", "password": given})
+    user = by_key(spec)["user/dev-red"]
+    assert user.password.reveal() == "a-secret-word"
+    assert spec.values == {"env": "dev"}
+    assert "a-secret-word" not in repr(spec)
+
+
+def test_a_secret_is_read_from_beside_the_file_that_names_it(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"prod/prod.yaml": "password: {file: pw}\n", "prod/pw": "of-prod\n"}
+    assert by_key(read(variables={"env": "x"}))["user/x-red"].password.reveal() == "from-file"
+    spec = read(files=files, variables={"env": "x"}, vars_files=["prod/prod.yaml"])
+    assert by_key(spec)["user/x-red"].password.reveal() == "of-prod"
+    monkeypatch.setenv("OPENSTACK_PREP_VAR_PASSWORD", "of-environment")
+    assert by_key(read(variables={"env": "x"}))["user/x-red"].password.reveal() == "of-environment"
+
+
+def test_an_included_file_has_its_own_folder_and_places(read: Read) -> None:
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB e\n"
+    files = {
+        "shared/all.yaml": 'include: [keys.yaml, keys.yaml]\nflavors: [{name: m, ram: "${ram}", vcpus: 1, disk: 1}]\n',
+        "shared/keys.yaml": "keypairs:\n  - {name: k, public_key: {file: key.pub}}\n",
+        "shared/key.pub": key,
+    }
+    spec = read("name: x\ninclude: [shared/all.yaml]\nvariables: {ram: {default: 2GiB}}\n", files=files)
+    assert {str(key): place for key, place in spec.places.items()} == {
+        "flavor/m": "shared/all.yaml:2",
+        "keypair/k": "shared/keys.yaml:2",
+    }
+    assert by_key(spec)["flavor/m"].ram == 2048
+
+
+VARIABLE = "spec.variable"
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        ("variables: {a: {}}\nnetworks: [{name: '${a}'}]", ["spec.yaml:2"]),
+        ("variables: {a: {default: b}}", ["spec.yaml:2"]),
+        ("networks: [{name: '${a}'}]", ["spec.yaml:2"]),
+        ("networks: [{name: '${HOME}'}]", ["spec.yaml:2: networks[0].name"]),
+        ("networks: [{name: 'a${'}]", ["spec.yaml:2: networks[0].name"]),
+        ("networks: [{name: n, '${a}': b}]", ["spec.yaml:2: networks[0].${a}"]),
+        ("variables: {a: {type: integer, default: b}}\nnetworks: [{name: '${a}'}]", ["spec.yaml:2"]),
+        ("variables: {a: {default: [b]}}\nnetworks: [{name: 'n${a}'}]", ["spec.yaml:3: networks[0].name"]),
+        ("variables: {a: {default: {b: c}}}\nnetworks: [{name: '${a.d}'}]", ["spec.yaml:3: networks[0].name"]),
+        ("networks: [{for_each: [a], name: b}]", ["spec.yaml:2: networks[0].for_each"]),
+        ("networks: [{for_each: {a: b}, name: b}]", ["spec.yaml:2: networks[0].for_each.a"]),
+        ("variables: {s: {secret: true, default: word}}\nusers: [{name: u, password: '${s}'}]", ["spec.yaml:2"]),
+        (
+            "variables: {s: {secret: true, default: {env: S}}}\nusers: [{name: 'u${s}'}]",
+            ["spec.yaml:3: users[0].name"],
+        ),
+    ],
+)
+def test_a_mistake_has_its_place(lines: str, wanted: list[str], read: Read) -> None:
+    found = refused(read, f"name: x\n{lines}\n")
+    assert [where for where, code in found if code == VARIABLE] == wanted
+    assert {code for where, code in found} - {VARIABLE} <= {"spec.unknown-key"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [
+        ("{A: {default: c}}", ("spec.yaml:2: variables.A", "spec.invalid-value")),
+        ("{a: {kind: c}}", ("spec.yaml:2: variables.a.kind", "spec.unknown-key")),
+    ],
+)
+def test_a_declaration_that_is_wrong(variables: str, wanted: tuple[str, str], read: Read) -> None:
+    assert refused(read, f"name: x\nvariables: {variables}\n") == [wanted]
+
+
+def test_all_mistakes_are_told_at_once(read: Read) -> None:
+    text = "name: x\nquota: {cores: '${a}', ram: much}\nnetworks: [{nam: n}]\n"
+    assert [where for where, _ in refused(read, text)] == [
+        "spec.yaml:2",
+        "spec.yaml:2: quota.ram",
+        "spec.yaml:3: networks[0].name",
+        "spec.yaml:3: networks[0].nam",
+    ]
+
+
+def test_mistakes_of_included_files(read: Read) -> None:
+    files = {
+        "a.yaml": "name: y\ninclude: [b.yaml]\nproject: {name: p}\n",
+        "b.yaml": "include: [a.yaml]\nproject: {name: q}\nvariables: {v: {default: 1}}\n",
+    }
+    text = "name: x\ninclude: [a.yaml, missing.yaml, /etc/passwd]\n"
+    assert refused(read, text) == [("spec.yaml:2: include[2]", "spec.invalid-value")]
+    text = "name: x\ninclude: [a.yaml, missing.yaml]\n"
+    assert refused(read, text, files=files) == [
+        ("a.yaml:1", "spec.unknown-key"),
+        ("b.yaml:1: include[0]", "spec.cycle"),
+        ("missing.yaml", "spec.unreadable"),
+        ("b.yaml:3", VARIABLE),
+        ("b.yaml:2", "spec.duplicate-name"),
+    ]
+
+
+def test_values_that_are_wrong(read: Read) -> None:
+    files = {"v.yaml": "cores: many\nzzz: 1\n"}
+    found = refused(read, files=files, vars_files=["v.yaml"], variables={"env": 1})
+    assert found == [("v.yaml:1", VARIABLE), ("v.yaml:2", VARIABLE), ("variables['env']", VARIABLE)]
+
+
+def test_a_secret_word_in_the_wrong_place_is_not_repeated(read: Read) -> None:
+    text = "name: x\nvariables: {s: {secret: true}}\nnetworks: [{name: '${s}'}]\n"
+    with pytest.raises(SpecError) as caught:
+        read(text, variables={"s": "correct-horse"})
+    assert "correct-horse" not in str(caught.value)
+
+
+def test_the_schema_knows_variables() -> None:
+    judge = jsonschema.Draft202012Validator(schema())
+    judge.validate(yaml.safe_load(HEAD + BODY))
+    wrong = re.sub(r"for_each: .*", "for_each: 3", HEAD + BODY)
+    assert not judge.is_valid(yaml.safe_load(wrong))
+    assert not judge.is_valid({"name": "x", "quota": {"cores": "many"}})
