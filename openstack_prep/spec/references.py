@@ -9,9 +9,9 @@ from openstack_prep.base.raw import Raw, Values
 
 AS_WRITTEN = ("include", "variables")
 """Sections in which nothing is replaced."""
-REFERENCE = {"$ref": "#/$defs/Reference"}
+REFERENCE = {"$ref": "#/$defs/VariableValue"}
 ADDED: Values = {
-    "Reference": {"type": "string", "pattern": r"\$\{", "description": "the value of a variable, ${name}"},
+    "VariableValue": {"type": "string", "pattern": r"\$\{", "description": "the value of a variable, ${name}"},
     "ForEach": {
         "type": "object",
         "description": "a variable and its list: this item is repeated for each value",
@@ -52,7 +52,7 @@ def _opened(part: Raw, *, repeated: bool) -> Values:
         return dict(part)
     properties = {name: _or_reference(value) for name, value in part["properties"].items()}
     if repeated:
-        properties["for_each"] = {"$ref": "#/$defs/ForEach"}
+        properties["for_each"] = {"$ref": "#/$defs/ForEach", "description": "Repeats this item for each value of a list."}
     return {**part, "properties": properties}
 
 

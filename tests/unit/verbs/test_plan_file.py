@@ -18,6 +18,7 @@ from openstack_prep.core.model import DIFFERS, Key, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import plan_apply
 from openstack_prep.resources.identity.user import User
+from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs.plan_file import SavedPlan, save
 from tests.unit.box import Box
 from tests.unit.conftest import IDENTITY, connection, token
@@ -52,7 +53,7 @@ def keep(tmp_path: Path, spec: Path, cloud: Cloud) -> Keep:
     """Keep a plan in a file."""
 
     def keep(made: Plan | None = None, name: str = "kept.plan") -> Path:
-        save(tmp_path / name, made or plan(), spec, spec.read_bytes(), cloud)
+        save(tmp_path / name, made or plan(), spec, load_spec(spec), spec.read_bytes(), cloud)
         return tmp_path / name
 
     return keep
@@ -82,7 +83,7 @@ def test_a_fresh_one_is_accepted(kept: Path, spec: Path, cloud: Cloud) -> None:
     assert saved.find_spec() == spec
     assert not saved.allow_replace
     saved.check_cloud(cloud)
-    saved.check(plan(), spec)
+    saved.check(plan(), spec, load_spec(spec))
 
 
 def test_a_changed_spec_makes_it_stale(kept: Path, spec: Path) -> None:
@@ -99,7 +100,7 @@ def test_a_spec_that_has_gone_makes_it_stale(kept: Path, spec: Path) -> None:
 
 def test_a_spec_that_changes_while_the_plan_is_made_is_not_kept(tmp_path: Path, spec: Path, cloud: Cloud) -> None:
     with pytest.raises(PrepError, match="was modified while the plan was created"):
-        save(tmp_path / "kept.plan", plan(), spec, b"name: other\n", cloud)
+        save(tmp_path / "kept.plan", plan(), spec, load_spec(spec), b"name: other\n", cloud)
     assert not (tmp_path / "kept.plan").exists()
 
 
@@ -107,12 +108,12 @@ def test_a_spec_that_cannot_be_read_again_is_refused(tmp_path: Path, cloud: Clou
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(SpecError, match="is not a regular file"):
-        save(tmp_path / "kept.plan", plan(), pipe, b"", cloud)
+        save(tmp_path / "kept.plan", plan(), pipe, Spec("lab", ()), b"", cloud)
 
 
 def test_a_cloud_that_has_moved_makes_it_stale(kept: Path, spec: Path) -> None:
     with pytest.raises(PlanRefused) as caught:
-        SavedPlan(kept).check(plan(b={"size": 1}), spec)
+        SavedPlan(kept).check(plan(b={"size": 1}), spec, load_spec(spec))
     (mistake,) = caught.value.mistakes
     assert mistake.where.endswith("kept.plan: box/b")
 
@@ -121,7 +122,7 @@ def test_another_thing_of_the_same_name_makes_it_stale(keep: Keep, spec: Path) -
     kept = keep(plan(b={"size": 2}))
     moved = plan_apply("lab", BOXES, {Key("box", "b"): Observed(id="another", values={"size": 2})})
     with pytest.raises(PlanRefused, match="box/b: has changed since"):
-        SavedPlan(kept).check(moved, spec)
+        SavedPlan(kept).check(moved, spec, load_spec(spec))
 
 
 @pytest.mark.parametrize("field", ["auth_url", "region", "project_id"])
@@ -184,7 +185,7 @@ def test_a_loss_that_it_does_not_name_is_refused(keep: Keep, spec: Path, tmp_pat
     password.unlink()
     now = plan_apply("lab", [user], observed, allow_replace=True)
     with pytest.raises(PlanRefused, match="user/u: would be replaced, which the plan does not allow"):
-        SavedPlan(kept).check(now, spec)
+        SavedPlan(kept).check(now, spec, load_spec(spec))
 
 
 # --- what it holds --------------------------------------------------------------------------
@@ -311,4 +312,4 @@ def test_one_with_the_name_of_another_spec(kept: Path, spec: Path) -> None:
     """The content of the spec is compared, so this could only mislead who reviews the file."""
     saved = {**json.loads(kept.read_text())["spec"], "name": "other"}
     with pytest.raises(PlanRefused, match=r"kept\.plan: spec\.name: is 'other', but the spec's name is 'lab'"):
-        SavedPlan(forged(kept, spec=saved)).check(plan(), spec)
+        SavedPlan(forged(kept, spec=saved)).check(plan(), spec, load_spec(spec))

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import plan_apply
 from openstack_prep.kinds import KINDS
-from openstack_prep.spec import load_spec
+from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs import spec_files
 from openstack_prep.verbs.spec_files import fingerprints, portable
 
@@ -56,7 +55,7 @@ def planned(folder: Path) -> Plan:
 
 def seen(folder: Path) -> dict[str, str]:
     """Return what tells each file apart, by its path in the folder."""
-    found = fingerprints(Document(folder / "spec.yaml").data, folder, planned(folder), SALT)
+    found = fingerprints(load_spec(folder / "spec.yaml"), planned(folder), SALT)
     return {os.path.relpath(path, folder): each for path, each in found.items()}
 
 
@@ -74,10 +73,10 @@ def test_each_that_changes_is_noticed(folder: Path, name: str) -> None:
 
 
 def test_each_that_goes_is_noticed(folder: Path) -> None:
-    before, plan = seen(folder), planned(folder)
+    before, plan, spec = seen(folder), planned(folder), load_spec(folder / "spec.yaml")
     for name in READ:
         (folder / name).unlink()
-    after = fingerprints(Document(folder / "spec.yaml").data, folder, plan, SALT)
+    after = fingerprints(spec, plan, SALT)
     assert set(after.values()) == {"cannot be read"}
     assert not set(after.values()) & set(before.values())
 
@@ -114,7 +113,7 @@ def test_the_source_of_an_image_that_stays_is_not_needed(folder: Path) -> None:
     spec = load_spec(folder / "spec.yaml")
     image = next(each for each in spec.resources if each.key == Key("image", "i"))
     there = {image.key: Observed(id="i1", values=image.desired())}
-    found = fingerprints({}, folder, plan_apply("lab", [image], there), SALT)
+    found = fingerprints(Spec("lab", ()), plan_apply("lab", [image], there), SALT)
     assert found == {}
 
 
