@@ -27,7 +27,8 @@ server where the schema is.
 - A secret is `{env: NAME}`, `{file: PATH}` (its first line), `{content: PATH}` (the whole file), `{prompt: true}` or
   `{generate: PATH}` (created at random in that file, mode 0600, when the file does not exist). Plain text works, with a
   warning.
-- Paths are relative to the folder of the spec.
+- Paths are relative to the folder of the spec, or of the included file that they stand in.
+- `${name}` in a value is a variable, and `for_each` repeats an item of a list ([variables.md](variables.md)).
 - Project-scoped resources belong to the project of the section [`project`](#project), unless they name another one
   with `project:`.
 - Each section begins with an example. Add the line `name: my-cluster`, and it is a valid spec.

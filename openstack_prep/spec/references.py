@@ -52,7 +52,7 @@ def _opened(part: Raw, *, repeated: bool) -> Values:
         return dict(part)
     properties = {name: _or_reference(value) for name, value in part["properties"].items()}
     if repeated:
-        properties["for_each"] = {"$ref": "#/$defs/ForEach", "description": "Repeats this item for each value of a list."}
+        properties["for_each"] = {"$ref": "#/$defs/ForEach", "description": "Repeats this item for each value."}
     return {**part, "properties": properties}
 
 
