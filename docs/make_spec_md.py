@@ -24,7 +24,8 @@ server where the schema is.
 - Use the names of resources, never their ids.
 - Omitted fields are not managed.
 - A size is a number in the unit named here, or text with a unit: `ram: 16384` and `ram: 16GiB` are the same.
-- A secret is `{env: NAME}`, `{file: PATH}` (its first line), `{content: PATH}` (the whole file), `{prompt: true}` or
+- A secret is `{env: NAME}`, `{file: PATH}` (its first line), `{content: PATH}` (the whole file), `{command: [...]}`,
+  `{vault: PATH#KEY}`, `{keyring: SERVICE/USER}` ([more](variables.md#sources-of-secrets)), `{prompt: true}` or
   `{generate: PATH}` (created at random in that file, mode 0600, when the file does not exist). Plain text works, with a
   warning.
 - Paths are relative to the folder of the spec, or of the included file that they stand in.

@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError
@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 HIDDEN = "********"
-SOURCES = "{env: NAME}, {file: PATH}, {content: PATH}, {prompt: true} or {generate: PATH}"
+SOURCES = (
+    "{env: NAME}, {file: PATH}, {content: PATH}, {command: [WORD, ...]}, {vault: PATH#KEY}, {keyring: SERVICE/USER}, "
+    "{prompt: true} or {generate: PATH}"
+)
+PROGRAMS = ("command", "vault", "keyring")
+"""Sources that other programs have."""
 
 _QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:) ('[^']*'|"[^"]*")""")
 
@@ -91,12 +96,8 @@ class Secret:
         from pydantic_core import PydanticCustomError, core_schema
 
         def read(value: Any, info: Any) -> Secret:
-            context = dict(info.context)
-            given = context.pop("given", lambda value: None)(value)  # from resources that were made in Python
-            if given is not None:
-                return cast(Secret, given)
             try:
-                return from_spec(value, **context)
+                return from_spec(value, **info.context)
             except InvalidValue as error:  # its own type, for the value must not be repeated
                 raise PydanticCustomError(
                     "secret", "{what}", {"what": error.what, "fix": error.fix, "code": error.code}
@@ -106,8 +107,8 @@ class Secret:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        def source(name: str, kind: str | list[str], description: str) -> Values:
-            value = {"type": kind, "description": description}
+        def source(name: str, kind: str | list[str], description: str, **more: object) -> Values:
+            value = {"type": kind, "description": description, **more}
             return {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
 
         return {
@@ -115,6 +116,15 @@ class Secret:
                 source("env", "string", "environment variable that holds the secret"),
                 source("file", "string", "file whose first line is the secret"),
                 source("content", "string", "file that is the secret as a whole; the same apply may write it"),
+                source(
+                    "command",
+                    "array",
+                    "program and arguments, run without a shell in the folder of the spec; it prints the secret",
+                    items={"type": "string"},
+                    minItems=1,
+                ),
+                source("vault", "string", "path and key in HashiCorp Vault or OpenBao, such as secret/shop#password"),
+                source("keyring", "string", "service and user name in the keyring of the desktop"),
                 source(
                     "prompt", ["boolean", "string"], "prompt for it on the terminal; a text replaces the default prompt"
                 ),
@@ -128,11 +138,19 @@ class Secret:
         }
 
 
-def from_spec(value: object, *, base: Path, warn: Callable[[str], None] = lambda text: None) -> Secret:
+def from_spec(
+    value: object,
+    *,
+    base: Path,
+    warn: Callable[[str], None] = lambda text: None,
+    given: Callable[[object], Secret | None] = lambda value: None,
+) -> Secret:
     """Return the secret that a spec refers to; paths are relative to ``base``.
 
-    Raises InvalidValue.
+    ``given`` returns the secrets that are no text: of variables, and of resources made in Python. Raises InvalidValue.
     """
+    if (found := given(value)) is not None:
+        return found
     if isinstance(value, str):
         warn(f"the spec contains a secret in plain text; use {SOURCES} instead")
         return Secret(value)
@@ -146,9 +164,23 @@ def from_spec(value: object, *, base: Path, warn: Callable[[str], None] = lambda
         "prompt": _from_prompt,
         "generate": _generated,
     }
+    if source in PROGRAMS:
+        return _from_program(source, where, base)
     if source not in readers or (source != "prompt" and not isinstance(where, str)):
         raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
     return readers[source](where, base)
+
+
+def _from_program(source: str, where: object, base: Path) -> Secret:
+    """Return a secret that another program has; it is fetched when it is needed."""
+    from openstack_prep.base import secret_programs as programs
+
+    fetches = {
+        "command": lambda: programs.from_command(where, base),
+        "vault": lambda: programs.from_vault(where),
+        "keyring": lambda: programs.from_keyring(where),
+    }
+    return Secret(fetch=fetches[source]())
 
 
 def _from_environment(name: str, base: Path) -> Secret:

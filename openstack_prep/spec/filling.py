@@ -130,7 +130,7 @@ class Filling:
             self.mistakes.append(unknown(self.document.place(source), name, [*loops, *declared]))
             raise _Refused
         self.used.add(name)
-        value = loops.get(name) or self.values.found.get(name)
+        value = loops.get(name) or self.values.get(name)
         if value is None:  # reported once, where it is declared
             raise _Refused
         data = value.data

@@ -58,6 +58,8 @@ class Spec:
     """The file of each resource, and its path in there."""
     values: Mapping[str, object] = field(default_factory=dict)
     """Values of variables that were given and are no secrets."""
+    sources: tuple[object, ...] = field(default=(), repr=False, compare=False)
+    """Sources of the secrets among its variables, with absolute paths."""
 
     @property
     def folder(self) -> Path | None:
@@ -137,8 +139,11 @@ def read_spec(path: Path, given: Given, sections: Collection[str] | None = None)
             mistakes += error.mistakes
             if not found:  # without its name nothing else can be read
                 break
-    mistakes += (Mistake(place, "is a secret", "use it where a secret belongs") for place in parts.tokens.left)
-    return replace(_assemble(found, warnings, mistakes), complete=sections is None, values=parts.values)
+    if not mistakes:
+        what = "is a secret, but another value refers to it"
+        mistakes = [Mistake(each, what, "use it where a secret belongs") for each in parts.tokens.left]
+    spec = _assemble(found, warnings, mistakes)
+    return replace(spec, complete=sections is None, values=parts.values, sources=parts.sources)
 
 
 def spec_of(data: Raw, place: str, base: Path) -> Spec:

@@ -82,6 +82,8 @@ class Parts:
     tokens: Tokens
     values: dict[str, object]
     """Values of variables that are neither secrets nor defaults."""
+    sources: tuple[object, ...]
+    """Sources of the secrets among the variables, with absolute paths."""
     mistakes: list[Mistake]
 
 
@@ -95,7 +97,7 @@ def read_parts(path: Path, sections: Collection[str] | None, given: Given) -> Pa
     declared = files.declared()
     tokens = Tokens()
     values = Values.read(declared, given, tokens)
-    mistakes, used, parts = [*files.mistakes, *values.mistakes], set[str](), []
+    mistakes, used, parts = files.mistakes, set[str](), []
     for each in files.found:
         filling = Filling(each.document, values)
         wanted = {name: value for name, value in each.data.items() if sections is None or name in sections}
@@ -104,17 +106,10 @@ def read_parts(path: Path, sections: Collection[str] | None, given: Given) -> Pa
         parts.append(Part(each.document, each.path, each.path.parent, data, filling.moved, failed))
         mistakes += filling.mistakes
         used |= filling.used
-    mistakes += values.missing(used & declared.keys())
+    mistakes += [*values.mistakes, *values.missing(used & declared.keys())]
     if sections is None:
-        for name in sorted(declared.keys() - used):
-            fix = f"use it as ${{{name}}}, or remove it"
-            mistakes.append(
-                Mistake(declared[name].place(name), f"variable {name} is not used", fix, code=Code.SPEC_VARIABLE)
-            )
-    shown = {
-        name: value.data for name, value in values.found.items() if name in values.explicit and not value.is_secret
-    }
-    return Parts(tuple(parts), tokens, shown, mistakes)
+        mistakes += values.unused(declared.keys() - used)
+    return Parts(tuple(parts), tokens, values.shown, tuple(values.sources), mistakes)
 
 
 def _without_secrets(data: dict[str, Any]) -> dict[str, Any]:
@@ -215,7 +210,7 @@ class _Files:
             try:
                 self.add(path, within)
             except SpecError as error:
-                self.mistakes += error.mistakes
+                self.mistakes += error.mistakes if path.is_file() else [_missing(place, path)]
 
     def declared(self) -> dict[str, Declared]:
         """Return all declared variables."""
@@ -229,3 +224,8 @@ class _Files:
                     self.mistakes.append(Mistake(declared.place(name), what, fix, code=Code.SPEC_DUPLICATE_NAME))
                 found.setdefault(name, declared)
         return found
+
+
+def _missing(place: str, path: Path) -> Mistake:
+    what = "is not a file" if path.exists() else "does not exist"
+    return Mistake(place, f"{path} {what}", "correct the path", code=Code.SPEC_UNREADABLE)

@@ -19,7 +19,7 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import Reads, file_path
 from openstack_prep.base.formats.yaml_places import Document, read_documents
 from openstack_prep.base.invalid import InvalidValue, shown
-from openstack_prep.base.secret import SOURCES, Secret
+from openstack_prep.base.secret import SOURCES, Secret, from_spec
 from openstack_prep.core.model import Resource
 from openstack_prep.spec.tokens import Tokens
 
@@ -98,10 +98,21 @@ class Declared:
 
 @dataclass(frozen=True)
 class Value:
-    """A value in terms of YAML; that of a secret is its source or token."""
+    """A value in terms of YAML; of a secret its token."""
 
     data: Any
     is_secret: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a secret comes from: it is only read when a value refers to it."""
+
+    given: object
+    """A Secret, or the source of one in terms of a spec."""
+    folder: Path
+    """Paths in it are relative to this folder."""
+    place: str
 
 
 @dataclass
@@ -110,7 +121,9 @@ class Values:
 
     declared: Mapping[str, Declared]
     tokens: Tokens
-    found: dict[str, Value] = field(default_factory=dict)
+    plain: dict[str, object] = field(default_factory=dict)
+    secrets: dict[str, Source] = field(default_factory=dict)
+    read_secrets: dict[str, Value | None] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
     """Variables to which a wrong value was given."""
@@ -139,7 +152,7 @@ class Values:
     def _set_from_environment(self, name: str, text: str) -> None:
         place = f"{ENVIRONMENT}{name.upper()}"
         if self.declared[name].variable.secret:
-            self._keep(name, Value({"env": place}, is_secret=True))
+            self._keep_secret(name, Source({"env": place}, Path.cwd(), place))
         else:
             self._set(name, text, place, Path.cwd(), parse=True)
 
@@ -172,28 +185,50 @@ class Values:
             return
         try:
             if declared.variable.secret:
-                self._keep(name, Value(self._source(value, place, folder, plain=plain), is_secret=True))
+                self._keep_secret(name, Source(_source(value, plain=plain), folder, place))
             else:
-                self._keep(name, Value(typed(value, declared.variable.of, parse=parse)))
+                self._keep(name, typed(value, declared.variable.of, parse=parse))
         except InvalidValue as error:
             hidden = "a secret" if declared.variable.secret else shown(value)
             self._refuse(place, f"{hidden} {error.what}", error.fix)
             self.refused.add(name)
 
-    def _source(self, value: object, place: str, folder: Path, *, plain: bool) -> object:
-        """Return the source of a secret, its path absolute; what is a secret itself becomes a token."""
-        if isinstance(value, Secret):
-            return self.tokens.add(value, place)
-        if isinstance(value, str) and value and plain:
-            return self.tokens.add(Secret(value), place)
-        if not isinstance(value, dict) or len(value) != 1:
-            raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
-        ((source, where),) = value.items()
-        return {source: file_path(where, folder)} if source in FILES else value
-
-    def _keep(self, name: str, value: Value) -> None:
-        self.found[name] = value
+    def _keep(self, name: str, value: object) -> None:
+        self.plain[name] = value
         self.explicit.add(name)
+
+    def _keep_secret(self, name: str, source: Source) -> None:
+        self.secrets[name] = source
+
+    def get(self, name: str) -> Value | None:
+        """Return the value of a declared variable, a secret read from its source now; None if it has none."""
+        if name in self.plain:
+            return Value(self.plain[name])
+        if name not in self.secrets:
+            return None
+        if name not in self.read_secrets:
+            self.read_secrets[name] = self._read_secret(name, self.secrets[name])
+        return self.read_secrets[name]
+
+    def _read_secret(self, name: str, source: Source) -> Value | None:
+        try:
+            secret = source.given if isinstance(source.given, Secret) else from_spec(source.given, base=source.folder)
+        except InvalidValue as error:
+            self.mistakes.append(Mistake(source.place, f"variable {name}: {error.what}", error.fix, code=error.code))
+            self.refused.add(name)
+            return None
+        return Value(self.tokens.add(secret, f"{source.place}: variable {name}"), is_secret=True)
+
+    @property
+    def sources(self) -> list[object]:
+        """The sources of the secrets that were read, with absolute paths."""
+        read = (self.secrets[name] for name, value in self.read_secrets.items() if value)
+        found: list[object] = []
+        for each in read:
+            if isinstance(each.given, dict):
+                ((source, where),) = each.given.items()
+                found.append({source: file_path(where, each.folder) if source in FILES else where})
+        return found
 
     def _refuse(self, place: str, what: str, fix: str) -> None:
         self.mistakes.append(Mistake(place, what, fix, code=Code.SPEC_VARIABLE))
@@ -201,7 +236,7 @@ class Values:
     @property
     def shown(self) -> dict[str, object]:
         """Values that are neither secrets nor defaults."""
-        return {name: each.data for name, each in self.found.items() if name in self.explicit and not each.is_secret}
+        return {name: value for name, value in self.plain.items() if name in self.explicit}
 
     def unused(self, names: Iterable[str]) -> Iterator[Mistake]:
         """Yield a mistake for each of these variables, which no value refers to."""
@@ -211,12 +246,23 @@ class Values:
 
     def missing(self, names: Iterable[str]) -> Iterator[Mistake]:
         """Yield a mistake for each of these variables that has no value."""
-        for name in sorted(set(names) - self.found.keys() - self.refused):
+        for name in sorted(set(names) - self.plain.keys() - self.secrets.keys() - self.refused):
             meant = self.declared[name].variable.description
             how = [] if self.declared[name].variable.secret else [f"--var {name}=VALUE"]
             fix = f"pass {', '.join([*how, '--vars-file FILE'])} or {ENVIRONMENT}{name.upper()}, or add a default"
             what = f"variable {name} has no value{f' ({meant})' if meant else ''}"
             yield Mistake(self.declared[name].place(name), what, fix, code=Code.SPEC_VARIABLE)
+
+
+def _source(value: object, *, plain: bool) -> object:
+    """Return a source of a secret; with ``plain`` a text may be the secret itself.  Raises InvalidValue."""
+    if isinstance(value, Secret):
+        return value
+    if isinstance(value, str) and value and plain:
+        return Secret(value)
+    if not isinstance(value, dict) or len(value) != 1:
+        raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
+    return value
 
 
 def unknown(place: str, name: str, known: Iterable[str]) -> Mistake:

@@ -47,9 +47,9 @@ def fingerprints(spec: Spec, plan: Plan, salt: bytes) -> dict[str, str]:
     An included file has its path relative to the folder of the spec.
     """
     found: dict[str, str] = {}
-    for part in spec.parts:
-        for value, secret in _sources(part.data):
-            path = str(file_path(value, part.base))
+    for data, base in [*((part.data, part.base) for part in spec.parts), ([*spec.sources], Path())]:
+        for value, secret in _sources(data):
+            path = str(file_path(value, base))
             found[path] = _time(path) if secret else _content(path, salt)
     for part in spec.parts[1:]:
         found[os.path.relpath(part.path, spec.folder)] = _content(str(part.path), salt)

@@ -156,7 +156,7 @@ def test_a_crash_shows_no_secret(
 
 def test_no_repr_has_a_secret(whole: Path) -> None:
     spec = load_spec(whole / "spec.yaml")
-    for each in (spec, spec.document, *spec.resources):
+    for each in (spec, *spec.parts, *spec.resources):
         for text in (repr(each), str(each), pprint.pformat(each), f"{each!r:>9}"):
             assert not leaks(text), type(each)
     with pytest.raises(TypeError):

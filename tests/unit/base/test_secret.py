@@ -186,7 +186,7 @@ def test_in_the_spec_itself_with_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [12, None, [], {}, {"env": "A", "file": "b"}, {"vault": "x"}, {"env": 1}, {"prompt": False}]
+    "value", [12, None, [], {}, {"env": "A", "file": "b"}, {"pass": "x"}, {"env": 1}, {"prompt": False}]
 )
 def test_anything_else_is_refused_with_what_to_write(value: Any, tmp_path: Path) -> None:
     assert "use " in refused(value, tmp_path)

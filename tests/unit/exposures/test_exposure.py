@@ -143,7 +143,7 @@ def test_the_lowest_free_port_is_claimed_and_the_user_may_read_it(register: Neut
     ]
     assert OwnershipTag("lab").owns(neutron.port(102)["description"], "lb")
     register.release(["web", "vm"])
-    assert neutron.writes[2:] == ["p100: [openstack-prep:lab/lb]", "p102: [openstack-prep:lab/lb]"]
+    assert sorted(neutron.writes[2:]) == ["p100: [openstack-prep:lab/lb]", "p102: [openstack-prep:lab/lb]"]
 
 
 def test_of_two_writers_the_second_gets_another_address(register: NeutronRegister, neutron: Neutron) -> None:

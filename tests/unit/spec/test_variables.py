@@ -169,7 +169,7 @@ VARIABLE = "spec.variable"
         ("networks: [{for_each: {a: b}, name: b}]", ["spec.yaml:2: networks[0].for_each.a"]),
         ("variables: {s: {secret: true, default: word}}\nusers: [{name: u, password: '${s}'}]", ["spec.yaml:2"]),
         (
-            "variables: {s: {secret: true, default: {env: S}}}\nusers: [{name: 'u${s}'}]",
+            "variables: {s: {secret: true, default: {generate: s}}}\nusers: [{name: 'u${s}'}]",
             ["spec.yaml:3: users[0].name"],
         ),
     ],
@@ -212,7 +212,7 @@ def test_mistakes_of_included_files(read: Read) -> None:
     assert refused(read, text, files=files) == [
         ("a.yaml:1", "spec.unknown-key"),
         ("b.yaml:1: include[0]", "spec.cycle"),
-        ("missing.yaml", "spec.unreadable"),
+        ("spec.yaml:2: include[1]", "spec.unreadable"),
         ("b.yaml:3", VARIABLE),
         ("b.yaml:2", "spec.duplicate-name"),
     ]
@@ -229,6 +229,21 @@ def test_a_secret_word_in_the_wrong_place_is_not_repeated(read: Read) -> None:
     with pytest.raises(SpecError) as caught:
         read(text, variables={"s": "correct-horse"})
     assert "correct-horse" not in str(caught.value)
+
+
+def test_a_secret_is_fetched_once_and_only_when_it_is_needed(read: Read, tmp_path: Path) -> None:
+    command = "[sh, -c, 'echo x >> runs; echo word']"
+    text = HEAD.replace("{file: secrets/pw}", f"{{command: {command}}}") + BODY
+    spec = read(text, variables={"env": "dev"})
+    assert not (tmp_path / "runs").exists()
+    users = [each for each in spec.resources if each.kind == "user" and each.password]
+    assert [each.password.reveal() for each in users] == ["word", "word"]
+    assert (tmp_path / "runs").read_text() == "x\n"
+
+
+def test_a_source_without_a_secret_is_told_once_at_its_place(read: Read) -> None:
+    text = HEAD.replace("{file: secrets/pw}", "{env: PREP_NOT_SET}") + BODY
+    assert refused(read, text, variables={"env": "dev"}) == [("spec.yaml:6", "secret.missing")]
 
 
 def test_the_schema_knows_variables() -> None:

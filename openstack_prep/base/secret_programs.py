@@ -1,0 +1,137 @@
+"""Secrets that another program has: a command of the user's own, HashiCorp Vault or OpenBao, the keyring of a desktop.
+
+Each function checks what a spec says and returns what fetches the secret; nothing is started or asked before that.
+Sources: Vault's HTTP API, "KV Secrets Engine" versions 1 and 2 and "/sys/internal/ui/mounts"; the package keyring,
+"Using Keyring".
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.given_file import MOST_SECRET
+from openstack_prep.base.invalid import InvalidValue
+
+Fetch = Callable[[], str]
+PATIENCE = 120.0
+"""Seconds that a command may take: a person may have to touch a key."""
+ANSWER = 30.0
+"""Seconds that Vault may take to answer."""
+
+
+def from_command(words: object, base: Path) -> Fetch:
+    """Return what runs a command, without a shell, in the folder of the spec; its output is the secret.
+
+    What it writes to its standard error goes to the terminal.
+    """
+    if not isinstance(words, list) or not words or not all(isinstance(each, str) and each for each in words):
+        raise InvalidValue("is not a list of words", "write {command: [sops, -d, secret.txt]}")
+    shown = f"the command {words[0]} of a secret"
+
+    def fetch() -> str:
+        try:
+            done = subprocess.run(words, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise ConfigError(f"{shown} has not ended after {PATIENCE:.0f} seconds") from None
+        except OSError as error:
+            raise ConfigError(f"{shown} cannot be run: {error.strerror}; install it, or correct its name") from None
+        if done.returncode:
+            again = f"run it yourself in {shlex.quote(str(base))} to see why"
+            raise ConfigError(f"{shown} ended with exit code {done.returncode}; {again}")
+        return _text(done.stdout, shown)
+
+    return fetch
+
+
+def _text(content: bytes, shown: str) -> str:
+    """Return a secret without the line end that programs add; raises ConfigError."""
+    try:
+        text = content[: MOST_SECRET + 1].decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{shown} printed something that is not UTF-8 text") from None
+    if not text or len(content) > MOST_SECRET:
+        what = "more than 1 MiB" if text else "nothing"
+        raise ConfigError(f"{shown} printed {what}")
+    return text
+
+
+def from_vault(where: object) -> Fetch:
+    """Return what reads one key of a secret in Vault, as ``secret/shop#password``; ``vault kv get`` takes this path.
+
+    VAULT_ADDR, VAULT_TOKEN (or ~/.vault-token), VAULT_NAMESPACE, VAULT_CACERT and VAULT_SKIP_VERIFY are Vault's own.
+    """
+    path, _, key = where.partition("#") if isinstance(where, str) else ("", "", "")
+    if "/" not in path.strip("/") or not key:
+        raise InvalidValue("is not a path with a key", "write {vault: secret/shop#password}")
+
+    def fetch() -> str:
+        client = _vault()
+        from hvac.exceptions import VaultError
+        from requests import RequestException
+
+        try:
+            found = _vault_data(client, path.strip("/"))
+        except (VaultError, RequestException, LookupError, TypeError, ValueError) as error:  # or an answer of no form
+            raise ConfigError(f"Vault: {path} cannot be read: {type(error).__name__}; {_vault_fix(error)}") from None
+        value = found.get(key)
+        if not isinstance(value, str) or not value:
+            known = f"it has {', '.join(sorted(found))}" if found else "it does not exist"
+            raise ConfigError(f"Vault: {path} has no text {key}; {known}")
+        return value
+
+    return fetch
+
+
+def _vault() -> Any:
+    try:
+        import hvac
+    except ImportError:
+        raise ConfigError("{vault: ...} needs the extra: pip install 'openstack_prep[vault]'") from None
+    if not os.environ.get("VAULT_ADDR"):
+        raise ConfigError("{vault: ...}: VAULT_ADDR is not set; export the address of the server")
+    return hvac.Client(timeout=ANSWER, namespace=os.environ.get("VAULT_NAMESPACE"))
+
+
+def _vault_data(client: Any, path: str) -> dict[str, Any]:
+    """Return the values of a secret; empty if there is none."""
+    mount = client.read(f"sys/internal/ui/mounts/{path}")["data"]
+    if (mount.get("options") or {}).get("version") != "2":
+        return dict((client.read(path) or {}).get("data") or {})
+    at, rest = mount["path"], path.removeprefix(mount["path"])
+    found = client.read(f"{at}data/{rest.removeprefix('data/')}")
+    return dict(((found or {}).get("data") or {}).get("data") or {})
+
+
+def _vault_fix(error: Exception) -> str:
+    if type(error).__name__ in ("Forbidden", "Unauthorized"):
+        return "log in with `vault login`, or check the policies of the token"
+    return "check VAULT_ADDR, VAULT_NAMESPACE and VAULT_CACERT"
+
+
+def from_keyring(where: object) -> Fetch:
+    """Return what asks the keyring of the desktop, for ``service/user name`` as ``keyring get`` takes them."""
+    service, _, user = where.rpartition("/") if isinstance(where, str) else ("", "", "")
+    if not service or not user:
+        raise InvalidValue("is not a service with a user name", "write {keyring: openstack/shop}")
+
+    def fetch() -> str:
+        try:
+            import keyring
+        except ImportError:
+            raise ConfigError("{keyring: ...} needs the extra: pip install 'openstack_prep[keyring]'") from None
+        try:
+            found = keyring.get_password(service, user)
+        except keyring.errors.KeyringError as error:
+            raise ConfigError(f"the keyring cannot be read: {type(error).__name__}; unlock it") from None
+        if not found:
+            add = shlex.join(["keyring", "set", service, user])
+            raise ConfigError(f"the keyring has no password of {user} for {service}; add it: {add}")
+        return str(found)
+
+    return fetch
