@@ -51,7 +51,7 @@ class Part:
     path: Path
     base: Path
     """The folder of the file."""
-    data: dict[str, Any]
+    data: dict[str, Any] = field(repr=False)
     moved: dict[tuple[str | int, ...], list[int]] = field(default_factory=dict)
     failed: frozenset[tuple[str | int, ...]] = frozenset()
 
@@ -152,7 +152,7 @@ def merged(read: Sequence[tuple[Part, Sections]]) -> tuple[Sections, list[Mistak
 class _File:
     document: Document
     path: Path
-    data: dict[str, Any]
+    data: dict[str, Any] = field(repr=False)
     head: Sections
 
 

@@ -79,9 +79,9 @@ class Variable:
 class Given:
     """Values for variables: texts of ``--var``, files of ``--vars-file``, and values from Python or a saved plan."""
 
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict, repr=False)
     files: Sequence[Path] = ()
-    values: Mapping[str, object] = field(default_factory=dict)
+    values: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
