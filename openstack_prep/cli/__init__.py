@@ -7,14 +7,15 @@ where it is used.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 
 class AddCommand(Protocol):
     """Makes the parser of a command, whose ``run`` returns the exit code.
 
-    With ``cloud`` it has the options of one that speaks to a cloud; without, ``data`` gives it --format.
+    With ``cloud`` it has the options of one that speaks to a cloud; without, ``data`` gives it --format. ``forms``
+    are what --format offers instead of text and data.
     """
 
     def __call__(
@@ -23,4 +24,5 @@ class AddCommand(Protocol):
         run: Callable[[argparse.Namespace], int],
         cloud: bool = True,
         data: bool = False,
+        forms: Sequence[str] = (),
     ) -> argparse.ArgumentParser: ...

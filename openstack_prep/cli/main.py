@@ -41,6 +41,7 @@ COMMANDS = {
             "report drift that no spec declares: resources, rules, roles, address pairs; exit code 1 if there is any"
         )
     },
+    "project.graph": {"graph": "draw what needs what in a spec, for Mermaid or Graphviz"},
     "project.export": {"export": "print an existing project as a spec; planning it changes nothing"},
     "openshift.check": {"check": "run pre-installation checks"},
     "openshift.pre_ipi": {"pre-ipi": "before openshift-install: apply the spec and check its install-config"},
@@ -171,11 +172,16 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
             setattr(options, name, value)
         elif name not in options.takes:
             parser.error(f"--{name.replace('_', '-')} does not apply to this command; leave it out")
+    if options.forms and options.format not in ("text", *options.forms):
+        parser.error(f"--format {options.format} does not apply to this command; use {' or '.join(options.forms)}")
     return options
 
 
-def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None:
-    """Add global options.  They have no default: that of a command would override what is given before it."""
+def _add_global(parser: argparse.ArgumentParser, names: Collection[str], forms: Sequence[str] = ()) -> None:
+    """Add global options.  They have no default: that of a command would override what is given before it.
+
+    ``forms`` are the values of --format instead of text and data; the first is the default.
+    """
     group = parser.add_argument_group("global options, before or after the command")
 
     def add(name: str, text: str, **options: Any) -> None:
@@ -185,7 +191,8 @@ def _add_global(parser: argparse.ArgumentParser, names: Collection[str]) -> None
     overrides = "overrides the spec, metadata.json and OS_CLOUD"
     add("os_cloud", f"entry of clouds.yaml; {overrides}", metavar="NAME")
     add("jobs", "concurrent requests (8)", type=_positive, metavar="N")
-    add("format", "how to print (text)", choices=("text", *DATA))
+    choices = forms or ("text", *DATA)
+    add("format", f"how to print ({choices[0]})", choices=choices)
     add("ids", "show ids in the text, too (json and yaml always hold them)", action="store_true")
     add(
         "color",
@@ -209,7 +216,11 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
     groups = {"": commands}
 
     def command(
-        name: str, run: Callable[[argparse.Namespace], int], cloud: bool = True, data: bool = False
+        name: str,
+        run: Callable[[argparse.Namespace], int],
+        cloud: bool = True,
+        data: bool = False,
+        forms: Sequence[str] = (),
     ) -> argparse.ArgumentParser:
         takes = WORK if cloud else PRINTING if data else PLAIN
         group, _, last = name.rpartition(" ")  # "rke check" is one of a group
@@ -218,8 +229,8 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
             _add_global(shared, WORK)
             groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
         added = groups[group].add_parser(last, help=TEXTS[name], description=TEXTS[name])
-        _add_global(added, takes)
-        added.set_defaults(run=run, takes=takes)
+        _add_global(added, takes, forms)
+        added.set_defaults(run=run, takes=takes, forms=forms)
         return added
 
     for module, texts in COMMANDS.items():

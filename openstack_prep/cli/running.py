@@ -17,6 +17,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
 from openstack_prep.cli.of_cluster import seconds
 from openstack_prep.cli.of_spec import read_of
+from openstack_prep.cli.parser import DATA
 from openstack_prep.cli.style import say, style_of, warn
 from openstack_prep.core import interrupts
 
@@ -237,7 +238,7 @@ def _document(form: str, data: Mapping[str, object]) -> str:
 def print_error(options: argparse.Namespace, error: PrepError, code: int) -> None:
     """Print an error on standard error, and as data, too, if data was asked for and none has been printed."""
     _print_lines(error)
-    if options.format != "text" and "printed" not in options:
+    if options.format in DATA and "printed" not in options:
         print_result(options, "", {"errors": error_data(error), "exit_code": code})
 
 
