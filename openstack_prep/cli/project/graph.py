@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
@@ -26,7 +27,7 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     graph = _of_plan(options) if options.plan else _of_spec(options)
     draw = {"dot": graph.dot, "svg": graph.svg}.get(options.format, graph.mermaid)
-    print(draw())
+    print(visible(draw()))
     return 0
 
 

@@ -177,14 +177,14 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
 
 
 def commands() -> Iterator[str]:
-    """Yield the commands that have --format."""
+    """Yield the commands that print data."""
 
     def within(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
         groups = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
         for group in groups:
             for word, each in group.choices.items():
                 yield from within(each, f"{name} {word}".strip())
-        if not groups and "format" in parser.get_default("takes"):
+        if not groups and "format" in parser.get_default("takes") and not parser.get_default("forms"):
             yield name
 
     yield from within(build_parser(), "")

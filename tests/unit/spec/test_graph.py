@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli.main import main
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.network.network import Network
@@ -66,3 +67,15 @@ def test_graphviz_draws_from_standard_input(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match="Graphviz is not installed"):
         Graph.of([NET]).svg()
+
+
+def test_the_command_knows_its_own_forms_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("name: lab\nnetworks: [{name: n}]\nsubnets: [{name: s, network: n, cidr: 10.0.0.0/24}]\n")
+    assert main(["graph", str(spec)]) == 0
+    assert 'r0["network/n"]' in capsys.readouterr().out
+    assert main(["graph", "--format", "dot", str(spec)]) == 0
+    assert "r1 -> r0" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["--format", "json", "graph", str(spec)])
+    assert ended.value.code == 2
