@@ -58,7 +58,7 @@ def read_of(
     from openstack_prep.spec.loading import read_spec
     from openstack_prep.spec.variables import Given
 
-    return read_spec(path, Given(dict(options.var), options.vars_file, saved or {}), sections)
+    return read_spec(path, Given(dict(options.var), options.vars_file, saved=saved or {}), sections)
 
 
 def variable_words(options: argparse.Namespace) -> list[str]:

@@ -15,13 +15,15 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
-from openstack_prep.spec.variables import Value, Values, is_name, unknown
+from openstack_prep.spec.tokens import Tokens
+from openstack_prep.spec.variable_values import Values, unknown
+from openstack_prep.spec.variables import Value, is_name
 
 Path: TypeAlias = tuple[str | int, ...]
 REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}|\$\{")
 FOR_EACH = "for_each"
 MOST = 10_000
-"""Items that one for_each may make."""
+"""Items that all for_each of a file may make together."""
 
 
 class _Refused(Exception):
@@ -38,14 +40,68 @@ class Filling:
 
     document: Document
     values: Values
+    tokens: Tokens
     mistakes: list[Mistake] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     moved: dict[Path, list[int]] = field(default_factory=dict)
     failed: set[Path] = field(default_factory=set)
+    made: int = 0
+    """Items that were made by for_each."""
 
     def fill(self, data: Raw) -> dict[str, Any]:
         """Return the data with all values of variables in it."""
-        return {key: self._of(value, (key,), (key,), {}) for key, value in data.items()}
+        for key, value in data.items():
+            self._examine(value, (key,), frozenset())
+        found = {key: self._of(value, (key,), (key,), {}) for key, value in data.items()}
+        self.mistakes = list(dict.fromkeys(self.mistakes))  # items that are repeated have the same ones
+        return found
+
+    # --- what the file says, whatever the values are ------------------------------------------
+
+    def _examine(self, data: Any, source: Path, loops: frozenset[str]) -> None:
+        """Note which variables a part refers to, and what is wrong with its references and for_each."""
+        if isinstance(data, str):
+            for match in REFERENCE.finditer(data):
+                self._examine_reference(match, source, loops)
+        elif isinstance(data, list):
+            for index, item in enumerate(data):
+                within = loops
+                if isinstance(item, dict) and FOR_EACH in item:
+                    within |= self._examine_for_each(item[FOR_EACH], (*source, index, FOR_EACH), loops)
+                    item = _without_for_each(item)
+                self._examine(item, (*source, index), within)
+        elif isinstance(data, dict):
+            for key, value in data.items():
+                if isinstance(key, str) and "${" in key:
+                    self._refuse((*source, key), f"{key} is a key, where variables are not replaced", "write it out")
+                self._examine(value, (*source, key), loops)
+
+    def _examine_reference(self, match: re.Match[str], source: Path, loops: frozenset[str]) -> None:
+        name = match[1].partition(".")[0] if match[1] is not None else ""
+        declared = self.values.declared
+        if match[0] == "$${":
+            return
+        if not is_name(name):
+            what = "${ has no }" if match[1] is None else f"{match[0]} does not name a variable"
+            self._refuse(source, what, "write ${name}, or $${ for these two characters themselves")
+        elif name not in loops and name not in declared:
+            self.mistakes.append(unknown(self._place(source), name, [*loops, *declared]))
+        self.used.add(name)
+
+    def _examine_for_each(self, given: object, where: Path, loops: frozenset[str]) -> frozenset[str]:
+        """Return the name of the variable of a for_each."""
+        if not isinstance(given, dict) or len(given) != 1:
+            self._refuse(where, "is not one variable with its list", "write for_each: {team: [red, blue]}")
+            return frozenset()
+        ((name, items),) = given.items()
+        if not isinstance(name, str) or not is_name(name):
+            self._refuse(where, f"{name} is not the name of a variable", "use a-z, 0-9 and _")
+        elif name in loops or name in self.values.declared:
+            self._refuse(where, f"{name} is already a variable", "choose another name")
+        self._examine(items, (*where, str(name)), loops)
+        return frozenset({str(name)})
+
+    # --- the values --------------------------------------------------------------------------
 
     def _of(self, data: Any, source: Path, to: Path, loops: Mapping[str, Value]) -> Any:
         if isinstance(data, str):
@@ -54,9 +110,6 @@ class Filling:
             return self._list(data, source, to, loops)
         if not isinstance(data, dict):
             return data
-        for key in data:
-            if isinstance(key, str) and "${" in key:
-                self._refuse((*source, key), f"{key} is a key, where variables are not replaced", "write it out")
         return {key: self._of(value, (*source, key), (*to, key), loops) for key, value in data.items()}
 
     def _list(self, data: Sequence[Any], source: Path, to: Path, loops: Mapping[str, Value]) -> list[Any]:
@@ -64,13 +117,12 @@ class Filling:
         origins: list[int] = []
         for index, item in enumerate(data):
             here = (*source, index)
+            scopes: list[Mapping[str, Value]] = [loops]
             if isinstance(item, dict) and FOR_EACH in item:
-                rest = {key: value for key, value in item.items() if key != FOR_EACH}
-                for within in self._loops(item[FOR_EACH], here, to, loops):
-                    found.append(self._of(rest, here, (*to, len(found)), {**loops, **within}))
-                    origins.append(index)
-            else:
-                found.append(self._of(item, here, (*to, len(found)), loops))
+                scopes = [{**loops, **within} for within in self._loops(item[FOR_EACH], here, to, loops)]
+                item = _without_for_each(item)
+            for scope in scopes:
+                found.append(self._of(item, here, (*to, len(found)), scope))
                 origins.append(index)
         if origins != [*range(len(data))]:
             self.moved[to] = origins
@@ -78,29 +130,32 @@ class Filling:
 
     def _loops(self, given: object, here: Path, to: Path, loops: Mapping[str, Value]) -> list[dict[str, Value]]:
         """Return the variable of a for_each with each of its values."""
-        where = (*here, FOR_EACH)
         if not isinstance(given, dict) or len(given) != 1:
-            self._refuse(where, "is not one variable with its list", "write for_each: {team: [red, blue]}")
             return []
         ((name, items),) = given.items()
-        if not isinstance(name, str) or not is_name(name):
-            self._refuse(where, f"{name} is not the name of a variable", "use a-z, 0-9 and _")
-        elif name in loops or name in self.values.declared:
-            self._refuse(where, f"{name} is already a variable", "choose another name")
-        failed = len(self.failed)
-        items = self._of(items, (*where, str(name)), (*to, FOR_EACH), loops)
+        where, failed = (*here, FOR_EACH, str(name)), len(self.failed)
+        items = self._of(items, where, (*to, FOR_EACH), loops)
         if len(self.failed) > failed:
             return []
-        if not isinstance(items, list) or len(items) > MOST:
-            self._refuse((*where, str(name)), f"is not a list of at most {MOST} items", "write [A, B]")
+        if not isinstance(items, list):
+            self._refuse(where, f"is {'a map' if isinstance(items, dict) else 'one value'}, not a list", "write [A, B]")
             return []
-        return [{str(name): Value(each)} for each in items]
+        self.made += len(items)
+        if self.made > MOST:
+            self._refuse(where, f"makes more than {MOST} items together with the others", "split the spec")
+            return []
+        secrets = [self.tokens.drop(each) for each in items]
+        return [
+            {str(name): Value(secret or each, is_secret=secret is not None)}
+            for each, secret in zip(items, secrets, strict=True)
+        ]
 
     def _text(self, text: str, source: Path, to: Path, loops: Mapping[str, Value]) -> Any:
         try:
-            if (whole := REFERENCE.fullmatch(text)) and whole[1] is not None:
-                return self._value(whole[1], source, loops).data
-            return REFERENCE.sub(lambda match: self._part(match, source, loops), text)
+            if not (whole := REFERENCE.fullmatch(text)) or whole[1] is None:
+                return REFERENCE.sub(lambda match: self._part(match, source, loops), text)
+            value = self._value(whole[1], source, loops)
+            return self.tokens.add(value.data, self._place(source)) if value.is_secret else value.data
         except _Refused:
             self.failed.add(to)
             return None
@@ -109,9 +164,7 @@ class Filling:
         """Return what replaces one reference within a text."""
         if match[0] == "$${":
             return "${"
-        if match[1] is None:
-            raise self._refused(source, "${ has no }", "write ${name}, or $${ for these two characters themselves")
-        value = self._value(match[1], source, loops)
+        value = self._value(match[1] or "", source, loops)
         if value.is_secret:
             what = f"variable {match[1]} is a secret, which cannot be part of a text"
             raise self._refused(source, what, "make the whole value the secret")
@@ -122,22 +175,15 @@ class Filling:
 
     def _value(self, reference: str, source: Path, loops: Mapping[str, Value]) -> Value:
         name, *steps = reference.split(".")
-        declared = self.values.declared
-        if not is_name(name):
-            what = f"${{{reference}}} does not name a variable"
-            raise self._refused(source, what, "write ${name}, or $${ for these two characters themselves")
-        if name not in loops and name not in declared:
-            self.mistakes.append(unknown(self.document.place(source), name, [*loops, *declared]))
-            raise _Refused
-        self.used.add(name)
-        value = loops.get(name) or self.values.get(name)
-        if value is None:  # reported once, where it is declared
+        value = loops.get(name) or (self.values.get(name) if name in self.values.declared else None)
+        if value is None:  # reported where it is declared, or by _examine
             raise _Refused
         data = value.data
         for step in steps:
             if value.is_secret or not isinstance(data, dict) or step not in data:
-                known = f"it has {', '.join(map(str, data))}" if isinstance(data, dict) and not value.is_secret else ""
-                raise self._refused(source, f"${{{reference}}}: variable {name} has no {step}", known)
+                has = f"; it has {', '.join(map(str, data))}" if isinstance(data, dict) and not value.is_secret else ""
+                what = f"${{{reference}}}: there is no {step or 'empty name'}{has}"
+                raise self._refused(source, what, "only fields of maps have names")
             data = data[step]
         return Value(data, value.is_secret)
 
@@ -146,6 +192,12 @@ class Filling:
         return _Refused()
 
     def _refuse(self, source: Path, what: str, fix: str) -> None:
+        self.mistakes.append(Mistake(self._place(source), what, fix, code=Code.SPEC_VARIABLE))
+
+    def _place(self, source: Path) -> str:
         dotted = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in source).lstrip(".")
-        where = f"{self.document.place(source)}: {dotted}"
-        self.mistakes.append(Mistake(where, what, fix, code=Code.SPEC_VARIABLE))
+        return f"{self.document.place(source)}: {dotted}"
+
+
+def _without_for_each(item: Raw) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key != FOR_EACH}

@@ -58,6 +58,8 @@ class Spec:
     """The file of each resource, and its path in there."""
     values: Mapping[str, object] = field(default_factory=dict)
     """Values of variables that were given and are no secrets."""
+    has_plain_secrets: bool = False
+    """Whether the value of a field for secrets is the secret itself."""
     sources: tuple[object, ...] = field(default=(), repr=False, compare=False)
     """Sources of the secrets among its variables, with absolute paths."""
 
@@ -116,15 +118,17 @@ def load_spec(
     sections: Collection[str] | None = None,
     *,
     variables: Mapping[str, object] | None = None,
-    vars_files: Sequence[str | Path] = (),
+    vars_files: str | Path | Sequence[str | Path] = (),
 ) -> Spec:
     """Read a spec, or some sections of it; raises SpecError that lists all errors with file, line and field.
 
     ``variables`` are values of its variables by name, of the declared type; ``vars_files`` are YAML files of such
     values, of which the last one counts, and any of which ``variables`` override.
     """
-    files = tuple(Path(os.path.expanduser(each)) for each in vars_files)
-    return read_spec(Path(path), Given(files=files, values=variables or {}), sections)
+    listed = [vars_files] if isinstance(vars_files, str | Path) else vars_files
+    files = tuple(Path(os.path.expanduser(each)) for each in listed)
+    values = {str(name): value for name, value in (variables or {}).items()}
+    return read_spec(Path(path), Given(files=files, values=values), sections)
 
 
 def read_spec(path: Path, given: Given, sections: Collection[str] | None = None) -> Spec:
@@ -139,11 +143,16 @@ def read_spec(path: Path, given: Given, sections: Collection[str] | None = None)
             mistakes += error.mistakes
             if not found:  # without its name nothing else can be read
                 break
-    if not mistakes:
-        what = "is a secret, but another value refers to it"
-        mistakes = [Mistake(each, what, "use it where a secret belongs") for each in parts.tokens.left]
-    spec = _assemble(found, warnings, mistakes)
-    return replace(spec, complete=sections is None, values=parts.values, sources=parts.sources)
+    what, fix = "a variable that is a secret stands here, which only fields for secrets take", "use another variable"
+    mistakes += [Mistake(each, what, fix, code=Code.SPEC_VARIABLE) for each in parts.tokens.left]
+    spec = _assemble(found, warnings, [*dict.fromkeys(mistakes)])
+    return replace(
+        spec,
+        complete=sections is None,
+        values=parts.values,
+        sources=parts.sources,
+        has_plain_secrets=parts.tokens.plain,
+    )
 
 
 def spec_of(data: Raw, place: str, base: Path) -> Spec:
@@ -166,7 +175,9 @@ def _sections(part: Part, warnings: list[str], tokens: Tokens, name: str | None)
         text = json.dumps(part.data, default=str)  # dates of YAML are texts in a spec
         return read(text, part.data, context, name)
     except ValidationError as error:
-        errors = [each for each in error.errors(include_url=False) if not part.has_failed(each["loc"])]
+        errors = error.errors(include_url=False)
+        # what could not be filled in, and secrets where none belongs, are reported as such
+        errors = [each for each in errors if not part.has_failed(each["loc"]) and not tokens.get(each["input"])]
         raise SpecError(mistakes(part, errors)) from None
 
 

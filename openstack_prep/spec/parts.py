@@ -16,9 +16,10 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.spec.filling import Filling
-from openstack_prep.spec.sections import Sections, read
+from openstack_prep.spec.sections import Sections, is_included, read
 from openstack_prep.spec.tokens import Tokens
-from openstack_prep.spec.variables import Declared, Given, Values
+from openstack_prep.spec.variable_values import Values
+from openstack_prep.spec.variables import Declared, Given, Variable
 
 if TYPE_CHECKING:
     from openstack_prep.core.model import Resource
@@ -62,8 +63,9 @@ class Part:
         return self.document.part(self._source(where))
 
     def has_failed(self, where: Sequence[str | int]) -> bool:
-        """Whether a value could not be filled in, which was reported as such."""
-        return any(tuple(where[: len(each)]) == each for each in self.failed)
+        """Whether this value, or one in it or around it, could not be filled in, which was reported as such."""
+        at = tuple(where)
+        return any(at[: len(each)] == each or (at and each[: len(at)] == at) for each in self.failed)
 
     def _source(self, where: Sequence[str | int]) -> list[str | int]:
         """Return the path in the file of a path in the data."""
@@ -96,10 +98,11 @@ def read_parts(path: Path, sections: Collection[str] | None, given: Given) -> Pa
     files.add(path)
     declared = files.declared()
     tokens = Tokens()
-    values = Values.read(declared, given, tokens)
+    values = Values.read(declared, given)
+    values.refused |= files.unclear
     mistakes, used, parts = files.mistakes, set[str](), []
     for each in files.found:
-        filling = Filling(each.document, values)
+        filling = Filling(each.document, values, tokens)
         wanted = {name: value for name, value in each.data.items() if sections is None or name in sections}
         data = filling.fill(wanted if sections is None else _without_secrets(wanted))
         failed = frozenset(filling.failed)
@@ -108,7 +111,7 @@ def read_parts(path: Path, sections: Collection[str] | None, given: Given) -> Pa
         used |= filling.used
     mistakes += [*values.mistakes, *values.missing(used & declared.keys())]
     if sections is None:
-        mistakes += values.unused(declared.keys() - used)
+        mistakes += values.unused(declared.keys() - used - files.unclear)
     return Parts(tuple(parts), tokens, values.shown, tuple(values.sources), mistakes)
 
 
@@ -162,6 +165,8 @@ class _Files:
 
     found: list[_File] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
+    unclear: set[str] = field(default_factory=set)
+    """Variables of declarations with a mistake."""
     _read: set[str] = field(default_factory=set)
 
     def add(self, path: Path, within: Sequence[str] = ()) -> None:
@@ -198,7 +203,12 @@ class _Files:
             return read(json.dumps(given, default=str), given, {"base": Path()}, name="")
         except ValidationError as error:
             self.mistakes += mistakes(document, error.errors(include_url=False))
-            return Sections(name="")
+        variables, include = data.get("variables"), data.get("include")
+        names = [name for name in variables if isinstance(name, str)] if isinstance(variables, dict) else []
+        self.unclear |= set(names)
+        listed = include if isinstance(include, list) else []
+        paths = [each for each in listed if isinstance(each, str) and is_included(each)]
+        return Sections(name="", include=tuple(paths), variables={name: Variable() for name in names})
 
     def _include(self, path: Path, place: str, within: Sequence[str]) -> None:
         path = Path(os.path.normpath(path))

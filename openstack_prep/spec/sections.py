@@ -16,9 +16,14 @@ from openstack_prep.spec.variables import Variable, VariableName
 
 def included(value: object) -> object:
     """Check the path of an included file, which has to be the same on each machine."""
-    if isinstance(value, str) and (not value or value[0] in "/~"):
-        raise InvalidValue("is not a relative path", "write it relative to this file")
+    if isinstance(value, str) and not is_included(value):
+        raise InvalidValue("is not a relative path", "write one relative to this file, without variables")
     return value
+
+
+def is_included(path: str) -> bool:
+    """Whether a path is relative and has no variables."""
+    return bool(path) and path[0] not in "/~" and not any(each in path for each in ("\0", "://", "${"))
 
 
 Included = Annotated[str, Reads(included)]

@@ -1,27 +1,18 @@
-"""Variables of a spec: their declarations, and the value of each.
-
-The value of a variable is the first of: ``--var`` or a value from Python, the last file of ``--vars-file`` that has it,
-the environment variable OPENSTACK_PREP_VAR_NAME, the default. A secret is passed on as a source of a secret, or as a
-token, so that its value is only read when it is needed.
-"""
+"""Variables of a spec: their declarations, and what their values may be."""
 
 from __future__ import annotations
 
-import difflib
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.fields import Reads, file_path
+from openstack_prep.base.errors import SpecError
+from openstack_prep.base.fields import Reads
 from openstack_prep.base.formats.yaml_places import Document, read_documents
-from openstack_prep.base.invalid import InvalidValue, shown
-from openstack_prep.base.secret import SOURCES, Secret, from_spec
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Resource
-from openstack_prep.spec.tokens import Tokens
 
 ENVIRONMENT = "OPENSTACK_PREP_VAR_"
 Type = Literal["string", "integer", "number", "boolean", "list", "map"]
@@ -77,11 +68,13 @@ class Variable:
 
 @dataclass(frozen=True)
 class Given:
-    """Values for variables: texts of ``--var``, files of ``--vars-file``, and values from Python or a saved plan."""
+    """Values for variables: texts of ``--var``, files of ``--vars-file``, and values from Python."""
 
     arguments: Mapping[str, str] = field(default_factory=dict, repr=False)
     files: Sequence[Path] = ()
     values: Mapping[str, object] = field(default_factory=dict, repr=False)
+    saved: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """Values in a saved plan, which any but those of the environment override: then the plan is refused."""
 
 
 @dataclass(frozen=True)
@@ -98,178 +91,10 @@ class Declared:
 
 @dataclass(frozen=True)
 class Value:
-    """A value in terms of YAML; of a secret its token."""
+    """A value in terms of YAML, or a Secret."""
 
     data: Any
     is_secret: bool = False
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a secret comes from: it is only read when a value refers to it."""
-
-    given: object
-    """A Secret, or the source of one in terms of a spec."""
-    folder: Path
-    """Paths in it are relative to this folder."""
-    place: str
-
-
-@dataclass
-class Values:
-    """The values of the declared variables; ``mistakes`` in what was given, and ``tokens`` of secrets."""
-
-    declared: Mapping[str, Declared]
-    tokens: Tokens
-    plain: dict[str, object] = field(default_factory=dict)
-    secrets: dict[str, Source] = field(default_factory=dict)
-    read_secrets: dict[str, Value | None] = field(default_factory=dict)
-    mistakes: list[Mistake] = field(default_factory=list)
-    refused: set[str] = field(default_factory=set)
-    """Variables to which a wrong value was given."""
-    explicit: set[str] = field(default_factory=set)
-    """Variables whose value is not the default."""
-
-    @classmethod
-    def read(cls, declared: Mapping[str, Declared], given: Given, tokens: Tokens) -> Values:
-        """Read what was given; later sources override earlier ones."""
-        values = cls(declared, tokens)
-        for name, each in declared.items():
-            if each.variable.default is not None:
-                values._set(name, each.variable.default, each.place(name, "default"), each.base, plain=False)
-        values.explicit.clear()
-        for name in declared:
-            if (text := os.environ.get(f"{ENVIRONMENT}{name.upper()}")) is not None:
-                values._set_from_environment(name, text)
-        for path in given.files:
-            values._set_from_file(path)
-        for name, text in given.arguments.items():
-            values._set_from_argument(name, text)
-        for name, value in given.values.items():
-            values._set(name, value, f"variables[{name!r}]", Path.cwd())
-        return values
-
-    def _set_from_environment(self, name: str, text: str) -> None:
-        place = f"{ENVIRONMENT}{name.upper()}"
-        if self.declared[name].variable.secret:
-            self._keep_secret(name, Source({"env": place}, Path.cwd(), place))
-        else:
-            self._set(name, text, place, Path.cwd(), parse=True)
-
-    def _set_from_argument(self, name: str, text: str) -> None:
-        declared = self.declared.get(name)
-        if declared and declared.variable.secret:
-            fix = f"pass it in {ENVIRONMENT}{name.upper()} or by --vars-file"
-            what = "is a secret, and other users of this machine see arguments"
-            self._refuse(f"--var {name}", what, fix)
-            self.refused.add(name)
-        else:
-            self._set(name, text, f"--var {name}", Path.cwd(), parse=True)
-
-    def _set_from_file(self, path: Path) -> None:
-        document = Document(path)
-        self.mistakes += document.repeated
-        if not isinstance(document.data, dict):
-            self._refuse(f"{path}:1", "is not a mapping", "write one line NAME: VALUE per variable")
-            return
-        folder = Path(os.path.realpath(path)).parent
-        for name, value in document.data.items():
-            self._set(str(name), value, document.place((str(name),)), folder)
-
-    def _set(
-        self, name: str, value: object, place: str, folder: Path, *, parse: bool = False, plain: bool = True
-    ) -> None:
-        declared = self.declared.get(name)
-        if declared is None:
-            self.mistakes.append(unknown(place, name, self.declared))
-            return
-        try:
-            if declared.variable.secret:
-                self._keep_secret(name, Source(_source(value, plain=plain), folder, place))
-            else:
-                self._keep(name, typed(value, declared.variable.of, parse=parse))
-        except InvalidValue as error:
-            hidden = "a secret" if declared.variable.secret else shown(value)
-            self._refuse(place, f"{hidden} {error.what}", error.fix)
-            self.refused.add(name)
-
-    def _keep(self, name: str, value: object) -> None:
-        self.plain[name] = value
-        self.explicit.add(name)
-
-    def _keep_secret(self, name: str, source: Source) -> None:
-        self.secrets[name] = source
-
-    def get(self, name: str) -> Value | None:
-        """Return the value of a declared variable, a secret read from its source now; None if it has none."""
-        if name in self.plain:
-            return Value(self.plain[name])
-        if name not in self.secrets:
-            return None
-        if name not in self.read_secrets:
-            self.read_secrets[name] = self._read_secret(name, self.secrets[name])
-        return self.read_secrets[name]
-
-    def _read_secret(self, name: str, source: Source) -> Value | None:
-        try:
-            secret = source.given if isinstance(source.given, Secret) else from_spec(source.given, base=source.folder)
-        except InvalidValue as error:
-            self.mistakes.append(Mistake(source.place, f"variable {name}: {error.what}", error.fix, code=error.code))
-            self.refused.add(name)
-            return None
-        return Value(self.tokens.add(secret, f"{source.place}: variable {name}"), is_secret=True)
-
-    @property
-    def sources(self) -> list[object]:
-        """The sources of the secrets that were read, with absolute paths."""
-        read = (self.secrets[name] for name, value in self.read_secrets.items() if value)
-        found: list[object] = []
-        for each in read:
-            if isinstance(each.given, dict):
-                ((source, where),) = each.given.items()
-                found.append({source: file_path(where, each.folder) if source in FILES else where})
-        return found
-
-    def _refuse(self, place: str, what: str, fix: str) -> None:
-        self.mistakes.append(Mistake(place, what, fix, code=Code.SPEC_VARIABLE))
-
-    @property
-    def shown(self) -> dict[str, object]:
-        """Values that are neither secrets nor defaults."""
-        return {name: value for name, value in self.plain.items() if name in self.explicit}
-
-    def unused(self, names: Iterable[str]) -> Iterator[Mistake]:
-        """Yield a mistake for each of these variables, which no value refers to."""
-        for name in sorted(names):
-            what, fix = f"variable {name} is not used", f"use it as ${{{name}}}, or remove it"
-            yield Mistake(self.declared[name].place(name), what, fix, code=Code.SPEC_VARIABLE)
-
-    def missing(self, names: Iterable[str]) -> Iterator[Mistake]:
-        """Yield a mistake for each of these variables that has no value."""
-        for name in sorted(set(names) - self.plain.keys() - self.secrets.keys() - self.refused):
-            meant = self.declared[name].variable.description
-            how = [] if self.declared[name].variable.secret else [f"--var {name}=VALUE"]
-            fix = f"pass {', '.join([*how, '--vars-file FILE'])} or {ENVIRONMENT}{name.upper()}, or add a default"
-            what = f"variable {name} has no value{f' ({meant})' if meant else ''}"
-            yield Mistake(self.declared[name].place(name), what, fix, code=Code.SPEC_VARIABLE)
-
-
-def _source(value: object, *, plain: bool) -> object:
-    """Return a source of a secret; with ``plain`` a text may be the secret itself.  Raises InvalidValue."""
-    if isinstance(value, Secret):
-        return value
-    if isinstance(value, str) and value and plain:
-        return Secret(value)
-    if not isinstance(value, dict) or len(value) != 1:
-        raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
-    return value
-
-
-def unknown(place: str, name: str, known: Iterable[str]) -> Mistake:
-    """Return the mistake of a variable that is not declared."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    fix = f"did you mean {close[0]}?" if close else "declare it in the section variables"
-    return Mistake(place, f"variable {name} is not declared", fix, code=Code.SPEC_VARIABLE)
 
 
 def is_of(value: object, kind: str) -> bool:
@@ -277,6 +102,15 @@ def is_of(value: object, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
     return isinstance(value, PYTHON[kind])
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value consists of what JSON has, too."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_plain(each) for key, each in value.items())
+    if isinstance(value, list):
+        return all(map(is_plain, value))
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def typed(value: object, kind: str, *, parse: bool) -> object:
@@ -288,6 +122,8 @@ def typed(value: object, kind: str, *, parse: bool) -> object:
             ((_, value),) = read_documents("value", value)
         except (SpecError, ValueError):
             raise InvalidValue(f"is not {ARTICLE.get(kind, 'a')} {kind}", "write it as in YAML") from None
+    if not is_plain(value):
+        raise InvalidValue("has parts that YAML cannot express, or keys that are not text", "write a plain value")
     if not is_of(value, kind):
         fix = "put it in quotes" if kind == "string" else "write [a, b]" if kind == "list" else ""
         raise InvalidValue(f"is not {ARTICLE.get(kind, 'a')} {kind}", fix)

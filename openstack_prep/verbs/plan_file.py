@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import write_private_here
@@ -41,6 +42,10 @@ def save(
     """
     if content_of(spec) != read:
         raise PrepError(f"{spec} was modified while the plan was created; plan again")
+    if declared.values and declared.has_plain_secrets:
+        what = "has a secret in plain text, and the plan would hold the values of its variables"
+        fix = "declare the variable with secret: true, or use a source of the secret"
+        raise SpecError([Mistake(str(spec), what, fix, code=Code.SPEC_VARIABLE)])
     salt, base = secrets.token_bytes(16), Path(os.path.realpath(spec)).parent
     content = {
         "format": FORMAT,

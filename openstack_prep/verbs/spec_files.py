@@ -47,10 +47,12 @@ def fingerprints(spec: Spec, plan: Plan, salt: bytes) -> dict[str, str]:
     An included file has its path relative to the folder of the spec.
     """
     found: dict[str, str] = {}
-    for data, base in [*((part.data, part.base) for part in spec.parts), ([*spec.sources], Path())]:
+    main = spec.folder or Path()
+    for data, base in [*((part.data, part.base) for part in spec.parts), ([*spec.sources], main)]:
         for value, secret in _sources(data):
             path = str(file_path(value, base))
-            found[path] = _time(path) if secret else _content(path, salt)
+            name = path if base == main else os.path.relpath(path, main)
+            found[name] = _time(path) if secret else _content(path, salt)
     for part in spec.parts[1:]:
         found[os.path.relpath(part.path, spec.folder)] = _content(str(part.path), salt)
     for step in plan.steps:

@@ -158,7 +158,7 @@ VARIABLE = "spec.variable"
     [
         ("variables: {a: {}}\nnetworks: [{name: '${a}'}]", ["spec.yaml:2"]),
         ("variables: {a: {default: b}}", ["spec.yaml:2"]),
-        ("networks: [{name: '${a}'}]", ["spec.yaml:2"]),
+        ("networks: [{name: '${a}'}]", ["spec.yaml:2: networks[0].name"]),
         ("networks: [{name: '${HOME}'}]", ["spec.yaml:2: networks[0].name"]),
         ("networks: [{name: 'a${'}]", ["spec.yaml:2: networks[0].name"]),
         ("networks: [{name: n, '${a}': b}]", ["spec.yaml:2: networks[0].${a}"]),
@@ -191,13 +191,21 @@ def test_a_declaration_that_is_wrong(variables: str, wanted: tuple[str, str], re
     assert refused(read, f"name: x\nvariables: {variables}\n") == [wanted]
 
 
-def test_all_mistakes_are_told_at_once(read: Read) -> None:
-    text = "name: x\nquota: {cores: '${a}', ram: much}\nnetworks: [{nam: n}]\n"
-    assert [where for where, _ in refused(read, text)] == [
-        "spec.yaml:2",
-        "spec.yaml:2: quota.ram",
-        "spec.yaml:3: networks[0].name",
-        "spec.yaml:3: networks[0].nam",
+def test_all_mistakes_are_told_at_once_and_each_once(read: Read) -> None:
+    text = """\
+name: x
+variables: {a: {}, bad: {type: int}}
+quota: {cores: "${a}", ram: much}
+users: [{name: "${a}", description: "${b}${c}"}]
+networks: [{for_each: {n: [p, q]}, name: "${n}", description: "${bad}${d}"}]
+role_assignments: [{user: "${a}", role: r}]
+"""
+    assert sorted(where for where, _ in refused(read, text)) == [
+        "spec.yaml:2: variables.bad.type",
+        "spec.yaml:3: quota.ram",
+        "spec.yaml:4: users[0].description",
+        "spec.yaml:4: users[0].description",
+        "spec.yaml:5: networks[0].description",
     ]
 
 
@@ -206,8 +214,11 @@ def test_mistakes_of_included_files(read: Read) -> None:
         "a.yaml": "name: y\ninclude: [b.yaml]\nproject: {name: p}\n",
         "b.yaml": "include: [a.yaml]\nproject: {name: q}\nvariables: {v: {default: 1}}\n",
     }
-    text = "name: x\ninclude: [a.yaml, missing.yaml, /etc/passwd]\n"
-    assert refused(read, text) == [("spec.yaml:2: include[2]", "spec.invalid-value")]
+    text = "name: x\ninclude: [missing.yaml, /etc/passwd]\n"
+    assert refused(read, text) == [
+        ("spec.yaml:2: include[1]", "spec.invalid-value"),
+        ("spec.yaml:2: include[0]", "spec.unreadable"),
+    ]
     text = "name: x\ninclude: [a.yaml, missing.yaml]\n"
     assert refused(read, text, files=files) == [
         ("a.yaml:1", "spec.unknown-key"),
@@ -244,6 +255,67 @@ def test_a_secret_is_fetched_once_and_only_when_it_is_needed(read: Read, tmp_pat
 def test_a_source_without_a_secret_is_told_once_at_its_place(read: Read) -> None:
     text = HEAD.replace("{file: secrets/pw}", "{env: PREP_NOT_SET}") + BODY
     assert refused(read, text, variables={"env": "dev"}) == [("spec.yaml:6", "secret.missing")]
+
+
+def test_an_empty_list_makes_nothing_and_its_item_is_examined(read: Read) -> None:
+    spec = read(variables={"env": "dev", "names": []})
+    assert [each.name for each in spec.resources if each.kind == "user"] == ["last"]
+    text = "name: x\nvariables: {l: {type: list}}\nnetworks: [{for_each: {n: '${l}'}, name: '${m}'}]\n"
+    assert refused(read, text, variables={"l": []}) == [("spec.yaml:3: networks[0].name", VARIABLE)]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "flavors: [{name: f, ram: 1, vcpus: 1, disk: 1, extra_specs: '${s}'}]",
+        "object_store: {metadata: '${s}'}",
+        "stacks: [{name: s, template: t.yaml, parameters: {a: '${s}'}}]",
+        "networks: [{for_each: {n: ['${s}']}, name: n, description: '${n.token}'}]",
+        "networks: [{for_each: {n: ['${s}']}, name: n, description: '${n}'}]",
+    ],
+)
+@pytest.mark.parametrize("given", [{"s": "correct-horse"}, {"s": Secret("correct-horse")}])
+def test_a_secret_is_refused_where_none_belongs(field: str, given: dict[str, Any], read: Read) -> None:
+    text = f"name: x\nvariables: {{s: {{secret: true}}}}\n{field}\nusers: [{{name: u, password: '${{s}}'}}]\n"
+    with pytest.raises(SpecError) as caught:
+        read(text, variables=given, files={"t.yaml": "heat_template_version: wallaby\n"})
+    assert {each.where.partition(":")[2][:1] for each in caught.value.mistakes} == {"3"}
+    assert "correct-horse" not in str(caught.value)
+
+
+def test_a_secret_in_a_list_stays_one(read: Read) -> None:
+    text = """\
+name: x
+variables: {s: {secret: true}}
+users: [{for_each: {p: ["${s}"]}, name: u, password: "${p}"}]
+"""
+    (user,) = read(text, variables={"s": "word"}).resources
+    assert user.password.reveal() == "word"
+
+
+def test_some_sections_need_no_secret(read: Read) -> None:
+    (_, *_) = (spec := read(variables={"env": "dev"})).resources
+    assert spec.complete
+    part = load_spec("spec.yaml", ("name", "project"), variables={"env": "dev", "password": "word"})
+    assert [str(each.key) for each in part.resources] == ["project/dev"]
+
+
+def test_items_are_bounded_together(read: Read) -> None:
+    text = """\
+name: x
+variables: {l: {type: list}}
+security_groups: [{for_each: {g: "${l}"}, name: "${g}", rules: [{for_each: {p: "${l}"}, protocol: tcp, ports: "${p}"}]}]
+"""
+    numbers = [str(each) for each in range(200)]
+    found = refused(read, text, variables={"l": numbers})
+    assert ("spec.yaml:3: security_groups[0].rules[0].for_each.p", VARIABLE) in found
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1: 2}, [object()], {"a": {None: 1}}])
+def test_values_that_yaml_cannot_express(value: object, read: Read) -> None:
+    text = "name: x\nvariables: {v: {type: number}, m: {type: map}, l: {type: list}}\n"
+    text += "networks: [{name: '${v}${m.a}', description: '${l}'}]\n"
+    assert ("variables['v']", VARIABLE) in refused(read, text, variables={"v": value, "m": {}, "l": []})
 
 
 def test_the_schema_knows_variables() -> None:
