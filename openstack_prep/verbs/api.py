@@ -111,6 +111,7 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
         return replace(made, refusals=tuple(spec.placed(refusals)))
 
     made = exclusive.attempt(run, seen, "destroy", make)
+    made = replace(made, warnings=tuple(rights.doubtful(cloud, made, spec.clouds)))
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
 

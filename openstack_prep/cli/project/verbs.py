@@ -168,6 +168,7 @@ def _apply_saved(options: argparse.Namespace) -> int:
 def _destroy(options: argparse.Namespace) -> int:
     cloud, spec = open_spec(options, options.spec)
     plan = _plan_destroy(options, cloud, spec)
+    print_warnings(plan, spec)
     name = next((each.name for each in spec.resources if each.kind == "project"), spec.name)
     consent(options, plan, f"Destroy this for good? Type the name {name}: ", name)
     return run_plan(options, cloud, plan)

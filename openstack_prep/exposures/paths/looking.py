@@ -58,7 +58,7 @@ def look(
         for cluster in clusters
         for view in (
             replace(
-                _view(run, cluster, path, answers, _paired(run, resources)),
+                _view(run, cluster, path, answers, _paired(run, cluster, resources)),
                 recordsets=seen,
                 placed=placed[cluster.key],
                 running=running if cluster is runs else None,
@@ -90,9 +90,10 @@ def _path(placed: Placed, view: View) -> Path:
     )
 
 
-def _paired(run: CloudRun, resources: Sequence[Resource]) -> list[str]:
-    """Return the exposures of virtual machines for which the spec declares address pairs itself."""
-    return [name for each in resources if isinstance(each, MachinePairs) for name in each.declared(run)]
+def _paired(run: CloudRun, cluster: ExposedCluster, resources: Sequence[Resource]) -> list[str]:
+    """Return the exposures of a cluster's virtual machines for which the spec declares address pairs itself."""
+    pairs = cluster.of_project(each for each in resources if isinstance(each, MachinePairs))
+    return [name for each in pairs if each.cluster == cluster.name for name in each.declared(run)]
 
 
 def _view(

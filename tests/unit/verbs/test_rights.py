@@ -140,6 +140,8 @@ def test_a_cloud_with_policies_of_its_own_decides_itself(
     said = capsys.readouterr().err
     assert "flavor/a: needs the right os_compute_api:os-flavor-manage" in said
     assert "custom_policies" not in said
+    assert main(["destroy", "--yes", str(spec)]) == 0
+    assert "flavor/a: needs the right os_compute_api:os-flavor-manage" in capsys.readouterr().err
     assert [each for each in services.request_history if each.method == "POST" and each.path.endswith("/flavors")]
 
 
