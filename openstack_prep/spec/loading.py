@@ -127,6 +127,9 @@ def load_spec(
     """
     listed = [vars_files] if isinstance(vars_files, str | Path) else vars_files
     files = tuple(Path(os.path.expanduser(each)) for each in listed)
+    if not isinstance(variables, Mapping | None):
+        what = f"is a {type(variables).__name__}, not a mapping"
+        raise SpecError([Mistake("variables", what, "pass values by name", code=Code.SPEC_VARIABLE)])
     values = {str(name): value for name, value in (variables or {}).items()}
     return read_spec(Path(path), Given(files=files, values=values), sections)
 

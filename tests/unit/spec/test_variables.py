@@ -318,6 +318,12 @@ def test_values_that_yaml_cannot_express(value: object, read: Read) -> None:
     assert ("variables['v']", VARIABLE) in refused(read, text, variables={"v": value, "m": {}, "l": []})
 
 
+def test_arguments_of_python_that_are_wrong(read: Read) -> None:
+    assert refused(read, variables=[1]) == [("variables", VARIABLE)]
+    assert ("variables['2']", VARIABLE) in refused(read, variables={"env": "x", 2: 3})
+    assert read(files={"v.yaml": "env: x\n"}, vars_files="v.yaml").name == "x-lab"
+
+
 def test_the_schema_knows_variables() -> None:
     judge = jsonschema.Draft202012Validator(schema())
     judge.validate(yaml.safe_load(HEAD + BODY))
