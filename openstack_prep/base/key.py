@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 DEFAULT_DOMAIN = "Default"
 
@@ -21,13 +21,6 @@ class Key:
     kind: str
     name: str
     scope: tuple[str, ...] = ()
-    _hash: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.kind, self.name, self.scope)))
-
-    def __hash__(self) -> int:  # computed once: a plan looks each key up for each of its dependents
-        return self._hash
 
     def __str__(self) -> str:
         return f"{self.kind}/{self.name}"

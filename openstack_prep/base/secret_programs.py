@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,29 +37,46 @@ def from_command(words: object, base: Path) -> Fetch:
     shown = f"the command {words[0]} of a secret"
 
     def fetch() -> str:
+        begun = time.monotonic()
         try:
-            done = subprocess.run(words, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            raise ConfigError(f"{shown} has not ended after {PATIENCE:.0f} seconds") from None
+            content, code = _run(words, base)
         except OSError as error:
             raise ConfigError(f"{shown} cannot be run: {error.strerror}; install it, or correct its name") from None
-        if done.returncode:
+        if time.monotonic() - begun >= PATIENCE:
+            raise ConfigError(f"{shown} has not ended after {PATIENCE:.0f} seconds")
+        if len(content) > MOST_SECRET:
+            raise ConfigError(f"{shown} printed more than 1 MiB")
+        if code:
             again = f"run it yourself in {shlex.quote(str(base))} to see why"
-            raise ConfigError(f"{shown} ended with exit code {done.returncode}; {again}")
-        return _text(done.stdout, shown)
+            raise ConfigError(f"{shown} ended with exit code {code}; {again}")
+        return _text(content, shown)
 
     return fetch
+
+
+def _run(words: list[str], base: Path) -> tuple[bytes, int]:
+    """Return what a command prints, no more than a secret may have and one byte, and its exit code."""
+    with subprocess.Popen(words, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        late = threading.Timer(PATIENCE, process.kill)
+        late.start()
+        try:
+            content = process.stdout.read(MOST_SECRET + 1)
+            if len(content) > MOST_SECRET:
+                process.kill()
+            return content, process.wait()
+        finally:
+            late.cancel()
 
 
 def _text(content: bytes, shown: str) -> str:
     """Return a secret without the line end that programs add; raises ConfigError."""
     try:
-        text = content[: MOST_SECRET + 1].decode().removesuffix("\n").removesuffix("\r")
+        text = content.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise ConfigError(f"{shown} printed something that is not UTF-8 text") from None
-    if not text or len(content) > MOST_SECRET:
-        what = "more than 1 MiB" if text else "nothing"
-        raise ConfigError(f"{shown} printed {what}")
+    if not text:
+        raise ConfigError(f"{shown} printed nothing")
     return text
 
 

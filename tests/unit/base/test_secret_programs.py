@@ -53,6 +53,7 @@ def test_a_command_runs_beside_the_spec_without_a_shell_once(tmp_path: Path) -> 
         ("import sys; print('word'); sys.exit(3)", "exit code 3"),
         ("pass", "printed nothing"),
         ("print('x' * 2_000_000)", "more than 1 MiB"),
+        ("while True: print('word' * 1000)", "more than 1 MiB"),
         ("import sys; sys.stdout.buffer.write(b'word\\xff')", "not UTF-8"),
         ("import time; print('word', flush=True); time.sleep(60)", "has not ended"),
     ],
