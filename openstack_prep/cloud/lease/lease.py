@@ -68,10 +68,8 @@ class Lease:
                 time.sleep(attempt * RELEASE_PAUSE)
                 try:
                     self._swap(lambda text: text.without(self._entry))
-                except (
-                    NotFound,
-                    LeaseLost,
-                ) as error:  # deleted with its project, or released by a request without an answer
+                except (NotFound, LeaseLost) as error:
+                    # it was deleted with its project, or released by a request whose answer was lost
                     _log.debug("%s", error)
                 except PrepError as error:
                     if is_transient(error) and attempt < RELEASES - 1:
