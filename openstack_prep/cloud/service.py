@@ -98,7 +98,8 @@ class Service:
     def _send(self, client: Any, path: str, method: str, **options: object) -> requests.Response:
         """Send one request; what may be sent twice is sent again after an answer that broke off.
 
-        keystoneauth only does so when no answer came at all (keystoneauth1 5.18.1, session.py, _send_request).
+        keystoneauth only does so when no answer came at all (keystoneauth1 5.18.1, session.py, _send_request).  The
+        cache that clouds.yaml may configure is passed over: decisions need the present state.
         """
         patient = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_broke_off),
@@ -106,7 +107,7 @@ class Service:
             wait=tenacity.wait_exponential(PAUSE),
             reraise=True,
         )
-        return cast("requests.Response", patient(client.request, path, method, **options))
+        return cast("requests.Response", patient(client.request, path, method, skip_cache=True, **options))
 
     def _discover(self) -> None:
         """Read the versions of the API, once: concurrent threads would each read them."""

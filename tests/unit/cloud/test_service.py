@@ -4,6 +4,7 @@ import logging
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import keystoneauth1.exceptions as ksa
@@ -11,6 +12,9 @@ import openstack.exceptions as sdk
 import pytest
 import requests
 import requests_mock
+import yaml
+from openstack.config import OpenStackConfig
+from openstack.connection import Connection
 
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.base.secret import Secret
@@ -39,6 +43,20 @@ def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     slept: list[float] = []
     monkeypatch.setattr("keystoneauth1.session.time.sleep", slept.append)
     return slept
+
+
+def test_the_cache_of_clouds_yaml_is_passed_over(services: requests_mock.Mocker, tmp_path: Path) -> None:
+    """A program that keeps answers of the SDK still gets decisions from the present state."""
+    settings = {"expiration_time": 300, "class": "dogpile.cache.memory", "expiration": {"network.networks": 300}}
+    auth = connection().config.config["auth"]
+    file = tmp_path / "clouds.yaml"
+    entry = {"auth": auth, "region_name": "one", "identity_api_version": "3"}
+    file.write_text(yaml.safe_dump({"clouds": {"x": entry}, "cache": settings}))
+    services.get(NETWORKS, [OK, {"json": {"networks": [{"id": "n"}]}}])
+    kept = Connection(config=OpenStackConfig([str(file)], load_envvars=False).get_one("x"))
+    assert kept.cache_enabled
+    network = Cloud(kept).network
+    assert [network.list("/networks", "networks") for _ in range(2)] == [[], [{"id": "n"}]]
 
 
 # --- retries ------------------------------------------------------------------------------
