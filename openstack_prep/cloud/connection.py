@@ -257,7 +257,10 @@ def _connection(cloud: str | None, clouds_file: Path | None) -> Connection:
     import openstack
     from openstack.config import OpenStackConfig
     from openstack.connection import Connection
+    from openstack.proxy import Proxy
 
+    # this cache of the SDK would keep up to 256 clients of former connections, and their sockets (openstacksdk 4.22.0)
+    cast(Any, Proxy)._extract_name.cache_clear()
     if clouds_file is None:
         return openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__)
     files = OpenStackConfig([str(clouds_file)], load_envvars=False, app_name="openstack_prep", app_version=__version__)
