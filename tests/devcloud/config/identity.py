@@ -22,7 +22,5 @@ def keystone(layout: Layout) -> Config:
             # each reader gets a copy: with oslo_cache.dict a request that changes its answer changes everybody's, and
             # a value that expires while another thread stores one ends that thread's request with a KeyError
             "cache": {"enabled": True, "backend": "dogpile.cache.memory_pickle"},
-            # a read beside a write may keep what was before it: not for the stock ten minutes
-            "role": {"cache_time": 1},
         },
     )
