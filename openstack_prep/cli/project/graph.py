@@ -12,7 +12,7 @@ from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import no_garbage, open_spec, read_spec
 
 if TYPE_CHECKING:
-    from openstack_prep.spec.graph import Graph
+    from openstack_prep.pictures.graph import Graph
 
 FORMS = ("mermaid", "dot", "svg")
 
@@ -33,7 +33,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _of_spec(options: argparse.Namespace) -> Graph:
     with no_garbage():
-        from openstack_prep.spec.graph import Graph
+        from openstack_prep.pictures.graph import Graph
         from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
         from openstack_prep.spec.targets import NoCloud
 
@@ -44,7 +44,7 @@ def _of_spec(options: argparse.Namespace) -> Graph:
 
 def _of_plan(options: argparse.Namespace) -> Graph:
     with no_garbage():
-        from openstack_prep.spec.graph import Graph
+        from openstack_prep.pictures.graph import Graph
         from openstack_prep.verbs import api
 
     cloud, spec = open_spec(options, options.spec)

@@ -10,10 +10,10 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli.main import main
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
+from openstack_prep.pictures.graph import Graph
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.subnet import Subnet
-from openstack_prep.spec.graph import Graph
 
 NET = Network(name='nodes "a]\\')
 SUBNET = Subnet(name="v4", network=NET.name, cidr="10.0.0.0/24")
