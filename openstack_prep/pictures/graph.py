@@ -1,4 +1,4 @@
-"""What needs what in a spec, as text for Mermaid and Graphviz, with the action of each step of a plan.
+"""What needs what in a spec, with the action of each step of a plan: as text for Mermaid and Graphviz.
 
 Edges that follow from others are left out. Sources: Mermaid 11, "Flowcharts" (quoted texts, entity codes); Graphviz,
 "The DOT Language" (quoted strings).
@@ -6,11 +6,9 @@ Edges that follow from others are left out. Sources: Mermaid 11, "Flowcharts" (q
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.style import printable
 from openstack_prep.core import planner
@@ -26,7 +24,6 @@ COLORS: Mapping[Action, tuple[str, str]] = {
     Action.KEEP: ("#f1f3f5", "#868e96"),
 }
 """Fill and line of a resource, by what a plan does with it; both are readable on light and dark ground."""
-PATIENCE = 120.0  # seconds for Graphviz
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class Graph:
             lines.append(f"  classDef {action} fill:{fill},stroke:{stroke},color:#212529")
         for index, name in enumerate(self.names):
             kind = f":::{self.actions[index]}" if index in self.actions else ""
-            lines.append(f'  r{index}["{_mermaid_text(name)}"]{kind}')
+            lines.append(f'  r{index}["{escape_mermaid(name)}"]{kind}')
         return "\n".join([*lines, *(f"  r{one} --> r{other}" for one, other in self.needs)])
 
     def dot(self) -> str:
@@ -71,21 +68,8 @@ class Graph:
             if index in self.actions:
                 fill, stroke = COLORS[self.actions[index]]
                 color = f', fillcolor="{fill}", color="{stroke}", tooltip="{self.actions[index]}"'
-            escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-            lines.append(f'  r{index} [label="{escaped}"{color}]')
+            lines.append(f'  r{index} [label="{escape_dot(name)}"{color}]')
         return "\n".join([*lines, *(f"  r{one} -> r{other}" for one, other in self.needs), "}"])
-
-    def svg(self) -> str:
-        """Return the picture that Graphviz draws; raises ConfigError if it is not installed or fails."""
-        try:
-            drawn = subprocess.run(
-                ["dot", "-Tsvg"], input=self.dot().encode(), capture_output=True, timeout=PATIENCE, check=True
-            )
-        except FileNotFoundError:
-            raise ConfigError("svg: Graphviz is not installed; install its program dot, or use mermaid") from None
-        except (subprocess.SubprocessError, OSError) as error:
-            raise ConfigError(f"svg: Graphviz failed: {type(error).__name__}; use --format dot to see why") from None
-        return drawn.stdout.decode().rstrip("\n")
 
 
 def _direct(key: Key, edges: Mapping[Key, frozenset[Key]]) -> set[Key]:
@@ -107,6 +91,11 @@ def _all_needs(key: Key, edges: Mapping[Key, frozenset[Key]]) -> set[Key]:
     return found
 
 
-def _mermaid_text(text: str) -> str:
+def escape_mermaid(text: str) -> str:
     """Return a text with entity codes for what Mermaid or HTML could interpret."""
     return "".join(each if each.isalnum() or each in " /.-_:" else f"#{ord(each)};" for each in text)
+
+
+def escape_dot(text: str) -> str:
+    """Return a text for a quoted string of Graphviz."""
+    return printable(text).replace("\\", "\\\\").replace('"', '\\"')

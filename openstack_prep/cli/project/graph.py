@@ -25,9 +25,13 @@ def add(command: AddCommand) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.pictures.graph_drawing import draw
+
     graph = _of_plan(options) if options.plan else _of_spec(options)
-    draw = {"dot": graph.dot, "svg": graph.svg}.get(options.format, graph.mermaid)
-    print(visible(draw()))
+    if options.format == "svg":
+        print(visible(draw(graph, f"What the resources of {options.spec.name} need")))
+    else:
+        print(visible(graph.dot() if options.format == "dot" else graph.mermaid()))
     return 0
 
 
