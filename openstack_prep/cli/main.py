@@ -42,6 +42,7 @@ COMMANDS = {
         )
     },
     "project.graph": {"graph": "draw what needs what in a spec, for Mermaid or Graphviz"},
+    "project.topology": {"topology": "draw the networks of a spec, a cluster or a project, with what is on them"},
     "project.export": {"export": "print an existing project as a spec; planning it changes nothing"},
     "openshift.check": {"check": "run pre-installation checks"},
     "openshift.pre_ipi": {"pre-ipi": "before openshift-install: apply the spec and check its install-config"},

@@ -46,6 +46,7 @@ USES = (
     Use("show spec.yaml", READER, why="as for `plan`"),
     Use("audit spec.yaml", READER, 1, why="as for `plan`"),
     Use("graph --plan spec.yaml", READER, why="without `--plan`: none; as for `plan`"),
+    Use("topology spec.yaml", READER, why="with `--offline`: none; `--project` of another project: `admin`"),
     Use("export", READER, why="`--project` of another project: `admin`"),
     Use("apply --yes more.yaml", MEMBER, why="for the resources of a project; see the next table for others"),
     Use("destroy --yes more.yaml", MEMBER, before=("apply --yes more.yaml",), why="as for `apply`"),

@@ -24,6 +24,7 @@ from openstack_prep.kubernetes.cilium.required import Passage, Place, Protocol
 from openstack_prep.kubernetes.cluster.rke_checklist import Step as ChecklistStep
 from openstack_prep.kubernetes.convert.model import Entry
 from openstack_prep.openshift.tools import fetching
+from openstack_prep.pictures.topology import model
 from openstack_prep.verbs.audit import Code, Drift
 
 TEXT = {"type": "string"}
@@ -86,6 +87,15 @@ RESULT = {
     "error": TEXT_OR_NULL,
     "because_of": TEXT_OR_NULL,
 }
+INTERFACE = _record(model.Interface, addresses=TEXTS)
+TOPOLOGY = {
+    "networks": "topology_network",
+    "routers": "topology_router",
+    "servers": "topology_server",
+    "virtual_addresses": "virtual_address",
+    "floating_ips": "topology_floating_ip",
+    "clusters": "topology_cluster",
+}
 PARTS_OF_DOCUMENTS = {
     "diagnostic": _record(Diagnostic, status=_enum(DiagnosticStatus)),
     "step": _object(STEP, OPTIONAL_OF_STEP),
@@ -111,6 +121,29 @@ PARTS_OF_DOCUMENTS = {
         target=_enum(get_args(Place)),
         address=TEXT_OR_NULL,
     ),
+    "topology_network": _record(
+        model.Network,
+        external=BOOLEAN,
+        foreign=BOOLEAN,
+        exists=BOOLEAN,
+        subnets={"type": "array", "items": _record(model.Subnet, exists=BOOLEAN)},
+    ),
+    "topology_router": _record(
+        model.Router,
+        gateway={"anyOf": [INTERFACE, {"type": "null"}]},
+        interfaces={"type": "array", "items": INTERFACE},
+        exists=BOOLEAN,
+    ),
+    "topology_server": _record(
+        model.Server,
+        ports={
+            "type": "array",
+            "items": _record(model.Port, addresses=TEXTS, pairs=TEXTS, floating_ips=TEXTS),
+        },
+    ),
+    "virtual_address": _record(model.VirtualAddress, addresses=TEXTS, floating_ips=TEXTS, pool=BOOLEAN, exists=BOOLEAN),
+    "topology_floating_ip": _record(model.FloatingIP, exists=BOOLEAN),
+    "topology_cluster": _record(model.Cluster, networks=TEXTS, pairs=TEXTS),
     "tool": _record(fetching.Tool, status=_enum(get_args(fetching.Status)), signed_by=TEXT_OR_NULL),
 }
 REPORT = {"seconds": NUMBER, "steps": _list("result")}
@@ -164,6 +197,10 @@ DOCUMENTS = {
         | {"files": BY_NAME, "steps": _list("convert_step")},
     ),
     "audit": _document("audit", {"spec": TEXT, "drift": _list("drift")}),
+    "topology": _document(
+        "topology; key: the id of what exists, KIND/NAME of what is only declared",
+        {"subject": TEXT, "unread": TEXTS} | {each: _list(kind) for each, kind in TOPOLOGY.items()},
+    ),
     "export": _document(
         "export; spec: as openstack-prep schema describes it", {"spec": {"type": "object"}, "left_out": TEXTS}
     ),

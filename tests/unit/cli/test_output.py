@@ -22,6 +22,7 @@ import requests_mock
 import yaml
 
 from openstack_prep.cli.main import build_parser, main
+from openstack_prep.cli.parser import DATA
 from openstack_prep.cli.reference.output_schema import DOCUMENTS, output_schema
 from openstack_prep.cloud.lease.text import Description, Entry, digest
 from tests.unit.conftest import ENDPOINTS, IDENTITY, default_group, failure, port_row
@@ -184,7 +185,7 @@ def commands() -> Iterator[str]:
         for group in groups:
             for word, each in group.choices.items():
                 yield from within(each, f"{name} {word}".strip())
-        if not groups and "format" in parser.get_default("takes") and not parser.get_default("forms"):
+        if not groups and "format" in parser.get_default("takes") and "json" in (parser.get_default("forms") or DATA):
             yield name
 
     yield from within(build_parser(), "")
@@ -209,6 +210,9 @@ SUCCESSES = [
     ("audit", "spec.yaml", 1, "audit", ""),
     ("audit", "spec.yaml", 0, "audit", APPLIED),
     ("export", "", 0, "export", ""),
+    ("topology", "--project", 0, "topology", ""),
+    ("topology", "spec.yaml", 0, "topology", ""),
+    ("topology", "--offline mesh.yaml", 0, "topology", ""),
     ("validate", "spec.yaml", 0, "validation", ""),
     ("validate", "none.yaml", 2, "validation", ""),
     ("kubernetes checklist", "mesh.yaml", 0, "checklist", ""),

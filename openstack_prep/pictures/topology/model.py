@@ -1,0 +1,190 @@
+"""What a topology shows: plain data, whether it was read from a cloud or only declared in a spec.
+
+A ``key`` is the id of what exists, and KIND/NAME of what a spec only declares (``exists`` is false).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, replace
+from ipaddress import ip_address
+
+from openstack_prep.base.raw import Values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subnet:
+    """A range of addresses on a network."""
+
+    name: str
+    cidr: str
+    exists: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """A network, drawn as a bar."""
+
+    key: str
+    name: str
+    external: bool = False
+    foreign: bool = False
+    """Whether another project owns it."""
+    subnets: tuple[Subnet, ...] = ()
+    exists: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interface:
+    """An end of a router in a network."""
+
+    network: str
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Router:
+    """A router, and the networks that it connects; the gateway is its end in an external network."""
+
+    key: str
+    name: str
+    gateway: Interface | None = None
+    interfaces: tuple[Interface, ...] = ()
+    exists: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port:
+    """An end of a server in a network: its addresses, and those that it may use besides."""
+
+    network: str
+    addresses: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    floating_ips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A server; ``cluster`` is the name of the cluster that it is a node of."""
+
+    key: str
+    name: str
+    status: str = ""
+    role: str = ""
+    cluster: str = ""
+    ports: tuple[Port, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class VirtualAddress:
+    """Addresses that no server owns: of a port without a server, or of a pool that is reserved for a load balancer."""
+
+    key: str
+    name: str
+    network: str
+    addresses: tuple[str, ...] = ()
+    """Addresses, and ranges such as 10.0.0.200-10.0.0.219."""
+    floating_ips: tuple[str, ...] = ()
+    pool: bool = False
+    cluster: str = ""
+    exists: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatingIP:
+    """An address of an external network; ``target`` is the server or virtual address that it leads to."""
+
+    key: str
+    address: str
+    network: str
+    name: str = ""
+    target: str = ""
+    exists: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """A cluster; ``coming`` are nodes that a spec declares and that do not exist yet, in words."""
+
+    name: str
+    product: str = ""
+    networks: tuple[str, ...] = ()
+    """The networks that its nodes will be on; of existing nodes the servers say it."""
+    coming: str = ""
+    pairs: tuple[str, ...] = ()
+    """Addresses that a spec declares for all its nodes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology:
+    """The networks of a project and what is on them."""
+
+    subject: str
+    """What it shows, such as "project mesh"."""
+    networks: tuple[Network, ...] = ()
+    routers: tuple[Router, ...] = ()
+    servers: tuple[Server, ...] = ()
+    virtual_addresses: tuple[VirtualAddress, ...] = ()
+    floating_ips: tuple[FloatingIP, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    unread: tuple[str, ...] = ()
+    """What these credentials may not read."""
+
+    def data(self) -> Values:
+        """Return it as plain data."""
+        return asdict(self)
+
+    def of_cluster(self, name: str) -> Topology:
+        """Return one cluster's part: its nodes and addresses, and the networks and routers that they use."""
+        servers = tuple(each for each in self.servers if each.cluster == name)
+        virtual = tuple(each for each in self.virtual_addresses if each.cluster == name)
+        used = {port.network for each in servers for port in each.ports} | {each.network for each in virtual}
+        routers = tuple(each for each in self.routers if used & {end.network for end in each.interfaces})
+        names = {each.name for each in servers} | {each.name for each in virtual}
+        floating = tuple(each for each in self.floating_ips if each.target in names)
+        used |= {each.gateway.network for each in routers if each.gateway} | {each.network for each in floating}
+        return replace(
+            self,
+            networks=tuple(each for each in self.networks if each.key in used),
+            routers=tuple(replace(each, interfaces=_within(each.interfaces, used)) for each in routers),
+            servers=servers,
+            virtual_addresses=virtual,
+            floating_ips=floating,
+            clusters=tuple(each for each in self.clusters if each.name == name),
+        )
+
+
+def _within(ends: Iterable[Interface], used: Collection[str]) -> tuple[Interface, ...]:
+    return tuple(each for each in ends if each.network in used)
+
+
+def in_order(addresses: Iterable[str]) -> tuple[str, ...]:
+    """Return addresses, networks and ranges in the order of their first address, without duplicates."""
+
+    def place(text: str) -> tuple[int, int, str]:
+        try:
+            first = ip_address(text.partition("/")[0].partition("-")[0])
+        except ValueError:
+            return 0, 0, text
+        return first.version, int(first), text
+
+    return tuple(sorted(set(addresses), key=place))
+
+
+def joined(addresses: Iterable[str]) -> tuple[str, ...]:
+    """Return addresses with neighbours joined to ranges; networks and ranges among them stay as they are."""
+    runs: list[list[str]] = []
+    for each in in_order(addresses):
+        if runs and _follows(each, runs[-1][-1]):
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return tuple(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _follows(text: str, before: str) -> bool:
+    """Whether both are single addresses, and the first is the next one after the other."""
+    if any(sign in each for sign in "/-" for each in (text, before)):
+        return False
+    one, other = ip_address(text), ip_address(before)
+    return one.version == other.version and int(one) == int(other) + 1
