@@ -59,6 +59,17 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
     raise OSError(errno.EFBIG, f"it has more than {_size(most)}", str(path))
 
 
+def folder_of(path: Path) -> Path:
+    """Return the folder that relative paths in a file refer to: its own, also if ``path`` is a link to the file.
+
+    What comes through a pipe or standard input has no folder: the current one takes its place, as for a shell's user.
+    """
+    through = os.path.abspath(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/"))
+    if through or (path.exists() and not path.is_file()):
+        return Path.cwd()
+    return Path(os.path.realpath(path)).parent
+
+
 def refuse_special(path: Path, *, allow_disk: bool = False) -> None:
     """Raise OSError if a path is not a regular file, or a disk, for readers of their own; it is not opened."""
     mode = os.stat(path).st_mode

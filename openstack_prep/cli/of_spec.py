@@ -26,7 +26,7 @@ def add_variables(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_variable,
         metavar="NAME=VALUE",
-        help="value of a variable of the spec, not of a secret; repeatable",
+        help="value of a variable of the spec, not of a secret; once per variable",
     )
     parser.add_argument(
         "--vars-file",
@@ -58,7 +58,7 @@ def read_of(
     from openstack_prep.spec.loading import read_spec
     from openstack_prep.spec.variables import Given
 
-    return read_spec(path, Given(dict(options.var), options.vars_file, saved=saved or {}), sections)
+    return read_spec(path, Given(options.var, options.vars_file, saved=saved or {}), sections)
 
 
 def variable_words(options: argparse.Namespace) -> list[str]:

@@ -17,13 +17,22 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
 from openstack_prep.spec.tokens import Tokens
 from openstack_prep.spec.variable_values import Values, unknown
-from openstack_prep.spec.variables import Value, is_name
+from openstack_prep.spec.variables import Value, has_type, is_name
 
 Path: TypeAlias = tuple[str | int, ...]
 REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}|\$\{")
 FOR_EACH = "for_each"
 MOST = 10_000
 """Items that all for_each of a file may make together."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a file has in the place of a value, or of a part of it."""
+
+    text: str
+    variable: str = ""
+    """The declared variable without a type that is the whole value, so that what was given for it is text."""
 
 
 class _Refused(Exception):
@@ -55,6 +64,23 @@ class Filling:
         found = {key: self._of(value, (key,), (key,), {}) for key, value in data.items()}
         self.mistakes = list(dict.fromkeys(self.mistakes))  # items that are repeated have the same ones
         return found
+
+    def reference(self, source: Sequence[str | int]) -> Reference | None:
+        """Return the references in the text at a place of the file, or around it."""
+        data: Any = self.document.data
+        for step in source:
+            try:
+                data = data[step]
+            except (LookupError, TypeError):
+                break
+        text = data if isinstance(data, str) else ""
+        references = dict.fromkeys(match[0] for match in REFERENCE.finditer(text) if match[1] is not None)
+        if not references:
+            return None
+        whole = REFERENCE.fullmatch(text)
+        declared = self.values.declared.get(whole[1] or "") if whole else None
+        is_text = declared is not None and declared.variable.type is None
+        return Reference(", ".join(references), whole[1] if whole and is_text else "")
 
     # --- what the file says, whatever the values are ------------------------------------------
 
@@ -138,7 +164,10 @@ class Filling:
         if len(self.failed) > failed:
             return []
         if not isinstance(items, list):
-            self._refuse(where, f"is {'a map' if isinstance(items, dict) else 'one value'}, not a list", "write [A, B]")
+            found = self.reference(where)
+            what = f"is {'a map' if isinstance(items, dict) else 'one value'}, not a list"
+            fix = has_type("list", found.variable) if found and found.variable else "write [A, B]"
+            self._refuse(where, f"{found.text} {what}" if found else what, fix)
             return []
         self.made += len(items)
         if self.made > MOST:

@@ -181,7 +181,7 @@ def _sections(part: Part, warnings: list[str], tokens: Tokens, name: str | None)
         errors = error.errors(include_url=False)
         # what could not be filled in, and secrets where none belongs, are reported as such
         errors = [each for each in errors if not part.has_failed(each["loc"]) and not tokens.get(each["input"])]
-        raise SpecError(mistakes(part, errors)) from None
+        raise SpecError(mistakes(part, errors, reference=part.reference)) from None
 
 
 def _assemble(read: Sequence[tuple[Part, Sections]], warnings: Sequence[str], mistakes: list[Mistake]) -> Spec:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw
+from openstack_prep.spec.filling import Reference
 from openstack_prep.spec.schema import known_keys
+from openstack_prep.spec.variables import has_type
 
 
 class Placed(Protocol):
@@ -21,10 +23,28 @@ class Placed(Protocol):
     def part(self, where: Sequence[str | int]) -> Hashable: ...
 
 
-def mistakes(document: Placed, errors: Sequence[Raw], within: Sequence[str | int] = ()) -> list[Mistake]:
+TYPES = {
+    "int_type": "integer",
+    "float_type": "number",
+    "bool_type": "boolean",
+    "list_type": "list",
+    "tuple_type": "list",
+    "dict_type": "map",
+    "mapping_type": "map",
+    "dataclass_type": "map",
+}
+"""Types of variables whose values would be valid, by pydantic's errors for a text."""
+
+
+def mistakes(
+    document: Placed,
+    errors: Sequence[Raw],
+    within: Sequence[str | int] = (),
+    reference: Callable[[Sequence[str | int]], Reference | None] = lambda where: None,
+) -> list[Mistake]:
     """Return pydantic's errors as mistakes, each once; errors of a list's length only if its items are valid.
 
-    ``within`` is the part of a spec that was read alone.
+    ``within`` is the part of a spec that was read alone; ``reference`` knows which variables a value came from.
     """
     found: dict[Hashable, Mistake] = {}
     for error in errors:
@@ -32,7 +52,7 @@ def mistakes(document: Placed, errors: Sequence[Raw], within: Sequence[str | int
         inner = (each["loc"] for each in errors if len(each["loc"]) > len(loc))
         if error["type"] == "too_short" and any(each[: len(loc)] == loc for each in inner):
             continue  # invalid items were not counted
-        parsed = mistake(document, error, within)
+        parsed = mistake(document, error, within, reference(loc))
         same = (
             document.place(loc),
             document.part(loc),
@@ -44,7 +64,9 @@ def mistakes(document: Placed, errors: Sequence[Raw], within: Sequence[str | int
     return list(found.values())
 
 
-def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> Mistake:
+def mistake(
+    document: Placed, error: Raw, within: Sequence[str | int] = (), reference: Reference | None = None
+) -> Mistake:
     """Return one error of pydantic as a mistake."""
     loc = error["loc"]
     if loc[-1:] == ("[key]",):  # pydantic's word for the key of a mapping, whose name comes before it
@@ -63,7 +85,12 @@ def mistake(document: Placed, error: Raw, within: Sequence[str | int] = ()) -> M
         return Mistake(where, given["what"], given["fix"], code=given.get("code", Code.SPEC_CONTRADICTION))
     invalid = InvalidValue.of(error)
     value = f"{_shown(error)} " if loc else ""  # the mistake is about the whole resource
-    return Mistake(where, f"{value}{invalid.what}", invalid.fix or _remedy(error), code=invalid.code)
+    fix = invalid.fix or _remedy(error)
+    if reference and loc:
+        value += f"of {reference.text} "
+        is_text = reference.variable and isinstance(error["input"], str) and error["type"] in TYPES
+        fix = has_type(TYPES[error["type"]], reference.variable) if is_text else fix
+    return Mistake(where, f"{value}{invalid.what}", fix, code=invalid.code)
 
 
 OF_SEVERAL = ("tuple_type", "list_type", "set_type", "frozen_set_type", "dict_type", "mapping_type", "dataclass_type")

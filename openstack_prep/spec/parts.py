@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
-from openstack_prep.spec.filling import Filling
+from openstack_prep.base.given_file import folder_of
+from openstack_prep.spec.filling import Filling, Reference
 from openstack_prep.spec.sections import Sections, is_included, read
 from openstack_prep.spec.tokens import Tokens
 from openstack_prep.spec.variable_values import Values
@@ -55,12 +56,17 @@ class Part:
     data: dict[str, Any] = field(repr=False)
     moved: dict[tuple[str | int, ...], list[int]] = field(default_factory=dict)
     failed: frozenset[tuple[str | int, ...]] = frozenset()
+    filling: Filling | None = field(default=None, repr=False, compare=False)
 
     def place(self, where: Sequence[str | int]) -> str:
         return self.document.place(self._source(where))
 
     def part(self, where: Sequence[str | int]) -> Hashable:
         return self.document.part(self._source(where))
+
+    def reference(self, where: Sequence[str | int]) -> Reference | None:
+        """Return the reference that a value came from; None if the file itself has the value."""
+        return self.filling.reference(self._source(where)) if self.filling else None
 
     def has_failed(self, where: Sequence[str | int]) -> bool:
         """Whether this value, or one in it or around it, could not be filled in, which was reported as such."""
@@ -106,7 +112,7 @@ def read_parts(path: Path, sections: Collection[str] | None, given: Given) -> Pa
         wanted = {name: value for name, value in each.data.items() if sections is None or name in sections}
         data = filling.fill(wanted if sections is None else _without_secrets(wanted))
         failed = frozenset(filling.failed)
-        parts.append(Part(each.document, each.path, each.path.parent, data, filling.moved, failed))
+        parts.append(Part(each.document, each.path, each.base, data, filling.moved, failed, filling))
         mistakes += filling.mistakes
         used |= filling.used
     mistakes += [*values.mistakes, *values.missing(used & declared.keys())]
@@ -155,6 +161,7 @@ def merged(read: Sequence[tuple[Part, Sections]]) -> tuple[Sections, list[Mistak
 class _File:
     document: Document
     path: Path
+    base: Path
     data: dict[str, Any] = field(repr=False)
     head: Sections
 
@@ -171,7 +178,7 @@ class _Files:
 
     def add(self, path: Path, within: Sequence[str] = ()) -> None:
         """Read a file and what it includes; ``within`` are the files that include it.  Raises SpecError."""
-        document, real = Document(path), os.path.realpath(path)
+        document, real, base = Document(path), os.path.realpath(path), folder_of(path)
         self._read.add(real)
         data = document.data
         if not isinstance(data, dict):
@@ -185,10 +192,11 @@ class _Files:
         head = self._head(document, data)
         left_out = (*HEAD, *(("name",) if within else ()))
         plain = {key: value for key, value in data.items() if key not in left_out and not str(key).startswith(IGNORED)}
-        self.found.append(_File(document, Path(real), plain, head))
+        self.found.append(_File(document, Path(real), base, plain, head))
+        near = path.parent if os.path.abspath(path.parent) == str(base) else base
         for index, name in enumerate(head.include):
             place = f"{document.place(('include', index))}: include[{index}]"
-            self._include(path.parent / name, place, (*within, real))
+            self._include(near / name, place, (*within, real))
 
     def _head(self, document: Document, data: dict[str, Any]) -> Sections:
         """Return the sections that say how the others are read."""
@@ -227,7 +235,7 @@ class _Files:
         found: dict[str, Declared] = {}
         for each in self.found:
             for name, variable in each.head.variables.items():
-                declared = Declared(variable, each.document, each.path.parent)
+                declared = Declared(variable, each.document, each.base)
                 if name in found:
                     what = f"variable {name} is declared twice, also at {found[name].place(name)}"
                     fix = "remove one of them"

@@ -21,9 +21,14 @@ def _bare_schema() -> Any:
     return sections.adapter().json_schema()
 
 
-def schema() -> Values:
-    """Return the JSON Schema (2020-12) of a spec, for editors: of what people write, with variables."""
-    return with_variables(filled_schema())
+def schema(*, included: bool = False) -> Values:
+    """Return the JSON Schema (2020-12) of a spec, or of a file that specs include, for editors: with variables."""
+    whole = with_variables(filled_schema())
+    if included:
+        del whole["properties"]["name"]
+        whole["required"].remove("name")
+        whole["title"] += ", included file"
+    return whole
 
 
 def filled_schema() -> Values:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import file_path
 from openstack_prep.base.formats.yaml_places import Document
+from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.secret import SOURCES, Secret, from_spec
 from openstack_prep.spec.variables import ENVIRONMENT, FILES, Declared, Given, Value, typed
@@ -62,8 +64,11 @@ class Values:
             values._set(name, value, f"variables.{name} of the saved plan", Path.cwd())
         for path in given.files:
             values._set_from_file(path)
-        for name, text in given.arguments.items():
+        for name, text in dict(given.arguments).items():
             values._set_from_argument(name, text)
+        for name, number in Counter(name for name, _ in dict.fromkeys(given.arguments)).items():
+            if number > 1:  # the last one would hide the others without a word
+                values._refuse(f"--var {name}", f"is given {number} times, with different values", "keep one of them")
         for name, value in given.values.items():
             values._set(name, value, f"variables[{name!r}]", Path.cwd())
         return values
@@ -96,9 +101,8 @@ class Values:
         if not isinstance(document.data, dict):
             self._refuse(f"{path}:1", "is not a mapping", "write one line NAME: VALUE per variable")
             return
-        folder = Path(os.path.realpath(path)).parent
         for name, value in document.data.items():
-            self._set(str(name), value, document.place((str(name),)), folder)
+            self._set(str(name), value, document.place((str(name),)), folder_of(path))
 
     def _set(
         self, name: str, value: object, place: str, folder: Path, *, parse: bool = False, plain: bool = True

@@ -29,6 +29,11 @@ FILES = ("file", "content", "generate")
 """Sources of a secret that are paths."""
 
 
+def has_type(kind: str, name: str) -> str:
+    """Return what to do with a variable whose values were taken for text."""
+    return f"add `type: {kind}` to variable {name}"
+
+
 def variable_name(value: object) -> object:
     """Check the name of a variable: in capitals it is part of an environment variable's name."""
     if not isinstance(value, str) or not is_name(value):
@@ -70,7 +75,7 @@ class Variable:
 class Given:
     """Values for variables: texts of ``--var``, files of ``--vars-file``, and values from Python."""
 
-    arguments: Mapping[str, str] = field(default_factory=dict, repr=False)
+    arguments: Sequence[tuple[str, str]] = field(default=(), repr=False)
     files: Sequence[Path] = ()
     values: Mapping[str, object] = field(default_factory=dict, repr=False)
     saved: Mapping[str, object] = field(default_factory=dict, repr=False)

@@ -1,9 +1,9 @@
 """Plans saved to a file, to be reviewed and applied later, possibly on another machine.
 
-The file contains no secret and no path of this machine. Its digest reveals edits; it is not a signature, because
-whoever can replace the file can compute a new digest. Therefore nothing is done because the file says so: the plan is
-created again, and must be the same, from the same spec and files, in the same cloud and project. The file only adds the
-permission for exactly the replacements that it names.
+The file contains no secret, and no path of this machine except in values of variables, of which ``plan`` warns. Its
+digest reveals edits; it is not a signature, because whoever can replace the file can compute a new digest. Therefore
+nothing is done because the file says so: the plan is created again, and must be the same, from the same spec and files,
+in the same cloud and project. The file only adds the permission for exactly the replacements that it names.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import json
 import os
 import secrets
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
-from openstack_prep.base.given_file import read_bytes
+from openstack_prep.base.given_file import folder_of, read_bytes
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.core.consent import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
 from openstack_prep.verbs.plan_content import AGAIN, FORMAT, SavedCloud, SavedSpec, digest_of, read, validated
-from openstack_prep.verbs.spec_files import digest, fingerprints, portable
+from openstack_prep.verbs.spec_files import digest, fingerprints, names_own_folder, portable
 from openstack_prep.version import __version__
 
 if TYPE_CHECKING:
@@ -60,6 +60,14 @@ def save(
         "steps": portable(plan.data(), base),
     }
     write_private_here(path, json.dumps({**content, "digest": digest_of(content)}, indent=1) + "\n")
+
+
+def list_warnings(spec: Path, declared: Spec) -> Iterator[str]:
+    """Yield what a saved plan would tell about this machine."""
+    base = folder_of(spec)
+    for name in sorted(name for name, value in declared.values.items() if names_own_folder(value, base)):
+        what = "has the path of a folder of this machine, which the saved plan contains"
+        yield f"variable {name} {what}; give a relative path"
 
 
 def content_of(spec: Path) -> bytes:

@@ -118,23 +118,42 @@ def _time(path: str) -> str:
         return "cannot be read"
 
 
+def names_own_folder(value: object, base: Path) -> bool:
+    """Whether plain data contain the path of the spec's folder or of the user's home."""
+    return _shortened(value, _folders(base)) != value
+
+
 def portable(value: Any, base: Path) -> Any:
     """Return plain data without absolute paths, so that they can be compared on another machine.
 
     Paths in the folder of the spec begin with ``./``, those in the user's home with ``~/``; all others are replaced
     with a digest.
     """
+    return _digested(_shortened(value, _folders(base)))
+
+
+def _folders(base: Path) -> list[tuple[str, str]]:
     folders = [(str(base), "."), (str(Path.home()), "~")]
-    return _portable(value, [each for each in folders if each[0] != "/"])
+    return [each for each in folders if each[0] != "/"]
 
 
-def _portable(value: object, folders: Sequence[tuple[str, str]]) -> object:
+def _shortened(value: object, folders: Sequence[tuple[str, str]]) -> object:
     if isinstance(value, Mapping):
-        return {_portable(key, folders): _portable(each, folders) for key, each in value.items()}
+        return {_shortened(key, folders): _shortened(each, folders) for key, each in value.items()}
     if isinstance(value, list):
-        return [_portable(each, folders) for each in value]
+        return [_shortened(each, folders) for each in value]
     if not isinstance(value, str):
         return value
     for folder, short in folders:
         value = re.sub(rf"(?<![\w.~-]){re.escape(folder)}(?=/|$)", short, value)
+    return value
+
+
+def _digested(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {_digested(key): _digested(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_digested(each) for each in value]
+    if not isinstance(value, str):
+        return value
     return f"path {hashlib.sha256(value.encode()).hexdigest()[:16]}" if value.startswith("/") else value

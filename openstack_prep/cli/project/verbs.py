@@ -24,7 +24,7 @@ from openstack_prep.cli.running import (
     print_warnings,
     run_plan,
 )
-from openstack_prep.cli.style import style_of
+from openstack_prep.cli.style import style_of, warn
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -82,6 +82,8 @@ def _plan(options: argparse.Namespace) -> int:
     print_warnings(plan, spec)
     if options.out and not plan.refusals:  # before the plan is printed, so that it is not if this fails
         plan_file.save(options.out, plan, options.spec, spec, read, cloud, plan.tenant)
+        for warning in plan_file.list_warnings(options.spec, spec):
+            warn(warning)
     print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
     name_holder(plan)
     plan.raise_for_refusals()

@@ -10,9 +10,11 @@ from openstack_prep.cli import AddCommand
 
 def add(command: AddCommand) -> None:
     """Add both to the parser."""
-    command("schema", _schema, cloud=False).add_argument(
+    what = command("schema", _schema, cloud=False).add_mutually_exclusive_group()
+    what.add_argument(
         "--output", action="store_true", help="the schema of what commands print with --format json or yaml"
     )
+    what.add_argument("--included", action="store_true", help="the schema of files that specs include")
     example = command("example", _example, cloud=False)
     example.add_argument("name", nargs="?", metavar="NAME")
 
@@ -21,10 +23,14 @@ def _schema(options: argparse.Namespace) -> int:
     import json
 
     if options.output:
-        from openstack_prep.cli.reference.output_schema import output_schema as schema
+        from openstack_prep.cli.reference.output_schema import output_schema
+
+        found = output_schema()
     else:
         from openstack_prep.spec import schema
-    print(json.dumps(schema(), indent=2))
+
+        found = schema(included=options.included)
+    print(json.dumps(found, indent=2))
     return 0
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,11 @@ import pytest
 import yaml
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.secret import Secret
 from openstack_prep.spec import Spec, load_spec, schema
+from openstack_prep.spec.loading import read_spec
+from openstack_prep.spec.variables import Given
 
 HEAD = """\
 name: ${env}-lab
@@ -330,3 +334,77 @@ def test_the_schema_knows_variables() -> None:
     wrong = re.sub(r"for_each: .*", "for_each: 3", HEAD + BODY)
     assert not judge.is_valid(yaml.safe_load(wrong))
     assert not judge.is_valid({"name": "x", "quota": {"cores": "many"}})
+
+
+def test_the_schema_of_included_files_has_no_name() -> None:
+    judge = jsonschema.Draft202012Validator(schema(included=True))
+    body = {"flavors": [{"name": "f", "ram": "${ram}", "vcpus": 1, "disk": 1}]}
+    judge.validate(body)
+    assert not judge.is_valid(body | {"name": "x"})
+    assert not jsonschema.Draft202012Validator(schema()).is_valid(body)
+
+
+@pytest.mark.parametrize(
+    ("lines", "given", "fix"),
+    [
+        ("quota: {cores: '${v}'}", "64", "add `type: integer` to variable v"),
+        ("networks: [{name: n, shared: '${v}'}]", "true", "add `type: boolean` to variable v"),
+        ("project: {name: p, tags: '${v}'}", "[a]", "add `type: list` to variable v"),
+        ("networks: [{for_each: {n: '${v}'}, name: '${n}'}]", "[a]", "add `type: list` to variable v"),
+    ],
+)
+def test_text_of_a_variable_without_type_names_it(
+    lines: str, given: str, fix: str, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENSTACK_PREP_VAR_V", given)
+    with pytest.raises(SpecError) as caught:
+        read(f"name: x\nvariables: {{v: {{}}}}\n{lines}\n")
+    (mistake,) = caught.value.mistakes
+    assert "${v} " in mistake.what
+    assert mistake.fix == fix
+
+
+def test_a_wrong_value_names_the_variables_that_it_consists_of(read: Read) -> None:
+    lines = "subnets: [{name: n, network: n, cidr: '${a.b}/${c}/${c}'}]"
+    with pytest.raises(SpecError) as caught:
+        read(f"name: x\nvariables: {{a: {{default: {{b: d}}}}, c: {{default: 1}}}}\n{lines}\n")
+    (mistake,) = caught.value.mistakes
+    assert '"d/1/1" of ${a.b}, ${c} ' in mistake.what
+
+
+def test_an_argument_is_given_once(read: Read) -> None:
+    read(variables={"env": "x"})
+    same = Given(arguments=[("env", "x"), ("cores", "5"), ("env", "x")])
+    assert read_spec(Path("spec.yaml"), same).name == "x-lab"
+    other = Given(arguments=[("env", "x"), ("cores", "5"), ("env", "y")])
+    with pytest.raises(SpecError) as caught:
+        read_spec(Path("spec.yaml"), other)
+    assert [each.where for each in caught.value.mistakes] == ["--var env"]
+
+
+def test_paths_are_relative_to_the_file_itself_and_not_to_a_link(read: Read, tmp_path: Path) -> None:
+    files = {
+        "real/spec.yaml": "name: x\ninclude: [more.yaml]\nusers: [{name: u, password: {file: pw}}]\n",
+        "real/more.yaml": "users: [{name: v, password: {file: pw}}]\n",
+        "real/pw": "word\n",
+    }
+    read(files=files, variables={"env": "x"})
+    (tmp_path / "spec.link").symlink_to("real/spec.yaml")
+    (tmp_path / "folder").symlink_to("real")
+    for path in ("spec.link", "folder/spec.yaml", "folder/../real/spec.yaml"):
+        spec = load_spec(path)
+        assert [each.password.reveal() for each in by_key(spec).values()] == ["word", "word"]
+        assert spec.folder == tmp_path / "real"
+
+
+def test_paths_of_a_pipe_are_relative_to_the_current_folder(read: Read, tmp_path: Path) -> None:
+    read(files={"more.yaml": "users: [{name: v, password: {file: secrets/pw}}]\n"}, variables={"env": "x"})
+    (tmp_path / "far").mkdir()
+    os.mkfifo(tmp_path / "far/pipe")
+    reader, writer = os.pipe()
+    with os.fdopen(reader), open(writer, "w") as pipe:
+        pipe.write("name: x\ninclude: [more.yaml]\n")
+        pipe.close()
+        spec = load_spec(f"/dev/fd/{reader}")
+    assert (spec.folder, folder_of(tmp_path / "far/pipe")) == (tmp_path, tmp_path)
+    assert by_key(spec)["user/v"].password.reveal() == "from-file"

@@ -19,7 +19,7 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import plan_apply
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec, load_spec
-from openstack_prep.verbs.plan_file import SavedPlan, save
+from openstack_prep.verbs.plan_file import SavedPlan, list_warnings, save
 from tests.unit.box import Box
 from tests.unit.conftest import IDENTITY, connection, token
 
@@ -195,6 +195,14 @@ def test_it_holds_no_secret(keep: Keep) -> None:
     user = User(name="u", password=Secret("correct-horse"))
     observed = {user.key: Observed(id="u1", values={"password": Secret("old-horse")})}
     assert "horse" not in keep(plan_apply("lab", [user], observed)).read_text()
+
+
+def test_a_value_with_a_folder_of_this_machine_is_reported(spec: Path) -> None:
+    text = "name: lab\nvariables: {a: {}, b: {}, c: {}}\nnetworks: [{name: n, description: '${a}${b}${c}'}]\n"
+    spec.write_text(text)
+    given = {"a": str(spec.parent / "image.raw"), "b": "/dev/vdb", "c": f"{Path.home()}/key"}
+    found = [*list_warnings(spec, load_spec(spec, variables=given))]
+    assert [each.split()[1] for each in found] == (["a", "c"] if Path.home() != Path("/") else ["a"])
 
 
 def test_two_of_the_same_plan_share_no_digest_of_a_content(keep: Keep) -> None:
