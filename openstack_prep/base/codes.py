@@ -18,6 +18,7 @@ class Code(StrEnum):
     CLUSTER_SHARED = "cluster.shared"
     CLUSTER_STACK = "cluster.stack"
     LEASE_HELD = "lease.held"
+    MISSING_LOGIN = "access.missing-login"
     MISSING_RIGHT = "access.missing-right"
     OWN_CONNECTION = "plan.own-connection"
     PLAN_ADOPTS = "plan.adopts"

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     import requests
 
 
+class Misshapen(CloudError):
+    """An answer does not have the documented shape."""
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where an answer comes from, for errors: method, service and path. Nothing of the answer is repeated."""
@@ -25,8 +29,8 @@ class Origin:
         return cls(asked, response.status_code, response.headers.get("X-Openstack-Request-Id"))
 
     def refuse(self, what: str) -> NoReturn:
-        """Raise CloudError: the same request may be answered as documented a moment later."""
-        raise CloudError(
+        """Raise Misshapen: the same request may be answered as documented a moment later."""
+        raise Misshapen(
             f"{self.asked}: {self.status}, but the answer {what}; if this persists, "
             "check whether a proxy or another program answers in place of the service",
             retryable=True,

@@ -14,6 +14,8 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Key, OwnershipTag, Resource
 from openstack_prep.core.run import Run
 
+DECLARE_USER = "declare a user with a password and a role in it, or set clouds: tenant: to an entry of clouds.yaml"
+
 
 @dataclass(frozen=True)
 class Actor:
@@ -87,11 +89,12 @@ class CloudRun(Run):
         """Return the connection scoped to a project; raises NotAllowed if there is none."""
         found = self.find_tenant(project)
         if found is None:
-            raise NotAllowed(
-                f"no user can log in to {project.key if project else 'the project'}: declare a user "
-                "with a password and a role in it, or set clouds: tenant: to an entry of clouds.yaml"
-            )
+            raise NotAllowed(f"no user can log in to {project.key if project else 'the project'}: {DECLARE_USER}")
         return found
+
+    def has_tenant(self, project: Resource | None) -> bool:
+        """Whether there is a connection scoped to a project, or a user of the spec who can log in when it exists."""
+        return self.actor(project) is not None or self.find_tenant(project) is not None
 
     def creator_of(self, project: Resource | None) -> tuple[Cloud, dict[str, str]]:
         """Return the connection that creates network resources in a project, and the owner fields for their body."""

@@ -245,7 +245,9 @@ def connect(
     try:
         _check_files(clouds_file)
         made = Cloud(_connection(cloud, clouds_file))
-        _check(made)
+        if mistakes := [*_mistakes(made)]:  # of this entry: to choose another one is no answer
+            chosen = "the cloud of OS_* variables" if made.name == "envvars" else f"cloud {made.name!r}"
+            raise ConfigError(f"{chosen}: {'; '.join(mistakes)}")
         return made
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
         raise ConfigError(_explain(cloud, str(error), clouds_file)) from error
@@ -278,17 +280,14 @@ def _check_files(clouds_file: Path | None) -> None:
             raise ConfigException(what)
 
 
-def _check(cloud: Cloud) -> None:
-    """Refuse settings that the SDK accepts and fails on later."""
-    from openstack.exceptions import ConfigException
-
-    given = cloud.connection.config.get_requests_verify_args()
-    if mistakes := [*cloud_entries.odd_values(cloud.config["auth"]), *cloud_entries.missing_files(given)]:
-        raise ConfigException("; ".join(mistakes))
+def _mistakes(cloud: Cloud) -> Iterator[str]:
+    """Yield what is wrong with settings that the SDK accepts and fails on later, with the fix."""
+    yield from cloud_entries.odd_values(cloud.config["auth"])
+    yield from cloud_entries.missing_files(cloud.connection.config.get_requests_verify_args())
     if what := cloud_entries.odd_url(url := str(cloud.config["auth"].get("auth_url", ""))):
-        raise ConfigException(f"auth_url {url!r} {what}")
+        yield f"auth_url {url!r} {what}; correct it in clouds.yaml or OS_AUTH_URL"
     if cloud.interface is not None and cloud.interface.removesuffix("URL") not in INTERFACES:
-        raise ConfigException(f"interface {cloud.interface!r} is not one of {', '.join(INTERFACES)}")
+        yield f"interface {cloud.interface!r} is not one of {', '.join(INTERFACES)}; choose one of these"
 
 
 def _explain(cloud: str | None, reason: str, clouds_file: Path | None) -> str:

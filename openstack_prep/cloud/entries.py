@@ -47,7 +47,8 @@ def missing_files(for_tls: Iterable[object]) -> Iterator[str]:
     for given in for_tls:
         for path in given if isinstance(given, tuple) else (given,):
             if isinstance(path, str) and not os.access(path, os.R_OK):
-                yield f"{path!r} of cacert, cert or key is not a readable file ({os.path.abspath(path)})"
+                what = f"{path!r} of cacert, cert or key is not a readable file ({os.path.abspath(path)})"
+                yield f"{what}; correct the path or the file's permissions"
 
 
 def odd_url(url: str) -> str | None:

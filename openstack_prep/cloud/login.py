@@ -13,7 +13,9 @@ from openstack_prep.base.errors import CloudError
 if TYPE_CHECKING:
     import requests
 
-_LOGIN = "while logging in"
+
+class DuringLogin(Exception):
+    """The first cause of an error of a login, whose class keystoneauth's own handling needs unchanged."""
 
 
 def keep_headers(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -27,7 +29,7 @@ def keep_headers(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 def is_login(error: BaseException) -> bool:
     """Whether an error is that of a login, which a request to another service may have needed."""
-    return _LOGIN in getattr(error, "__notes__", ())
+    return isinstance(error.__cause__, DuringLogin)
 
 
 def share(plugin: Any) -> None:
@@ -72,7 +74,7 @@ class _Login:
 
 @contextlib.contextmanager
 def _explained(url: str) -> Iterator[None]:
-    """Mark errors as those of a login; raise CloudError for an answer whose shape keystoneauth does not check."""
+    """Give errors DuringLogin for a cause; raise CloudError for an answer whose shape keystoneauth does not check."""
     from keystoneauth1.exceptions import InvalidResponse
 
     try:
@@ -82,8 +84,9 @@ def _explained(url: str) -> Iterator[None]:
         what = f"{doing}: the answer is not that of Keystone ({type(error).__name__}); check auth_url of the entry"
         raise CloudError(what, retryable=True) from None
     except Exception as error:
-        error.add_note(_LOGIN)
-        raise
+        login = DuringLogin(f"POST identity/auth/tokens of {url}")
+        login.__cause__ = error.__cause__
+        raise error from login
 
 
 class _Lock:

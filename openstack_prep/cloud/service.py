@@ -10,8 +10,8 @@ import contextlib
 import html
 import re
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import tenacity
 
@@ -19,7 +19,7 @@ from openstack_prep.base import certificate
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded, Unreachable
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.cloud.answers import Answer, objects, read_list, read_object
+from openstack_prep.cloud.answers import Answer, Misshapen, objects, read_list, read_object
 from openstack_prep.cloud.login import is_login
 
 if TYPE_CHECKING:
@@ -28,17 +28,20 @@ if TYPE_CHECKING:
 
 RETRIES = 4
 PAUSE = 0.5  # seconds before the first retry; doubled each time, as keystoneauth does
+READ_AGAIN = 2  # retries of a GET whose answer has a wrong shape
 RETRIABLE = (429, 502, 503, 504)
+READING = ("GET", "HEAD")
 LOGGED_OUT = "this user can no longer log in: its password, token or credential has changed or ended"
 NEW_TOKEN = "the token that is refused was new; run the command again"
+T = TypeVar("T")
 RETRIABLE_LATER = (409, 412, 429, 500, 502, 503, 504)
 
 
 class Service:
     """One API of one cloud, for one identity.
 
-    Requests that may be sent twice are retried by keystoneauth. A POST is not, except after 429, which means that
-    nothing was done: its answer may be lost although it succeeded.
+    Requests that may be sent twice are retried by keystoneauth, those that only read also after 500. A POST is not,
+    except after 429, which means that nothing was done: its answer may be lost although it succeeded.
     """
 
     def __init__(
@@ -77,6 +80,8 @@ class Service:
         client = self._once if once or method == "POST" else self._repeatable
         if hidden:
             options["log"] = False
+        if method in READING and not once:  # 500: nothing was changed, whatever has failed
+            options.setdefault("retriable_status_codes", [*RETRIABLE, 500])
         try:
             self._discover()
             return self._send(client, path, method, raise_exc=True, **options)
@@ -85,12 +90,23 @@ class Service:
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:
         """Send a request, and return the object that answers it; an answer to a GET is never empty."""
-        response = self.request(method, path, **options)
-        return read_object(response, self._asked(method, path), may_be_empty=method != "GET")
+        if method == "GET":
+            return self._read(path, read_object, **options)
+        return read_object(self.request(method, path, **options), self._asked(method, path), may_be_empty=True)
 
     def ask_list(self, path: str, **options: Any) -> Sequence[Values]:
         """Return the list of objects that answers a GET of Swift; not logged, for its headers hold Temp-URL keys."""
-        return read_list(self.request("GET", path, log=False, **options), self._asked("GET", path))
+        return self._read(path, read_list, log=False, **options)
+
+    def _read(self, path: str, parse: Callable[[requests.Response, str], T], **options: Any) -> T:
+        """Return what a GET is answered; an answer of a wrong shape is asked for again."""
+        patient = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(Misshapen),
+            stop=tenacity.stop_after_attempt(1 + READ_AGAIN),
+            wait=tenacity.wait_exponential(PAUSE),
+            reraise=True,
+        )
+        return patient(lambda: parse(self.request("GET", path, **options), self._asked("GET", path)))
 
     def _asked(self, method: str, path: str) -> str:
         return f"{method} {self.type}{path.split('?')[0]}"

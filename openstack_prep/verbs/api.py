@@ -79,7 +79,7 @@ def plan(
             made = planner.plan_removals(made, left, prune=prune)
             mistakes = observing.examine_deletes(run, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *mistakes), warnings=standing.result().warnings)
-        refusals = (*made.refusals, *rights.missing(cloud, made, spec.clouds))
+        refusals = (*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made))
         return replace(made, refusals=tuple(spec.placed(refusals)))
 
     made = exclusive.attempt(run, seen, "apply", make)

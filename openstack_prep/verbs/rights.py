@@ -15,10 +15,12 @@ from dataclasses import replace
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
+from openstack_prep.cloud.cloud_run import DECLARE_USER, CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import Twin
+from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.spec.sections import Clouds
 from openstack_prep.verbs.live_plan import LivePlan
 
@@ -68,6 +70,17 @@ HARMLESS = {
 """Values that need no right."""
 
 
+def missing_logins(run: CloudRun, plan: Plan) -> Iterator[Mistake]:
+    """Yield the steps of a plan that only a user of their project can do, and no user can log in to it."""
+    for step in plan.pending:
+        resource = step.resource
+        if not isinstance(resource, InProject) or not resource.needs_login or step.action is Action.DELETE:
+            continue
+        if not run.has_tenant(owner := resource.owner):
+            what = f"no user can log in to {owner.key if owner else 'the project'}, which this step needs"
+            yield Mistake.about(step.key, what, DECLARE_USER, code=Code.MISSING_LOGIN)
+
+
 def missing(cloud: Cloud, plan: Plan, clouds: Clouds) -> Iterator[Mistake]:
     """Yield the steps of a plan that the default policies leave to no user with the roles of the connection."""
     return iter(()) if clouds.custom_policies else _missing(cloud, plan)
@@ -95,7 +108,7 @@ def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds) -> Iterator[str]:
 
 def of_whoever_applies(plan: LivePlan) -> LivePlan:
     """Return a plan to look at, with missing rights as warnings: somebody else may apply it, who is examined then."""
-    lacking = [each for each in plan.refusals if each.code == Code.MISSING_RIGHT]
+    lacking = [each for each in plan.refusals if each.code in (Code.MISSING_RIGHT, Code.MISSING_LOGIN)]
     rest = tuple(each for each in plan.refusals if each not in lacking)
     return replace(plan, refusals=rest, warnings=(*plan.warnings, *map(str, lacking)))
 

@@ -15,6 +15,7 @@ import requests_mock
 from openstack.connection import Connection
 
 from openstack_prep.cloud import connection as cloud
+from openstack_prep.cloud import service
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor
@@ -80,6 +81,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long before the second attempt, nor for a second that only a real Keystone counts."""
     monkeypatch.setattr(executor, "PAUSE", 0.001)
     monkeypatch.setattr(cloud, "PAUSE", 0.001)
+    monkeypatch.setattr(service, "PAUSE", 0.001)
     monkeypatch.setattr(user, "REVOKED_FOR", 0.0)
 
 

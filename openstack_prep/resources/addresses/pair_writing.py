@@ -118,7 +118,8 @@ def _write_pairs(network: Service, path: str, share: Share) -> PortRecord:
         return PortRecord.read(answer["port"])
     except CloudError as error:
         if error.status == 400 and "maximum" in str(error):
-            blocks = f"the port would have {len(pairs)} pairs, for {', '.join(sorted(share.wanted))}"
+            number = f"{len(pairs)} pair{'s' if len(pairs) > 1 else ''}"
+            blocks = f"the port would have {number}, for {', '.join(sorted(share.wanted))}"
             raise CloudError(f"{error}: {blocks}; {_fewer(share)}", status=400) from error
         raise
 

@@ -28,6 +28,7 @@ class ServerGroup(ByProjectUser):
 
     kind: ClassVar[str] = "server_group"
     has_tag: ClassVar[bool] = False
+    needs_login: ClassVar[bool] = True
     immutable: ClassVar[frozenset[str]] = frozenset({"policy", "max_server_per_host"})
 
     name: Name

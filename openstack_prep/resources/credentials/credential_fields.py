@@ -37,6 +37,7 @@ class CredentialFields(InCloudsYaml):
     kind: ClassVar[str] = "application_credential"
     identity: ClassVar[frozenset[str]] = InCloudsYaml.identity | {"clouds_yaml", "cloud", "renew_before"}
     implied: ClassVar[frozenset[str]] = frozenset({"secret", "mode"})
+    needs_login: ClassVar[bool] = True
 
     name: Name
     """Name of the credential; each renewal alternates between NAME and NAME-new."""

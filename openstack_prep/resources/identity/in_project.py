@@ -26,6 +26,9 @@ class InProject(Resource[CloudRun]):
 
     identity: ClassVar[frozenset[str]] = frozenset({"name", "project", "project_domain"})
     in_each_project: ClassVar[bool] = True
+    needs_login: ClassVar[bool] = False
+    """Whether only a user who is logged in to the project can create it: its service takes the project from the token.
+    """
 
     @property
     def place(self) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ class Inputs(ByProjectUser, Adoptable):
 
     kind: ClassVar[str] = "stack"
     identity: ClassVar[frozenset[str]] = InProject.identity
+    needs_login: ClassVar[bool] = True
     implied: ClassVar[frozenset[str]] = frozenset({"status"})
 
     name: Name

@@ -73,6 +73,8 @@ class ObjectStore(ByProjectUser):
     kind: ClassVar[str] = "object_store"
     has_tag: ClassVar[bool] = False  # there is one, but not per header: it would delete headers of others as well
 
+    needs_login: ClassVar[bool] = True
+
     temp_url_key: Secret | None = None
     """Key that signs temporary URLs."""
     temp_url_key_2: Secret | None = None

@@ -19,7 +19,7 @@ from openstack.connection import Connection
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.service import RETRIES, Service, translate
+from openstack_prep.cloud.service import READ_AGAIN, RETRIES, Service, translate
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent
 
 NOVA, GLANCE = ENDPOINTS["compute"], ENDPOINTS["image"]
@@ -130,7 +130,30 @@ def test_a_post_turned_away_at_the_door_is_sent_again(
     assert sleeps == [3]
 
 
-@pytest.mark.parametrize("status", [400, 403, 404, 409, 412, 500])
+def test_what_only_reads_is_asked_for_again_after_500(
+    services: requests_mock.Mocker, network: Service, sleeps: list[float]
+) -> None:
+    read, written = services.get(NETWORKS, [failure(500), OK]), services.put(NETWORKS, [failure(500), OK])
+    assert network.get("/networks") == {"networks": []}
+    with pytest.raises(CloudError):
+        network.put("/networks", {})
+    assert (read.call_count, written.call_count, sleeps) == (2, 1, [0.5])
+
+
+@pytest.mark.parametrize("odd", [{"text": ""}, {"text": "<html>"}, {"json": []}, {"json": {"networks": None}}])
+def test_what_only_reads_is_asked_for_again_after_an_odd_answer(
+    services: requests_mock.Mocker, network: Service, odd: dict[str, Any]
+) -> None:
+    asked = services.get(NETWORKS, [odd, OK])
+    assert network.list("/networks", "networks") == []
+    assert asked.call_count == 2
+    asked = services.get(NETWORKS, **odd)
+    with pytest.raises(CloudError):
+        network.get("/networks")
+    assert asked.call_count == 1 + READ_AGAIN
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 409, 412])
 def test_no_other_answer_is_asked_for_twice(services: requests_mock.Mocker, network: Service, status: int) -> None:
     asked = services.get(NETWORKS, **failure(status))
     with pytest.raises(CloudError):

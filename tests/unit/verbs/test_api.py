@@ -176,8 +176,8 @@ def test_one_resource_twice_is_refused(cloud: Cloud, flavors: Flavors) -> None:
 
 
 def test_a_cloud_that_cannot_be_read_is_an_error(services: requests_mock.Mocker, cloud: Cloud) -> None:
-    services.get(f"{ENDPOINTS['compute']}/flavors/detail", **failure(500))
-    with pytest.raises(CloudError, match="500"):
+    services.get(f"{ENDPOINTS['compute']}/flavors/detail", **failure(501))
+    with pytest.raises(CloudError, match="501"):
         prep.plan(cloud, SPEC)
 
 

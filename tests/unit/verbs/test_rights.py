@@ -11,19 +11,23 @@ import pytest
 import requests_mock
 
 import openstack_prep as prep
+from openstack_prep.base.secret import Secret
 from openstack_prep.cli.main import main
+from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import planner
-from openstack_prep.core.model import Action, Change, Observed, Resource, Step
+from openstack_prep.core.model import Action, Change, Observed, OwnershipTag, Resource, Step
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.router import Router
+from openstack_prep.resources.storage.object_store import ObjectStore
 from openstack_prep.spec import Clouds, Spec
 from openstack_prep.verbs import rights
 from tests.unit.conftest import IDENTITY, connection, token
@@ -162,3 +166,25 @@ def test_a_plan_is_saved_for_somebody_who_has_the_right(
     assert not [each for each in services.request_history if each.method == "POST" and each.path.endswith("/flavors")]
     login("admin")
     assert main(["apply", "--plan", str(saved)]) == 0
+
+
+OF_A_TOKEN = [ServerGroup(name="g", project="p", policy="affinity"), ObjectStore(project="p", temp_url_key=Secret("k"))]
+
+
+@pytest.mark.parametrize("kind", OF_A_TOKEN)
+def test_a_login_that_nobody_has_is_foreseen(login: Login, services: requests_mock.Mocker, kind: Resource[Any]) -> None:
+    services.get(f"{IDENTITY}/projects", json={"projects": []})
+    cloud = login("admin")
+    plan = planner.plan_apply("lab", [Project(name="p"), Network(name="n", project="p"), kind], {})
+    run = CloudRun(cloud, OwnershipTag("lab"))
+    assert [(each.keys, each.code) for each in rights.missing_logins(run, plan)] == [
+        ((kind.key,), "access.missing-login")
+    ]
+    actor = Actor(User(name="u"), Secret("w"), "Default", Project(name="p"))
+    for able in (
+        CloudRun(cloud, OwnershipTag("lab"), tenant=cloud),
+        CloudRun(cloud, OwnershipTag("lab"), actors={Project(name="p").key: actor}),
+    ):
+        assert not [*rights.missing_logins(able, plan)]
+    own = planner.plan_apply("lab", [replace(kind, project=None)], {})
+    assert not [*rights.missing_logins(run, own)]

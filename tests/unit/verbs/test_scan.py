@@ -408,7 +408,7 @@ WHOLE = Spec("lab", (Network(name="net"),), complete=True)
 @pytest.fixture
 def heat_fails(cloud: requests_mock.Mocker) -> requests_mock.Mocker:
     cloud.get(f"{NEUTRON}/networks", json={"networks": [NETWORK]})
-    cloud.get(re.compile("^http://heat/v1/admin-project/stacks"), **failure(500, "no database"))
+    cloud.get(re.compile("^http://heat/v1/admin-project/stacks"), **failure(501, "no database"))
     return cloud
 
 

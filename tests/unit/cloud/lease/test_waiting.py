@@ -293,10 +293,10 @@ def test_a_passing_error_of_the_write_is_met(
 
 
 def test_a_passing_error_of_the_first_look_is_met(services: requests_mock.Mocker, run: CloudRun, group: Group) -> None:
-    once(services, "GET", LIST)
+    once(services, "GET", LIST, status=409)
     seen = lease.look(run, "lab", None)
     assert seen.group is None
-    once(services, "GET", LIST)
+    once(services, "GET", LIST, status=409)
     with lease.held(run, seen) as held:
         assert held.lease
 

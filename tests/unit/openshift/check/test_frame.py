@@ -22,7 +22,7 @@ def neutron(services: requests_mock.Mocker, tmp_path: Path, monkeypatch: pytest.
     return Neutron(services, tmp_path)
 
 
-@pytest.mark.parametrize(("status", "level"), [(403, "unknown"), (500, "error"), (404, "error")])
+@pytest.mark.parametrize(("status", "level"), [(403, "unknown"), (501, "error"), (404, "error")])
 def test_what_cannot_be_looked_at_is_found_and_the_rest_goes_on(
     neutron: Neutron, services: requests_mock.Mocker, status: int, level: str
 ) -> None:

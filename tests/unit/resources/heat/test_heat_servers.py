@@ -152,7 +152,7 @@ def test_the_reason_as_far_as_nova_shows_it(
     assert f"nodes.server: Timed out; Nova: resize of server node-0 (x0) failed: {reason}; fix" in error
 
 
-@pytest.mark.parametrize("answer", [failure(403), failure(404), failure(500)])
+@pytest.mark.parametrize("answer", [failure(403), failure(404), failure(501)])
 @pytest.mark.usefixtures("cancel")
 def test_a_nova_that_does_not_show_it_stops_nothing(
     services: requests_mock.Mocker, run: CloudRun, answer: dict[str, Any]

@@ -54,7 +54,7 @@ def test_a_volume_type_has_a_name_of_its_own_words(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "level", "why"), [(403, "unknown", "is skipped, too"), (500, "error", "fails, too")]
+    ("status", "level", "why"), [(403, "unknown", "is skipped, too"), (501, "error", "fails, too")]
 )
 def test_a_service_that_does_not_tell_leaves_the_others(project: Project, status: int, level: str, why: str) -> None:
     project.fail("GET", "http://neutron/v2.0/quotas/.*", **failure(status, "not yours"))

@@ -48,7 +48,7 @@ def test_addresses_left(
 
 
 def test_a_cloud_that_fails_is_not_taken_for_a_full_one(neutron: Neutron, services: requests_mock.Mocker) -> None:
-    services.get(f"{NEUTRON}/network-ip-availabilities/x1", **failure(500))
+    services.get(f"{NEUTRON}/network-ip-availabilities/x1", **failure(501))
     with pytest.raises(CloudError):
         neutron.found(external_network)
 
