@@ -36,9 +36,22 @@ def write_private_here(path: Path, text: str) -> None:
     For a file in a folder where others may have planted the link, such as /tmp. The folder must exist. Raises
     PrepError.
     """
+    _refuse_missing_folder(path)
+    _replace(path, text, lambda path, descriptor: None)
+
+
+def write_readable_here(path: Path, text: str) -> None:
+    """Write a file that others may read, at exactly this path: a link is replaced, not followed.
+
+    For a file without secrets that another user collects, such as the runner of a pipeline. Raises PrepError.
+    """
+    _refuse_missing_folder(path)
+    _replace(path, text, lambda path, descriptor: os.fchmod(descriptor, 0o644))
+
+
+def _refuse_missing_folder(path: Path) -> None:
     if not path.parent.is_dir():
         raise PrepError(f"{path} cannot be written: {path.parent} is not a directory; create it, or choose another one")
-    _replace(path, text, lambda path, descriptor: None)
 
 
 def write_shared(path: Path, text: str) -> None:

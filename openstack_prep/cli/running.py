@@ -262,10 +262,21 @@ def fail(options: argparse.Namespace, error: Exception | KeyboardInterrupt) -> i
         code = 1  # 2 would mean that changes are pending
     try:
         print_error(options, found, code)
+        _report_error(options, found, code)
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
     return code
+
+
+def _report_error(options: argparse.Namespace, error: PrepError, code: int) -> None:
+    """Write the files for a pipeline, if the command has any, so that they show the error, too."""
+    from openstack_prep.cli.reports import report_error
+
+    try:
+        report_error(options, error, code)
+    except PrepError as unwritten:
+        _print_lines(unwritten)
 
 
 def _explained(error: Exception | KeyboardInterrupt) -> PrepError:

@@ -57,7 +57,12 @@ USES = (
         lacks="403 rule:update_security_group",
         why="the user itself, not by an application credential; a reader cannot hold a lease",
     ),
-    Use("check --release 4.20 --hosts hosts ocp", READER, 1, why="of the entry that the install-config names"),
+    Use(
+        "check --release 4.20 --hosts hosts ocp",
+        READER,
+        1,
+        why="of the entry that the install-config names; with `--offline`: none",
+    ),
     Use("pre-ipi --yes --hosts hosts ocp.yaml", MEMBER, 1, why="as for `apply`, and then as for `check`"),
     Use("ipi --no-check -- ./openshift-install create cluster --dir ipi", MEMBER, why="what the installer needs"),
     Use(f"post-ipi --yes {CLUSTER} --vip 10.0.0.9", MEMBER),

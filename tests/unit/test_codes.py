@@ -13,7 +13,9 @@ import yaml
 import openstack_prep
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PrepError
-from openstack_prep.cli.reference.explain import PARTS, ROOMS, read_codes
+from openstack_prep.cli.reference.explain import PARTS
+from openstack_prep.reports.codes import ROOMS, read_codes
+from openstack_prep.verbs.audit import Code as Drifted
 
 ROOT = Path(openstack_prep.__path__[0])
 MODULES = [path for path in sorted(ROOT.rglob("*.py")) if "openstack_prep.base.diagnostic import" in path.read_text()]
@@ -104,6 +106,10 @@ def test_shared_codes_are_those_of_errors_and_mistakes_and_of_several_rooms() ->
     pairs = combinations(("openshift", "kubernetes", "exposures"), 2)
     shared = set().union(*(used_in(one) & used_in(other) for one, other in pairs))
     assert registered("base").keys() == shared | of_errors | of_mistakes
+
+
+def test_reports_name_each_drift_and_warnings() -> None:
+    assert registered("reports").keys() == {f"drift.{each}" for each in Drifted} | {"spec.warning"}
 
 
 def test_each_code_is_registered_once_with_all_parts() -> None:

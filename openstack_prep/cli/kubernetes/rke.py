@@ -7,6 +7,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.reports import add_reports, report
 from openstack_prep.cli.running import error_data, print_result
 from openstack_prep.cli.style import warn
 
@@ -24,10 +25,12 @@ def add(command: AddCommand) -> None:
     check.add_argument(
         "--rke2", choices=("server", "agent"), help="the files are config.yaml of RKE2 servers or agents"
     )
+    add_reports(check, "files")
 
 
 def _check(options: argparse.Namespace) -> int:
     from openstack_prep.kubernetes import reading
+    from openstack_prep.reports.findings import of_warning
 
     form: reading.Form = options.rke2 or "cluster.yml"
     mistakes: list[Mistake] = []
@@ -54,6 +57,8 @@ def _check(options: argparse.Namespace) -> int:
         "exit_code": error.exit_code if error else 0,
     }
     print_result(options, "\n".join(f"{path}: valid {reading.NAMES[form]}" for path in valid), data)
+    findings = [*(error.diagnostics if error else ()), *map(of_warning, warnings)]
+    code = report(options, findings, error.exit_code if error else 0)
     if error:
         raise error
-    return 0
+    return code

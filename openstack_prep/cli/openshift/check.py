@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openstack_prep.base.errors import ConfigError, PrepError
+from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.running import no_garbage, print_result
+from openstack_prep.cli.reports import add_reports, report
+from openstack_prep.cli.running import error_data, no_garbage, print_result
 
 if TYPE_CHECKING:
     from openstack_prep.openshift.check.preflight import Verdict
@@ -24,33 +25,72 @@ def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("check", _run)
     parser.add_argument(
-        "path",
+        "paths",
         type=Path,
-        nargs="?",
-        default=CONFIG,
+        nargs="*",
+        default=[CONFIG],
         metavar="INSTALL_CONFIG",
-        help=f"install-config.yaml or its folder (./{CONFIG})",
+        help=f"install-config.yaml or its folder (./{CONFIG}); several only with --offline",
     )
+    parser.add_argument("--offline", action="store_true", help="check the files alone, without clouds.yaml and a cloud")
     parser.add_argument("--release", metavar="RELEASE", help="OpenShift release such as 4.20 (that of the installer)")
     parser.add_argument(
         "--installer", type=Path, metavar="FILE", help="openshift-install (beside the file, or on PATH)"
     )
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file of the installer's machine (/etc/hosts)")
+    add_reports(parser, "paths")
 
 
 def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep.openshift.check.preflight import HOSTS, preflight
         from openstack_prep.openshift.installer.traces import find_file
-    path = find_file(options.path, CONFIG.name)
-    if options.installer and not options.installer.is_file():
-        raise ConfigError(f"--installer: {options.installer} is no file; name the openshift-install")
-    installer = options.installer or _beside(path)
+    _refuse_options(options)
+    paths = [find_file(each, CONFIG.name) for each in options.paths]
+    installer = options.installer or _beside(paths[0])
     release = options.release or _release(installer)
-    verdict = preflight(path, release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)
+    if options.offline:
+        return _check_files(options, paths, release)
+    verdict = preflight(paths[0], release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)
     verdict = _with_choice(verdict, options.os_cloud)
     print_result(options, _text(verdict), verdict.data())
-    return 1 if verdict.errors else 0
+    return report(options, verdict.placed, 1 if verdict.errors else 0, paths)
+
+
+def _refuse_options(options: argparse.Namespace) -> None:
+    if options.installer and not options.installer.is_file():
+        raise ConfigError(f"--installer: {options.installer} is no file; name the openshift-install")
+    if not options.offline and len(options.paths) > 1:
+        raise ConfigError("several files can only be checked with --offline; name one file")
+    for name in ("hosts", "os_cloud"):
+        if options.offline and getattr(options, name):
+            raise ConfigError(f"--{name.replace('_', '-')} does not apply with --offline; leave it out")
+
+
+def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -> int:
+    """Check files alone, all of them, also when some cannot be read."""
+    from openstack_prep.openshift.check.preflight import check_file
+
+    verdicts: list[Verdict] = []
+    mistakes: list[Mistake] = []
+    for path in paths:
+        try:
+            verdicts.append(check_file(path, release))
+        except SpecError as unreadable:
+            mistakes += unreadable.mistakes
+    error = SpecError(mistakes) if mistakes else None
+    code = error.exit_code if error else 1 if any(each.errors for each in verdicts) else 0
+    text = "\n".join(_text(each, "without its cloud") for each in verdicts)
+    if len(paths) > 1:
+        errors = error_data(error) if error else []
+        print_result(options, text, {"files": [each.data() for each in verdicts], "errors": errors})
+    elif verdicts:
+        print_result(options, text, verdicts[0].data())
+    found = [diagnostic for each in verdicts for diagnostic in each.placed]
+    report(options, [*(error.diagnostics if error else ()), *found], code, paths)
+    if error:
+        raise error
+    return code
 
 
 def _beside(path: Path) -> Path | None:
@@ -93,9 +133,9 @@ def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
     return replace(verdict, findings=tuple(by_weight([*verdict.findings, chosen_ignored])))
 
 
-def _text(verdict: Verdict) -> str:
+def _text(verdict: Verdict, where: str = "") -> str:
     """Return the diagnostics as text, with line numbers of the file."""
     from openstack_prep.base.diagnostic import summary
 
-    subject = f"{verdict.path} for {verdict.release} in cloud {verdict.cloud!r}"
+    subject = f"{verdict.path} for {verdict.release} {where or f'in cloud {verdict.cloud!r}'}"
     return "\n".join([*map(str, verdict.placed), f"{subject}: {summary(verdict.findings)}"])

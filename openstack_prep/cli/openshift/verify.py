@@ -7,6 +7,7 @@ from pathlib import Path
 
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, cloud_of, metadata_file
+from openstack_prep.cli.reports import add_reports, report
 from openstack_prep.cli.running import no_garbage, print_result
 
 
@@ -31,6 +32,7 @@ def add(command: AddCommand) -> None:
         help="also connect to the API and the console from this machine, without credentials",
     )
     parser.add_argument("--from", dest="source", metavar="ADDR", help="address or network that requests come from")
+    add_reports(parser, "metadata")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -56,4 +58,5 @@ def _run(options: argparse.Namespace) -> int:
     if options.probe:
         verification = probe(what, verification, hosts=options.hosts)
     print_result(options, verification, verification.data())
-    return 0 if verification.ok else 1
+    subjects = [metadata or verification.infra_id]
+    return report(options, verification.links, 0 if verification.ok else 1, subjects)

@@ -7,6 +7,7 @@ import argparse
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
+from openstack_prep.cli.reports import add_reports, report
 from openstack_prep.cli.running import open_spec, print_result
 
 
@@ -14,9 +15,11 @@ def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("audit", _run)
     add_spec(parser)
+    add_reports(parser, "spec")
 
 
 def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.reports.findings import of_drift
     from openstack_prep.verbs.audit import audit
 
     cloud, spec = open_spec(options, options.spec)
@@ -25,4 +28,4 @@ def _run(options: argparse.Namespace) -> int:
     lines = [str(each) for each in found]
     summary = f"audit {spec.name}: {len(found)} found" if found else f"audit {spec.name}: no drift"
     print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": [each.data() for each in found]})
-    return 1 if found else 0
+    return report(options, map(of_drift, found), 1 if found else 0)

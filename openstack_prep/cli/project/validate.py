@@ -1,13 +1,16 @@
-"""``validate``: the mistakes in a spec that can be found without a cloud."""
+"""``validate``: the mistakes in specs that can be found without a cloud."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
+from openstack_prep.cli.of_spec import add_variables
+from openstack_prep.cli.reports import add_reports, report
 from openstack_prep.cli.running import error_data, no_garbage, print_result, read_spec
 from openstack_prep.cli.style import warn
 
@@ -15,25 +18,69 @@ if TYPE_CHECKING:
     from openstack_prep.spec import Spec
 
 
+@dataclass(frozen=True)
+class Validated:
+    """A spec that was read, or why it was not."""
+
+    path: Path
+    spec: Spec | None = None
+    warnings: tuple[str, ...] = ()
+    """About resources, each with its place; the others are in the spec."""
+    error: SpecError | None = None
+
+    @property
+    def placed(self) -> list[str]:
+        """All warnings, with their places."""
+        return [*(f"{self.path}: {each}" for each in self.spec.warnings), *self.warnings] if self.spec else []
+
+    def data(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        return {
+            "spec": self.spec.name if self.spec else None,
+            "valid": self.error is None,
+            "resources": [str(each.key) for each in self.spec.resources] if self.spec else [],
+            "errors": error_data(self.error) if self.error else [],
+            "warnings": [*self.spec.warnings, *self.warnings] if self.spec else [],
+            "exit_code": self.error.exit_code if self.error else 0,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.path}: valid, {len(self.spec.resources)} resources" if self.spec else ""
+
+
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("validate", _run, cloud=False, data=True)
-    add_spec(parser)
+    parser.add_argument("specs", type=Path, nargs="+", metavar="SPEC", help="the specs, YAML files")
+    add_variables(parser)
+    add_reports(parser, "specs")
 
 
 def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.reports.findings import of_warning
+
+    found = [_validated(options, path) for path in options.specs]
+    mistakes = [mistake for each in found if each.error for mistake in each.error.mistakes]
+    error = SpecError(mistakes) if mistakes else None
+    code = error.exit_code if error else 0
+    data = found[0].data() if len(found) == 1 else _data(found, error)
+    print_result(options, "\n".join(filter(None, map(str, found))), data)
+    warnings = (of_warning(text) for each in found for text in each.placed)
+    report(options, [*(error.diagnostics if error else ()), *warnings], code)
+    if error:
+        raise error
+    return code
+
+
+def _validated(options: argparse.Namespace, path: Path) -> Validated:
     try:
-        spec = read_spec(options, options.spec)
+        spec = read_spec(options, path)
         warnings = check(spec)
     except SpecError as error:
-        print_result(options, "", _data(None, error))
-        raise
+        return Validated(path, error=error)
     for warning in warnings:
         warn(warning)
-    data = _data(spec)
-    data["warnings"] = [*spec.warnings, *warnings]
-    print_result(options, f"{options.spec}: valid, {len(spec.resources)} resources", data)
-    return 0
+    return Validated(path, spec, tuple(warnings))
 
 
 def check(spec: Spec) -> list[str]:
@@ -51,12 +98,12 @@ def check(spec: Spec) -> list[str]:
     return list_warnings(spec)
 
 
-def _data(spec: Spec | None, error: SpecError | None = None) -> dict[str, object]:
+def _data(found: list[Validated], error: SpecError | None) -> dict[str, object]:
+    """Return several specs as ``rke check`` has several files."""
     return {
-        "spec": spec.name if spec else None,
+        "files": [str(each.path) for each in found],
         "valid": error is None,
-        "resources": [str(each.key) for each in spec.resources] if spec else [],
         "errors": error_data(error) if error else [],
-        "warnings": list(spec.warnings) if spec else [],
+        "warnings": [warning for each in found for warning in each.placed],
         "exit_code": error.exit_code if error else 0,
     }

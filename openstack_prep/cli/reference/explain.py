@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
 
-ROOMS = ("base", "openshift", "kubernetes", "exposures")
-"""Packages that have a codes.yaml; what base has is reported by both products."""
 WIDTH = 110
 PARTS = ("means", "why", "fix", "source")
 
@@ -20,18 +18,9 @@ def add(command: AddCommand) -> None:
     parser.add_argument("code", nargs="?", metavar="CODE", help="code printed in brackets, such as quota.short")
 
 
-def read_codes() -> dict[str, Mapping[str, str]]:
-    """Return what is documented of each code, sorted by code."""
-    from openstack_prep.base.formats.foreign_text import shipped_yaml
-
-    found: dict[str, Mapping[str, str]] = {}
-    for room in ROOMS:
-        found |= shipped_yaml(f"openstack_prep.{room}", "codes.yaml")
-    return dict(sorted(found.items()))
-
-
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep.cli.running import print_result
+    from openstack_prep.reports.codes import read_codes
 
     codes = read_codes()
     if options.code is None:

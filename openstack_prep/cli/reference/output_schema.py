@@ -96,6 +96,13 @@ TOPOLOGY = {
     "floating_ips": "topology_floating_ip",
     "clusters": "topology_cluster",
 }
+CHECK = {
+    "install_config": TEXT,
+    "release": TEXT,
+    "cloud": TEXT,
+    **dict.fromkeys(("errors", "warnings", "unknown"), INTEGER),
+    "findings": _list("diagnostic"),
+}
 PARTS_OF_DOCUMENTS = {
     "diagnostic": _record(Diagnostic, status=_enum(DiagnosticStatus)),
     "step": _object(STEP, OPTIONAL_OF_STEP),
@@ -113,6 +120,7 @@ PARTS_OF_DOCUMENTS = {
     "left_service": _record(Left, addresses=TEXTS),
     "convert_step": _record(ConvertStep, commands=TEXTS),
     "conversion_key": _record(Entry, becomes=TEXT_OR_NULL),
+    "checked": _object(CHECK),
     "drift": _record(Drift, code=_enum(Code)),
     "passage": _record(
         Passage,
@@ -181,7 +189,7 @@ DOCUMENTS = {
         "show: by KIND/NAME; null: does not exist", "/", {"anyOf": [_ref("existing"), {"type": "null"}]}
     ),
     "validation": _document("validate", {"spec": TEXT_OR_NULL, "resources": TEXTS, **VALIDATION}),
-    "validated_files": _document("rke check", {"files": TEXTS, **VALIDATION}),
+    "validated_files": _document("rke check, validate of several specs", {"files": TEXTS, **VALIDATION}),
     "checklist": _document("kubernetes checklist", {"spec": TEXT, "steps": _list("checklist_step")}),
     "conversion": _document(
         "kubernetes convert; becomes: null when a key does not carry over; files: by name, with secrets as asterisks",
@@ -204,10 +212,10 @@ DOCUMENTS = {
     "export": _document(
         "export; spec: as openstack-prep schema describes it", {"spec": {"type": "object"}, "left_out": TEXTS}
     ),
-    "check": _document(
-        "check",
-        {"install_config": TEXT, "release": TEXT, "cloud": TEXT}
-        | {"errors": INTEGER, "warnings": INTEGER, "unknown": INTEGER, "findings": _list("diagnostic")},
+    "check": _document("check", CHECK),
+    "checks": _document(
+        "check --offline of several files; errors: of those that cannot be read",
+        {"files": _list("checked"), "errors": _list("diagnostic")},
     ),
     "verification": _document("verify", {"infra_id": TEXT, "ok": BOOLEAN, "chains": _list("chain")}),
     "mesh": _document(

@@ -109,6 +109,14 @@ def preflight(
     return Verdict(path=path, release=cluster.release, cloud=cluster.cloud, findings=tuple(by_weight(found)))
 
 
+def check_file(path: str | Path, release: str) -> Verdict:
+    """Check an install-config.yaml alone, without clouds.yaml and without a cloud; raises SpecError."""
+    given = Given(Path(path))
+    cluster, contents = read(given, release)
+    found = by_weight(_of_document(given, cluster, contents))
+    return Verdict(path=Path(path), release=cluster.release, cloud=cluster.cloud, findings=tuple(found))
+
+
 # --- the file -----------------------------------------------------------------------------
 
 

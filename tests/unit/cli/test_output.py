@@ -234,6 +234,7 @@ SUCCESSES = [
     ("names", f"{NAMES.partition(' ')[2]} {ADDRESSES} --write hosts", 0, "names", ""),
     ("names", f"{NAMES.partition(' ')[2]} --remove hosts", 0, "names", f"{NAMES} {ADDRESSES} --write hosts"),
     ("check", "--release 4.18", 1, "check", ""),
+    ("check", "--offline --release 4.18 install-config.yaml install-config.yaml", 1, "checks", ""),
     ("pre-ipi", "--yes installation.yaml", 1, "preparation", ""),
     ("post-ipi", f"{OF} --yes --vip 10.0.0.5", 1, "report", ""),
     ("wait-for", f"api-port {OF}", 0, "port", ""),

@@ -99,3 +99,27 @@ def test_a_file_that_is_not_there_and_a_spec(folder: Path, capsys: pytest.Captur
     assert main(["check", "--release", "4.18", "spec.yaml"]) == 2
     said = "spec.yaml:2: install_config: this is a spec of openstack-prep; openstack-prep apply spec.yaml, then give"
     assert said in capsys.readouterr().err
+
+
+def test_files_alone_need_neither_a_cloud_nor_an_entry(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "clouds.yaml").unlink()
+    (folder / "other.yaml").write_text("a: [")
+    words = ["check", "--offline", "--release", "4.18", "install-config.yaml"]
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    assert "error: install-config.yaml:4: controlPlane.replicas: " in out
+    assert out.endswith("\ninstall-config.yaml for 4.18 without its cloud: 1 error, 1 warning\n")
+    assert main([*words, "other.yaml", "--format", "json", "--sarif", "o.sarif"]) == 2
+    data = json.loads(capsys.readouterr().out)
+    assert [each["errors"] for each in data["files"]] == [1]
+    assert [each["code"] for each in data["errors"]] == ["spec.unreadable"]
+    (run,) = json.loads((folder / "o.sarif").read_text())["runs"]
+    assert len(run["results"]) == 3
+
+
+def test_options_that_have_no_effect_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--release", "4.18", "a", "b"]) == 2
+    assert "--offline" in capsys.readouterr().err
+    for option in ("--hosts", "--os-cloud"):
+        assert main(["check", "--offline", "--release", "4.18", option, "x"]) == 2
+        assert option in capsys.readouterr().err

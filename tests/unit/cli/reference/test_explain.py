@@ -5,7 +5,7 @@ import json
 import pytest
 
 from openstack_prep.cli.main import main
-from openstack_prep.cli.reference.explain import read_codes
+from openstack_prep.reports.codes import read_codes
 
 
 def test_a_code(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,86 @@
+"""``--junit`` and ``--sarif`` as a pipeline uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import requests_mock
+
+from openstack_prep.cli.main import main
+from tests.unit.conftest import IDENTITY
+from tests.unit.reports.schemas import read_junit, read_sarif
+
+WRONG = "name: lab\nflavors:\n  - {name: a, vcpu: 1}\n"
+RIGHT = "name: lab\nclouds: {admin: lab}\n"
+REPORTS = ("--junit", "o.xml", "--sarif", "o.sarif")
+
+
+@pytest.fixture
+def folder(clouds_yaml: Path) -> Path:
+    (clouds_yaml.parent / "wrong.yaml").write_text(WRONG)
+    (clouds_yaml.parent / "right.yaml").write_text(RIGHT)
+    return clouds_yaml.parent
+
+
+def written(folder: Path) -> tuple[list[str], list[list[str]]]:
+    """Return the codes in the SARIF file, and the tags below each test of the JUnit file."""
+    run = read_sarif((folder / "o.sarif").read_text())
+    suite = read_junit((folder / "o.xml").read_text())
+    return [each["ruleId"] for each in run["results"]], [[child.tag for child in case] for case in suite]
+
+
+def test_the_text_is_the_same_and_the_files_stand_beside_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "wrong.yaml", "right.yaml"]) == 2
+    plain = capsys.readouterr()
+    assert main(["validate", "wrong.yaml", "right.yaml", *REPORTS]) == 2
+    assert capsys.readouterr() == plain
+    assert written(folder) == (["spec.unknown-key"], [["failure"], []])
+    assert (folder / "o.sarif").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_run_that_fails_writes_them_too(folder: Path, services: requests_mock.Mocker) -> None:
+    services.post(f"{IDENTITY}/auth/tokens", status_code=401, json={"error": {"message": "no"}})
+    assert main(["audit", "right.yaml", *REPORTS]) == 1
+    assert written(folder) == (["access.denied"], [["error"]])
+    assert main(["audit", "wrong.yaml", *REPORTS]) == 2
+    assert written(folder) == (["spec.unknown-key"], [["failure"]])
+    assert main(["verify", "--metadata", "gone", *REPORTS]) == 2
+    assert written(folder) == (["spec.invalid"], [["failure"]])
+
+
+def test_warnings_and_mistakes_of_rke_files_are_reported(folder: Path) -> None:
+    (folder / "cluster.yml").write_text("nodes:\n- {address: 192.0.2.1, user: me, role: [etcd], nonsense: 1}\n")
+    assert main(["rke", "check", "cluster.yml", *REPORTS]) == 2
+    run = read_sarif((folder / "o.sarif").read_text())
+    lines = {each["ruleId"]: each["locations"][0]["physicalLocation"]["region"]["startLine"] for each in run["results"]}
+    assert lines["spec.unknown-key"] == 2
+    assert "spec.warning" in lines
+
+
+def test_a_report_never_replaces_an_input_or_the_other_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "right.yaml", "--junit", "right.yaml"]) == 2
+    assert "--junit: right.yaml is right.yaml" in capsys.readouterr().err
+    assert main(["validate", "wrong.yaml", "--junit", "o", "--sarif", "./o"]) == 2
+    assert "--sarif: o is the file of --junit" in capsys.readouterr().err
+    assert (folder / "right.yaml").read_text() == RIGHT
+    assert not (folder / "o").exists()
+
+
+def test_a_link_is_replaced_and_a_missing_folder_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "kept").write_text("kept")
+    (folder / "o.xml").symlink_to("kept")
+    assert main(["validate", "right.yaml", "--junit", "o.xml"]) == 0
+    assert (folder / "kept").read_text() == "kept"
+    assert not (folder / "o.xml").is_symlink()
+    assert main(["validate", "right.yaml", "--junit", "none/o.xml"]) == 1
+    assert "none is not a directory" in capsys.readouterr().err
+    assert sorted(os.listdir(folder)) == sorted(["clouds.yaml", "kept", "o.xml", "right.yaml", "wrong.yaml"])
+
+
+def test_several_specs_are_one_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--format", "json", "wrong.yaml", "right.yaml"]) == 2
+    data = json.loads(capsys.readouterr().out)
+    assert (data["files"], data["valid"], len(data["errors"])) == (["wrong.yaml", "right.yaml"], False, 1)
