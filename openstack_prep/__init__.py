@@ -16,6 +16,7 @@ from openstack_prep.version import __version__
 
 if TYPE_CHECKING:
     from openstack_prep import hooks as hooks
+    from openstack_prep.base.diagnostic import Diagnostic
     from openstack_prep.base.errors import (
         CloudError,
         ConfigError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         QuotaExceeded,
         ResourceFailed,
         SpecError,
+        WaitTimeout,
     )
     from openstack_prep.base.secret import Secret
     from openstack_prep.cloud.connection import Cloud, connect
@@ -70,7 +72,10 @@ if TYPE_CHECKING:
     from openstack_prep.resources.storage.object_store import ObjectStore
     from openstack_prep.spec import Spec, load_spec
     from openstack_prep.verbs.api import apply, destroy, plan, plan_destroy, show
-    from openstack_prep.verbs.rendering import render_clusters
+    from openstack_prep.verbs.audit import Drift, audit
+    from openstack_prep.verbs.clusters import render_clusters
+    from openstack_prep.verbs.export import Export, export
+    from openstack_prep.verbs.live_plan import LivePlan
     from openstack_prep.verbs.rotation import plan_rotation
 
 __all__ = [
@@ -84,10 +89,13 @@ __all__ = [
     "CloudError",
     "CloudsEntry",
     "ConfigError",
+    "Diagnostic",
     "Domain",
     "DownloadError",
+    "Drift",
     "EnvFile",
     "Event",
+    "Export",
     "ExposedCluster",
     "Exposure",
     "ExternalNetwork",
@@ -100,6 +108,7 @@ __all__ = [
     "Keypair",
     "LeaseHeld",
     "LeaseLost",
+    "LivePlan",
     "Mistake",
     "Network",
     "NotAllowed",
@@ -136,10 +145,13 @@ __all__ = [
     "Subnet",
     "User",
     "VolumeTypeQuota",
+    "WaitTimeout",
     "__version__",
     "apply",
+    "audit",
     "connect",
     "destroy",
+    "export",
     "load_spec",
     "plan",
     "plan_destroy",
@@ -156,11 +168,15 @@ _MODULES = {
     "Cloud": "cloud.connection",
     "CloudError": "base.errors",
     "ConfigError": "base.errors",
+    "Diagnostic": "base.diagnostic",
     "DownloadError": "base.errors",
+    "Drift": "verbs.audit",
     "Event": "core.executor",
+    "Export": "verbs.export",
     "Key": "core.model",
     "LeaseHeld": "base.errors",
     "LeaseLost": "base.errors",
+    "LivePlan": "verbs.live_plan",
     "Mistake": "base.errors",
     "NotAllowed": "base.errors",
     "NotFound": "base.errors",
@@ -179,14 +195,17 @@ _MODULES = {
     "SpecError": "base.errors",
     "Status": "core.model",
     "Step": "core.model",
+    "WaitTimeout": "base.errors",
     "apply": "verbs.api",
+    "audit": "verbs.audit",
     "connect": "cloud.connection",
     "destroy": "verbs.api",
+    "export": "verbs.export",
     "load_spec": "spec",
     "plan": "verbs.api",
     "plan_destroy": "verbs.api",
     "plan_rotation": "verbs.rotation",
-    "render_clusters": "verbs.rendering",
+    "render_clusters": "verbs.clusters",
     "show": "verbs.api",
     "sync_address_pairs": "hooks.address_pairs",
 }

@@ -33,6 +33,7 @@ class Diagnostic:
     code: str = ""
     """Stable name of the problem, such as quota.short, for ``openstack-prep explain``; empty when the status is ok."""
     status: Status = Status.ERROR
+    """How bad it is."""
     where: str
     """What it is about: a field of install-config.yaml such as platform.openstack.apiFloatingIP, or quota.cores."""
     what: str

@@ -19,7 +19,9 @@ class Key:
     """
 
     kind: str
+    """Its kind, such as ``network``."""
     name: str
+    """Its name in OpenStack, or the path of a file."""
     scope: tuple[str, ...] = ()
 
     def __str__(self) -> str:

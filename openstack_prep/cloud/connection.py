@@ -84,15 +84,18 @@ class Cloud:
 
     @property
     def region(self) -> str | None:
+        """The region of the entry; None if the catalogue has a single one."""
         return self.connection.config.get_region_name("identity")
 
     @property
     def interface(self) -> str | None:
+        """The kind of endpoints in use: public, internal or admin; None for the default, public."""
         chosen = self.connection.config.get_interface()
         return chosen if isinstance(chosen, str) else None
 
     @property
     def auth_url(self) -> str:
+        """The address of Keystone."""
         return str(self.connection.config.config["auth"]["auth_url"])
 
     @property
@@ -102,28 +105,30 @@ class Cloud:
 
     @property
     def project_id(self) -> str:
+        """The id of the project that the connection is scoped to."""
         return str(self._access().project_id)
 
     @property
     def project_name(self) -> str:
+        """The name of that project."""
         return str(self._access().project_name)
 
     @property
     def project_domain_name(self) -> str:
+        """The name of the domain of that project."""
         return str(self._access().project_domain_name)
 
     @property
     def user_id(self) -> str:
+        """The id of the user."""
         return str(self._access().user_id)
 
     @property
     def domains(self) -> dict[str, str]:
         """Ids by name of the domains that our own token names."""
         access = self._access()
-        found = {
-            access.user_domain_name: access.user_domain_id,
-            access.project_domain_name: access.project_domain_id,
-        }
+        own = {access.project_domain_name: access.project_domain_id}
+        found = {access.user_domain_name: access.user_domain_id} | own
         return {name: domain_id for name, domain_id in found.items() if name and domain_id}
 
     @property
@@ -233,9 +238,9 @@ def connect(
 ) -> Cloud:
     """Return the cloud of a clouds.yaml entry, of OS_CLOUD, of OS_* variables, or of an SDK connection.
 
-    No request is sent yet. Raises ConfigError if there is no such entry or it is incomplete; openstacksdk's
-    documentation describes where clouds.yaml is searched. With ``clouds_file`` the entry is taken from that file and
-    OS_* variables are ignored, as the OpenShift installer does.
+    ``cloud`` is the name of an entry; ``connection`` is an ``openstack.connection.Connection``. With ``clouds_file``
+    the entry is taken from that file and OS_* variables are ignored, as the OpenShift installer does. No request is
+    sent yet. Raises ConfigError if there is no such entry, where openstacksdk looks for it, or if it is incomplete.
     """
     if connection is not None:
         return Cloud(connection)

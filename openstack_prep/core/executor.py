@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import tenacity
 
@@ -49,16 +50,20 @@ PAUSE = 0.25  # seconds before the second attempt, doubled before each further o
 _log = logging.getLogger(__name__)
 
 
+Phase = Literal["started", "again", "note", "awaited", "ended"]
+
+
 @dataclass(frozen=True)
 class Event:
-    """A progress event of a step: it has ``started``, is retried (``again``), or has ``ended``.
+    """A progress event of a ``step``: its ``phase``, and a ``result`` when it has ended.
 
+    A step has ``started``, is retried (``again``), or has ``ended``.
     A ``note`` is a message of OpenStack about its work on a step; with ``again`` it says why and which attempt is next.
     If the user interrupts the run, each running step is ``awaited``.
     """
 
     step: Step
-    phase: str
+    phase: Phase
     result: Result | None = None
     note: str = ""
 

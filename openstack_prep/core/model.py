@@ -116,6 +116,8 @@ def _word(name: str) -> str:
 
 
 class Action(StrEnum):
+    """What a step does with its resource."""
+
     CREATE = "create"
     UPDATE = "update"
     ADOPT = "adopt"
@@ -126,6 +128,7 @@ class Action(StrEnum):
 
     @property
     def symbol(self) -> str:
+        """What a plan shows before its line."""
         return {"create": "+", "update": "~", "adopt": "@", "replace": "-/+", "delete": "-", "keep": "="}[self.value]
 
 
@@ -133,10 +136,12 @@ class Action(StrEnum):
 class Step:
     """One action on one resource, after the steps that it depends on.
 
-    ``follows`` are those of them whose changes determine the work of this step: so it is decided right before it runs.
-    ``label`` distinguishes its resource from others of the plan; empty if the key's text is unique. ``duplicate_of`` is
-    the id of the twin that is kept. ``losses`` are what an update deletes; ``previewed_later``: the plan cannot show
-    all losses, and its text says so.
+    ``action`` is what it does. ``resource`` is the declared one, ``observed`` the existing one, ``changes`` are the
+    fields that differ. ``needs`` are the keys of the steps that come first; ``reason`` says why something is kept or
+    deleted. ``follows`` are those of them whose changes determine the work of this step: so it is decided right before
+    it runs. ``label`` distinguishes its resource from others of the plan; empty if the key's text is unique.
+    ``duplicate_of`` is the id of the twin that is kept. ``losses`` are what an update deletes; ``previewed_later``: the
+    plan cannot show all losses, and its text says so.
     """
 
     resource: Resource
@@ -163,6 +168,7 @@ class Step:
 
     @property
     def key(self) -> Key:
+        """The key of its resource."""
         return self.resource.key
 
     def __str__(self) -> str:
@@ -176,6 +182,8 @@ LOST_LEASE = "the lost lease"
 
 
 class Status(StrEnum):
+    """The outcome of a step."""
+
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"
@@ -183,10 +191,15 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The outcome of one step; ``cause`` names the failed step because of which it was skipped."""
+    """The outcome of one ``step``.
+
+    ``observed`` is the resource after it, ``seconds`` how long it took. ``error`` is why it failed; ``cause`` names the
+    failed step because of which it was skipped.
+    """
 
     step: Step
     status: Status
+    """Whether it was done, failed or was skipped."""
     observed: Observed | None = None
     seconds: float = 0.0
     error: Exception | None = None

@@ -15,14 +15,15 @@ T = TypeVar("T")
 class Observed:
     """The existing counterpart of a resource in the cloud.
 
-    ``values`` are in the vocabulary of a spec, normalised, so that ``==`` compares them. ``outputs`` are shown besides
-    the id (an address, a checksum). ``record`` is data that the kind itself needs later and that is never compared: a
-    frozen dataclass of the kind. ``contained_ids`` are the ids of what is deleted with it. ``twins`` are further
-    resources with our ownership tag and the same name, created by concurrent or interrupted runs where OpenStack allows
-    a name twice. ``used_by`` names the users of one of several twins. ``home`` is the id of the home project in its
-    ownership tag, empty if the tag names none; None for resources in a project, where the project itself distinguishes
-    specs with the same name. ``managed_by`` names another spec whose ownership tag it has.
-    ``kept_because`` is why destroy keeps something of which there is nothing to delete.
+    ``id`` is its id in OpenStack, or the path of a file; ``created_at`` its time of creation, as far as it matters.
+    ``ours``: whether it has the ownership tag of the spec. ``values`` are in the vocabulary of a spec, normalised, so
+    that ``==`` compares them. ``outputs`` are shown besides the id (an address, a checksum). ``record`` is data that
+    the kind itself needs later and that is never compared: a frozen dataclass of the kind. ``contained_ids`` are the
+    ids of what is deleted with it. ``twins`` are further resources with our ownership tag and the same name, created by
+    concurrent or interrupted runs where OpenStack allows a name twice. ``used_by`` names the users of one of several
+    twins. ``home`` is the id of the home project in its ownership tag, empty if the tag names none; None for resources
+    in a project, where the project itself distinguishes specs with the same name. ``managed_by`` names another spec
+    whose ownership tag it has. ``kept_because`` is why destroy keeps something of which there is nothing to delete.
     """
 
     id: str
@@ -87,5 +88,8 @@ class Change:
     """One field that differs from the spec."""
 
     field: str
+    """Name of the field."""
     before: Any
+    """The present value."""
     after: Any
+    """The declared value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.raw import Values
@@ -16,7 +17,7 @@ from openstack_prep.core.model import Action, Change, Result, Status, Step
 class Plan:
     """What would be done, in an order in which it could be.
 
-    ``purpose`` is "apply" or "destroy"; ``refusals`` are why it may not be carried out.  ``undeclared``
+    ``purpose`` is what it was created for; ``refusals`` are why it may not be carried out.  ``undeclared``
     are the deletions that apply would add with ``prune``: of what is managed and no longer in the spec; and what stays
     in any case, because another spec of the same name may manage it.
     ``left_out`` is how many resources of the spec were not asked for.
@@ -26,8 +27,10 @@ class Plan:
     """
 
     spec: str
-    purpose: str
+    """Name of the spec."""
+    purpose: Literal["apply", "destroy"]
     steps: tuple[Step, ...]
+    """One step per resource, also of those that are kept."""
     refusals: tuple[Mistake, ...] = ()
     undeclared: tuple[Step, ...] = ()
     left_out: int = 0
@@ -40,6 +43,7 @@ class Plan:
 
     @property
     def pending(self) -> tuple[Step, ...]:
+        """The steps that change something."""
         return tuple(step for step in self.steps if step.action is not Action.KEEP)
 
     def data(self) -> list[Values]:
@@ -59,6 +63,7 @@ class Plan:
         return [each.diagnostic(PlanRefused.code).data() for each in self.refusals]
 
     def raise_for_refusals(self) -> None:
+        """Raise PlanRefused when there are refusals."""
         if self.refusals:
             raise PlanRefused(self.refusals)
 
@@ -124,20 +129,25 @@ class Report:
     """How a plan went, in the plan's order."""
 
     results: tuple[Result, ...]
+    """The outcome of each step."""
     seconds: float = 0.0
+    """Duration of the run in seconds."""
     interrupt: int | None = None
     """The signal that stopped the run; None when nothing did."""
 
     @property
     def failed(self) -> tuple[Result, ...]:
+        """The results of the steps that failed."""
         return tuple(result for result in self.results if result.status is Status.FAILED)
 
     @property
     def skipped(self) -> tuple[Result, ...]:
+        """The results of the steps that were skipped because of others, or of a signal."""
         return tuple(result for result in self.results if result.status is Status.SKIPPED)
 
     @property
     def changed(self) -> tuple[Result, ...]:
+        """The results of the steps that have changed something."""
         done = (result for result in self.results if result.status is Status.DONE)
         return tuple(result for result in done if result.step.action is not Action.KEEP)
 
@@ -168,6 +178,7 @@ class Report:
 
     @property
     def summary(self) -> str:
+        """One line: how many steps were done, failed or skipped, and the duration."""
         kept = len(self.results) - len(self.changed) - len(self.failed) - len(self.skipped)
         if kept == len(self.results):
             return f"nothing to do: {kept} unchanged" if kept else "nothing to do"

@@ -43,14 +43,19 @@ class Sync:
     """What to synchronise without a spec: the selected ports, by one of the first four fields, and the addresses."""
 
     stack: str | None = None
+    """Name of a Heat stack: the ports that it has created."""
     tag: str | None = None
+    """Tag of the ports."""
     security_group: str | None = None
+    """Name of a security group: the ports that have it."""
     ports: Sequence[str] = ()
+    """Names or ids of the ports."""
     addresses: Sequence[str] | None = None
     """Ranges, networks, single addresses."""
     within: Sequence[str] = ()
     """Addresses of Services outside these ranges are skipped; required with Services, such as MetalLB's own ranges."""
     network: str | None = None
+    """Name of a network: only its ports, of those selected."""
     name: str | None = None
     """The name in the ownership tag: recorded pairs with this name that are no longer wanted are removed.
 
@@ -70,7 +75,7 @@ def sync_address_pairs(
     """Add missing pairs to nodes' ports, and remove recorded pairs that are no longer wanted.
 
     ``wanted`` is a spec, its path or a function that reads it, of which only address_pools and address_pairs are used,
-    or a Sync. The connection must be scoped to the project. ``services`` is the output of
+    or a Sync. The connection ``cloud`` must be scoped to the project. ``services`` is the output of
     ``kubectl get services -A -o json``: then only the
     addresses in use are allowed from pools. ``only`` selects the address pairs, because Services belong to one cluster.
     ``tell`` is called with notes, such as skipped addresses. ``lock_timeout``: seconds to wait for another run of the

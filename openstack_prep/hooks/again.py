@@ -30,12 +30,13 @@ Source: openshift/installer, cmd/openshift-install/create.go and pkg/infrastruct
 
 
 def start_over(folder: str | Path, *, clouds: Path | None = None, jobs: int = 8) -> tuple[Path, ...]:
-    """Put the installer's folder right for another installation; return the files that were deleted.
+    """Prepare the installer's ``folder`` for another installation; return the files that were deleted.
 
     Deletes what the installer wrote for an earlier cluster, once nothing of that cluster exists; this is looked up
     in its project first.  install-config.yaml is restored from its copy, and metadata.json is copied.
-    ``clouds``: the clouds.yaml of the installer.  Raises ConfigError if something of the cluster exists,
-    if another run is at work in the folder, or if it is not known which cluster the files belong to; CloudError.
+    ``clouds``: the clouds.yaml of the installer. ``jobs`` is how many requests are sent at a time. Raises ConfigError
+    if something of the cluster exists, if another run is at work in the folder, or if it is not known which cluster
+    the files belong to; CloudError.
     """
     place = Folder(Path(folder))
     with place.locked():

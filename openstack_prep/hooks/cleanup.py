@@ -50,14 +50,16 @@ def cleanup(
     jobs: int = executor.JOBS,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
-    """Delete what is left of a cluster in the project that the connection is scoped to.
+    """Delete what is left of a cluster in the project that the connection ``cloud`` is scoped to.
 
-    ``cluster`` is the name that Kubernetes knows a cluster by, beside neither ``metadata`` nor ``infra_id``: only what
-    its Services and claims have created is deleted. Floating IPs of the user are detached from the cluster's ports and
-    kept; those that the spec ``release`` manages, and that nothing else uses, are released. Raises SpecError,
-    CloudError, ConfigError if ``ipi`` is at work in the folder of ``metadata``, and PlanRefused if resources of others
-    depend on the cluster's, or its machines still run. A warning is logged for resources that may not be listed.
-    ``lock_timeout``: seconds to wait for another run for the same cluster, then LeaseHeld is raised.
+    ``metadata`` is the path of its metadata.json, or its folder; ``infra_id`` identifies it without one. ``jobs`` is
+    how many requests are sent at a time. ``cluster`` is the name that Kubernetes knows a cluster by, beside neither
+    ``metadata`` nor ``infra_id``: only what its Services and claims have created is deleted. Floating IPs of the user
+    are detached from the cluster's ports and kept; those that the spec ``release`` manages, and that nothing else uses,
+    are released. Raises SpecError, CloudError, ConfigError if ``ipi`` is at work in the folder of ``metadata``, and
+    PlanRefused if resources of others depend on the cluster's, or its machines still run. A warning is logged for
+    resources that may not be listed. ``lock_timeout``: seconds to wait for another run for the same cluster, then
+    LeaseHeld is raised.
     """
     if cluster is not None and (metadata or infra_id):
         fix = "give the cluster's name, its metadata.json or its infraID"

@@ -90,11 +90,11 @@ def ipi(
 ) -> Outcome:
     """Run an installer's command with the work around ``create cluster``; return the outcome.
 
-    ``ready`` is what pre_ipi returned; without it the install-config.yaml in ``folder`` is taken as it is
-    there, and checked.  ``folder`` is the --dir, unless the command names it.  ``wishes`` is the
-    former name of ``options``.  Other commands (destroy
-    cluster, wait-for ...) get the same environment, and metadata.json is kept.  ``tell`` is given lines
-    for people, also by another thread.
+    ``command`` is the program and its arguments. ``ready`` is what pre_ipi returned; without it the install-config.yaml
+    in ``folder`` is taken as it is there, and checked. ``folder`` is the --dir, unless the command names it.
+    ``options`` are the addresses, and how it runs; ``wishes`` is its former name. Other commands (destroy cluster,
+    wait-for ...) get the same environment, and metadata.json is kept. ``tell`` is given lines for people, also by
+    another thread. ``jobs`` is how many requests are sent at a time.
 
     Raises NotReady if check finds errors, ConfigError, SpecError and CloudError for problems before the start,
     NoSuchProgram if there is no such command; later problems are in the outcome: ``raise_for_problems()`` stops a

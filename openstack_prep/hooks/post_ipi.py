@@ -31,12 +31,14 @@ def post_ipi(
     move: bool = False,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
-    """Do what the installer leaves undone, in the project that the connection is scoped to.
+    """Do what the installer leaves undone, in the project that the connection ``cloud`` is scoped to.
 
-    The cluster is identified by its metadata.json or its infraID; floating IPs by address or id. ``wait``: seconds to
-    wait for the virtual ports. ``move``: allow moving a floating IP from another port. ``lock_timeout``: seconds to
-    wait for another run for the same cluster, then LeaseHeld is raised. What is correct already is not changed. Raises
-    SpecError, WaitTimeout, PlanRefused.
+    The cluster is identified by ``metadata`` (the path of its metadata.json, or its folder) or ``infra_id``.
+    ``ingress_floating_ip`` and ``api_floating_ip`` are addresses or ids of floating IPs to attach; ``vips`` are further
+    virtual addresses, such as 192.168.10.200, to allow on the nodes' ports. ``wait``: seconds to wait for the virtual
+    ports. ``move``: allow moving a floating IP from another port. ``lock_timeout``: seconds to wait for another run for
+    the same cluster, then LeaseHeld is raised. What is correct already is not changed. Raises SpecError, WaitTimeout,
+    PlanRefused.
     """
     addresses = ClusterAddresses(ingress_floating_ip=ingress_floating_ip, api_floating_ip=api_floating_ip, vips=vips)
     spec = spec_of(openshift.cluster(metadata, infra_id), addresses, move=move)

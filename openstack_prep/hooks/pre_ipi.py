@@ -33,6 +33,7 @@ class NotReady(PrepError):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """The findings, as ``--format json`` prints them."""
         return self.findings
 
 
@@ -59,10 +60,12 @@ class Ready:
 
     @property
     def ok(self) -> bool:
+        """Whether the installer may start: each step was done, and no finding is an error."""
         return not (self.report.failed or self.report.skipped or self.errors)
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
+        """The findings because of which the installation would fail."""
         return tuple(errors(self.findings))
 
     def raise_for_problems(self) -> None:
@@ -84,6 +87,8 @@ def pre_ipi(
     """Apply a spec that declares an install_config, then check the installer's input.
 
     ``cloud`` is the administrator's connection, which applies; the checks use the installer's own entry of clouds.yaml.
+    ``wanted`` is the spec, or its path. ``jobs`` is how many requests are sent at a time. ``tell`` is called with an
+    Event whenever a step begins, is retried or ends.
     ``hosts``: the hosts file of the installer's machine. ``lock_timeout``: seconds to wait for another run of the spec,
     then LeaseHeld is raised. ``ready.raise_for_problems()`` stops a script. Raises SpecError, PlanRefused, ConfigError.
     """

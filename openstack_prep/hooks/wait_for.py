@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.cluster import Metadata
 from openstack_prep.resources.lists import installer_names as naming
@@ -14,11 +14,26 @@ Which = Literal["ingress-port", "api-port"]
 NAMES = {"ingress-port": naming.ingress_port, "api-port": naming.api_port}
 
 
-def wait_for(cloud: Cloud, which: Which, metadata: Metadata, *, seconds: float) -> Raw:
-    """Return a virtual port of a cluster, as Neutron returns it, as soon as it exists: after at most ``seconds``.
+@dataclass(frozen=True, kw_only=True)
+class ClusterPort:
+    """A virtual port of a cluster."""
 
-    It is identified by its exact name, in the connection's own project. Raises WaitTimeout that names the missing port,
-    PlanRefused if it has another cluster's tag, NotUnique if two ports have the name.
+    id: str
+    """Its id in Neutron."""
+    name: str
+    """Its name, such as ``dev-x7k2p-ingress-port``."""
+    addresses: tuple[str, ...]
+    """Its fixed addresses."""
+
+
+def wait_for(cloud: Cloud, which: Which, metadata: Metadata, *, seconds: float) -> ClusterPort:
+    """Return a virtual port of a cluster as soon as it exists: after at most ``seconds``.
+
+    It is identified by its exact name, in the project of the connection ``cloud``: ``which`` is "ingress-port" or
+    "api-port", ``metadata`` the cluster. Raises WaitTimeout that names the missing port, PlanRefused if it has another
+    cluster's tag, NotUnique if two ports have the name, CloudError.
     """
     infra_id = metadata.infra_id
-    return wait_for_port(cloud, NAMES[which](infra_id), tag=naming.tag(infra_id), seconds=seconds)
+    port = wait_for_port(cloud, NAMES[which](infra_id), tag=naming.tag(infra_id), seconds=seconds)
+    addresses = tuple(each["ip_address"] for each in port["fixed_ips"])
+    return ClusterPort(id=port["id"], name=port["name"], addresses=addresses)

@@ -39,12 +39,17 @@ class Spec:
     """
 
     name: str
+    """Its name, which the ownership tags contain."""
     resources: tuple[Resource, ...]
+    """Everything that it declares."""
     clouds: Clouds = field(default_factory=Clouds)
+    """The entries of clouds.yaml that it names, for the administrator and for the project's own work."""
     places: Mapping[Key, str] = field(default_factory=dict)
+    """The file and line of each resource."""
     parameter_places: Mapping[tuple[Key, str], str] = field(default_factory=dict)
     """The place of each parameter of a stack, by the stack's key and the parameter's name."""
     warnings: tuple[str, ...] = ()
+    """Warnings about its text, such as passwords in plain text."""
     only: frozenset[Key] | None = None
     unread: tuple[Mistake, ...] = ()
     """Errors that occurred while resources were resolved; a plan to apply them is refused."""
@@ -120,10 +125,11 @@ def load_spec(
     variables: Mapping[str, object] | None = None,
     vars_files: str | Path | Sequence[str | Path] = (),
 ) -> Spec:
-    """Read a spec, or some sections of it; raises SpecError that lists all errors with file, line and field.
+    """Read the spec at ``path``, or only some ``sections`` of it.
 
     ``variables`` are values of its variables by name, of the declared type; ``vars_files`` are YAML files of such
-    values, of which the last one counts, and any of which ``variables`` override.
+    values, of which the last one counts, and any of which ``variables`` override. Raises SpecError that lists all
+    errors with file, line and field.
     """
     listed = [vars_files] if isinstance(vars_files, str | Path) else vars_files
     files = tuple(Path(os.path.expanduser(each)) for each in listed)

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import product
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, SpecError
-from openstack_prep.cloud.cloud_run import Actor, CloudRun
-from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud, connect
+from openstack_prep.base.errors import Mistake, PlanRefused, SpecError
+from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT, Sight
 from openstack_prep.core import consent, executor, observing, planner
 from openstack_prep.core.executor import JOBS, Event, silent
-from openstack_prep.core.model import Action, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import Action, Key, Observed
 from openstack_prep.core.plan import Plan, Report, differences
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.identity.role_assignment import RoleAssignment
-from openstack_prep.resources.identity.user import User
-from openstack_prep.spec import Spec
-from openstack_prep.spec.python import spec_from
-from openstack_prep.spec.resolving import list_warnings, refuse_mistakes, resolve_spec
+from openstack_prep.spec.resolving import list_warnings
 from openstack_prep.verbs import exclusive, rights
 from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import Progress, Wanted, no_progress, open_run, refuse_no_cloud
 
 FRESH = 10.0  # seconds for which a plan counts as up to date
-Wanted = Spec | Iterable[Resource]
-Progress = Callable[[Key, int, int | None, int | None], None]
-
-
-def _no_progress(key: Key, done: int, total: int | None, unpacked: int | None) -> None:
-    """Show nothing."""
 
 
 def plan(
@@ -44,16 +33,22 @@ def plan(
     adopt: bool = False,
     prune: bool = False,
     jobs: int = JOBS,
-    progress: Progress = _no_progress,
+    progress: Progress = no_progress,
 ) -> LivePlan:
     """Return what apply would do; nothing is changed.
 
-    ``wanted`` is a spec or a list of resources, whose fields may be written as in YAML: ``Quota(ram="64GiB")``.
-    ``name`` is the name of the spec for a list: the ownership tags of created resources contain it. Default: the name
-    of the only project in the list. ``plan.refusals`` lists all reasons why it may not be carried out.
-    ``plan.undeclared`` lists what a whole spec (one read from a file, or any with ``prune``) manages and no longer
-    declares; with ``prune`` further steps delete these resources. Raises CloudError if the cloud cannot be read,
-    SpecError with every wrong value and contradiction.
+    ``cloud`` is the connection of an administrator, or of a user of the spec's project. ``wanted`` is a spec, or a list
+    of resources whose fields may be written as in YAML: ``Quota(ram="64GiB")``. ``name`` is the name of the spec for a
+    list: the ownership tags of created resources contain it. Default: the name of the only project in the list.
+
+    ``allow_replace`` allows deleting and creating again what cannot be changed in place, ``adopt`` changing what exists
+    and is not managed by the spec. With ``prune``, further steps delete what the spec manages and no longer declares;
+    otherwise ``plan.undeclared`` lists it, for a spec that was read from a file. ``jobs`` is how many requests are sent
+    at a time. ``progress`` is called with a key, and the bytes of its image that were read, their total and the
+    unpacked ones, as far as they are known.
+
+    ``plan.refusals`` lists all reasons why the plan may not be carried out. Raises CloudError if the cloud cannot be
+    read, SpecError with every wrong value and contradiction.
     """
     spec, run = open_run(cloud, wanted, jobs, progress, name=name, for_apply=True)
     from openstack_prep.verbs import scan
@@ -89,7 +84,10 @@ def plan(
 
 
 def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> LivePlan:
-    """Return what destroy would delete: only what the spec manages, whether it still declares it or not."""
+    """Return what destroy would delete: only what the spec manages, whether it still declares it or not.
+
+    ``cloud``, ``wanted``, ``name`` and ``jobs`` are those of ``plan``. Raises CloudError, SpecError.
+    """
     spec, run = open_run(cloud, wanted, jobs, name=name)
     from openstack_prep.verbs import scan
 
@@ -125,18 +123,22 @@ def apply(
     prune: bool = False,
     jobs: int = JOBS,
     tell: Callable[[Event], None] = silent,
-    progress: Progress = _no_progress,
+    progress: Progress = no_progress,
     lock_timeout: float = LOCK_TIMEOUT,
     agreed: bool | None = None,
 ) -> Report:
     """Carry out a plan, or plan and carry out; the report contains the outcome of each step.
 
+    ``wanted`` is a plan, or a spec or list as for ``plan``, which also explains ``cloud``, ``name``, ``allow_replace``,
+    ``adopt``, ``prune``, ``jobs`` and ``progress``. The permissions apply to the plan that this call creates; a given
+    plan keeps its own. ``tell`` is called with an Event whenever a step begins, is retried or ends.
+
     Only one run at a time works on a spec: apply waits for another run, at most ``lock_timeout`` seconds, then
     LeaseHeld is raised. A plan that is too old, was carried out before, or since which somebody else was at work, is
     first created again; if it differs, PlanRefused is raised before anything is changed, unless ``agreed`` is false:
-    then the new plan is used. Default: a given plan was agreed to. Raises PlanRefused for a plan with refusals.
-    ``allow_replace`` and ``adopt`` apply to the plan that this call creates; a given plan keeps its own permissions.
-    The run replaces, adopts and deletes only what the plan shows; any other such change fails its step.
+    then the new plan is used. Default: a given plan was agreed to. Raises PlanRefused for a plan with refusals,
+    SpecError, CloudError; not for steps that fail: see ``report.raise_for_failures()``. The run replaces, adopts and
+    deletes only what the plan shows; any other such change fails its step.
     """
     agreed = isinstance(wanted, LivePlan) if agreed is None else agreed
     if not isinstance(wanted, LivePlan):
@@ -158,7 +160,7 @@ def apply(
                 )
             ]
         )
-    _refuse_no_cloud(cloud)
+    refuse_no_cloud(cloud)
     if agreed:
         wanted.raise_for_refusals()
 
@@ -192,7 +194,11 @@ def destroy(
     tell: Callable[[Event], None] = silent,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
-    """Delete what the spec manages, dependents first; everything else is kept. One run at a time, as for apply."""
+    """Delete what the spec manages, dependents first; everything else is kept.
+
+    ``wanted`` is a plan of ``plan_destroy``, or a spec or list. ``cloud``, ``name``, ``jobs``, ``tell`` and
+    ``lock_timeout`` (seconds) are those of ``apply``. Raises PlanRefused, LeaseHeld, SpecError, CloudError.
+    """
     agreed = isinstance(wanted, LivePlan)
     if not isinstance(wanted, LivePlan):
         wanted = plan_destroy(cloud, wanted, name=name, jobs=jobs)
@@ -202,7 +208,10 @@ def destroy(
 
 
 def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> dict[Key, Observed | None]:
-    """Return the existing resources of a spec, by key; None for missing ones."""
+    """Return the existing resources of a spec, by key; None for missing ones.
+
+    ``cloud``, ``wanted``, ``name`` and ``jobs`` are those of ``plan``. Raises SpecError, CloudError.
+    """
     spec, run = open_run(cloud, wanted, jobs, name=name)
     with cloud.reading(ADMINISTRATOR):
         observed = observing.observe(run, spec.resources, jobs=jobs)
@@ -233,68 +242,3 @@ def _anew(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, prune: 
     return plan(
         cloud, old.wanted, allow_replace=old.allow_replace, adopt=old.adopt, prune=prune, jobs=jobs, progress=progress
     )
-
-
-def open_run(
-    cloud: Cloud,
-    wanted: Wanted,
-    jobs: int,
-    progress: Progress = _no_progress,
-    *,
-    name: str | None = None,
-    for_apply: bool = False,
-) -> tuple[Spec, CloudRun]:
-    """Return a spec with its resources resolved, and the run in which they are read.
-
-    Raises SpecError, and ConfigError if the argument is not a cloud.
-    """
-    _refuse_no_cloud(cloud)
-    if isinstance(wanted, LivePlan):
-        raise SpecError([Mistake("spec", "is already a plan", "pass it to apply() or destroy()")])
-    spec = spec_from(wanted, name)
-    if for_apply:
-        refuse_mistakes(spec)
-    tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(_load_kinds)  # while the cloud answers
-        cloud.allow_parallel(jobs).authenticate()  # before anything else: a wrong password then has one clear error
-    from openstack_prep.verbs import scan
-
-    spec = resolve_spec(spec, cloud, for_apply=for_apply)
-    ownership, homes = OwnershipTag(spec.name), scan.homes_of(spec.resources)
-    project = next((each for each in spec.resources if isinstance(each, Project) and not spec.is_chosen(each)), None)
-    if project and tenant is None and project.name == cloud.project_name and project.domain in cloud.domains:
-        # the connection is already scoped to this unmanaged project: no lookup, no tenant login
-        run = CloudRun(cloud, ownership, tenant=cloud, homes=homes, progress=progress)
-        run.known[project.key] = Observed(id=cloud.project_id)
-        return spec, run
-    actors = _actors(spec.resources)
-    return spec, CloudRun(cloud, ownership, tenant=tenant, actors=actors, homes=homes, progress=progress)
-
-
-def _load_kinds() -> None:
-    """Import the scan and all kinds, which takes about as long as a login."""
-    from openstack_prep import kinds
-    from openstack_prep.verbs import scan
-
-    _ = scan, kinds.SCANNED
-
-
-def _refuse_no_cloud(cloud: object) -> None:
-    """Refuse an argument that is not a cloud, before any request is sent."""
-    if not isinstance(cloud, Cloud):
-        fix = f"connect({cloud!r})" if isinstance(cloud, str) else "connect(), or connect(connection=...)"
-        raise ConfigError(f"the first argument is a {type(cloud).__name__}, not a Cloud; pass {fix}")
-
-
-def _actors(resources: Sequence[Resource]) -> dict[Key | None, Actor]:
-    """Return, by project, the first user whose password the spec knows and who has a role there."""
-    users = [each for each in resources if isinstance(each, User)]
-    assignments = [each for each in resources if isinstance(each, RoleAssignment) and each.gives_access]
-    actors: dict[Key | None, Actor] = {}
-    for user, each in product(users, assignments):
-        place = each.owner.key if each.owner else None
-        if user.password is not None and each.holder.key == user.key and place not in actors:
-            roles = tuple(one for one in assignments if one.holder == each.holder and one.owner == each.owner)
-            actors[place] = Actor(each.holder, user.password, user.domain, each.owner, roles)
-    return actors

@@ -62,19 +62,24 @@ class Drift:
     """One resource in the cloud that the spec does not account for."""
 
     resource: str
+    """Kind and name, such as ``network/web``."""
     code: Code
+    """What is wrong, for programs."""
     what: str
+    """What is wrong, for people."""
 
     def __str__(self) -> str:
         return f"{self.resource}: {self.what}"
 
     def data(self) -> dict[str, str]:
+        """Return it as plain data."""
         return asdict(self)
 
 
 def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
     """Return everything in the spec's projects that differs from the spec, is undeclared, or is managed by nobody.
 
+    ``cloud`` is an administrator's connection, ``wanted`` the spec, ``jobs`` how many requests are sent at a time.
     Nothing is changed. Resources that no kind describes (servers, volumes) are ignored. Raises SpecError, CloudError;
     PlanRefused if another run changes the resources at the same time.
     """

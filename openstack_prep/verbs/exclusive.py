@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, PlanRefused
@@ -23,7 +24,7 @@ def look(run: CloudRun, spec: str, resources: Sequence[Resource]) -> lease.Sight
     return lease.look(run, spec, home, declared=declared)
 
 
-def attempt(run: CloudRun, seen: lease.Sight, purpose: str, make: Callable[[], Plan]) -> Plan:
+def attempt(run: CloudRun, seen: lease.Sight, purpose: Literal["apply", "destroy"], make: Callable[[], Plan]) -> Plan:
     """Return a plan, refused if another run changes resources while they are read, such as between two requests."""
     try:
         made = make()

@@ -38,10 +38,12 @@ WITHOUT_WORDS = ("servers", "volumes")
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """A project as a spec: ``sections`` are plain data, ``unsaid`` is what a spec cannot express."""
+    """A project as a spec; its text is the YAML of the spec."""
 
     sections: Mapping[str, Any]
+    """The sections of the spec as plain data."""
     unsaid: tuple[str, ...] = ()
+    """What a spec cannot express."""
 
     def __str__(self) -> str:
         """Return it as YAML, with comments about resources that are not exported."""
@@ -60,8 +62,10 @@ def export(
 ) -> Export:
     """Return the content of a project (default: that of the connection) as a spec whose plan changes nothing.
 
-    ``kinds`` (such as "network") and ``name`` (a pattern such as "web-*") select some of it; ``tag`` selects what a
-    spec with that name manages. Raises NotFound for a project that does not exist, and CloudError.
+    ``cloud`` is the connection; other projects than its own need an administrator's. ``project`` is one that exists.
+    ``kinds`` (such as "network") and ``name`` (a pattern such as ``web-*``) select some of it; ``tag`` selects what a
+    spec with that name manages. ``jobs`` is how many requests are sent at a time. Raises NotFound for a project that
+    does not exist, and CloudError.
     """
     home = project or Project(name=cloud.project_name, domain=_domain_of(cloud))
     run = CloudRun(cloud, OwnershipTag(tag or home.name))

@@ -11,7 +11,7 @@ from openstack_prep.exposures.paths.looking import look as look_at
 from openstack_prep.exposures.paths.report import Report
 from openstack_prep.exposures.paths.running import Running
 from openstack_prep.spec import Spec
-from openstack_prep.verbs import api
+from openstack_prep.verbs.opening import open_run
 
 
 def look(
@@ -28,7 +28,7 @@ def look(
     ``path`` is the spec's file, for the commands in ``fix``; ``hosts`` is a hosts file to read before the resolver;
     ``running`` is what one of its clusters has. Raises SpecError when the spec has no exposed clusters; CloudError.
     """
-    spec, run = api.open_run(cloud, spec, jobs)
+    spec, run = open_run(cloud, spec, jobs)
     with cloud.reading():
         try:
             return look_at(run, spec.resources, spec=spec.name, path=path, hosts=hosts, running=running)

@@ -18,8 +18,8 @@ from openstack_prep.spec import Spec
 class LivePlan(Plan):
     """A plan that can be carried out, and created again.
 
-    ``wanted`` is the spec, ``run`` holds what was read, ``lease`` is who was at work on the spec before that.
-    ``remake`` creates it again; None: the verbs do.
+    ``made`` is when, by the monotonic clock. ``wanted`` is the spec, ``run`` holds what was read, ``lease`` is who was
+    at work on the spec before that. ``remake`` creates it again; None: the verbs do.
     """
 
     wanted: Spec = field(repr=False, compare=False)
@@ -38,6 +38,7 @@ class LivePlan(Plan):
         lease: Sight,
         remake: Callable[[], LivePlan] | None = None,
     ) -> Self:
+        """Return a plan with its inputs."""
         return cls(**vars(plan), wanted=wanted, run=run, lease=lease, remake=remake)
 
     @property

@@ -26,8 +26,11 @@ def plan_rotation(
 ) -> LivePlan:
     """Return a plan that renews all application credentials of a spec or a named one, even if nothing differs.
 
-    A credential that is not in use yet, or whose secret is lost, is planned as by ``plan``. The role assignments that
-    the credentials need are applied, too: a new credential has the roles of its user.
+    ``cloud`` is the connection of the user who applies the ``spec``. ``credential`` selects one by its name;
+    ``keep_old`` keeps the old ones, as entries ``CLOUD-old`` of clouds.yaml. ``allow_replace`` and ``jobs`` are those
+    of ``plan``. A credential that is not in use yet, or whose secret is lost, is planned as by ``plan``. The role
+    assignments that the credentials need are applied, too: a new credential has the roles of its user. Raises SpecError
+    if the spec declares no such credential, CloudError.
     """
     chosen = spec_from(spec).limited_to("application_credential", credential)
     needs = frozenset(key for each in chosen.chosen for key in each.needs())

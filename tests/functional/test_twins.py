@@ -25,6 +25,7 @@ from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.verbs import api
+from openstack_prep.verbs.opening import open_run
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
@@ -78,7 +79,7 @@ def second(lab: Lab, *wanted: Resource) -> None:
     run = api.plan(lab.cloud, lab.spec(*wanted)).run
     assert run is not None
     spec = lab.spec(*wanted)
-    order = [each for each in api.open_run(lab.cloud, spec, 4)[0].resources if each.key.kind not in BASE]
+    order = [each for each in open_run(lab.cloud, spec, 4)[0].resources if each.key.kind not in BASE]
     for each in order:
         run.known[each.key] = _made(each, run)
 

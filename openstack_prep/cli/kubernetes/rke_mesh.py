@@ -17,9 +17,9 @@ def add(command: AddCommand) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     with no_garbage():
-        from openstack_prep.verbs import mesh
+        from openstack_prep.verbs import clusters
 
     cloud, spec = open_spec(options, options.spec)
-    found = mesh.look(cloud, spec, path=str(options.spec), jobs=options.jobs)
+    found = clusters.examine_mesh(cloud, spec, path=str(options.spec), jobs=options.jobs)
     print_result(options, found, found.data())
     return 0 if found.ok else 1

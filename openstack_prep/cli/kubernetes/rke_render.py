@@ -48,7 +48,7 @@ def add(command: AddCommand) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.verbs import api, rendering
+    from openstack_prep.verbs import api, clusters
 
     if (options.spec is None) == (options.stack is None):
         raise ConfigError("rke render: exactly one of SPEC and --stack is required; pass SPEC or --stack NAME")
@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace) -> int:
     else:
         cloud, spec = _of_stack(options)
         if options.output is None:
-            files = rendering.render_clusters(cloud, spec, jobs=options.jobs)[options.stack]
+            files = clusters.render_clusters(cloud, spec, jobs=options.jobs)[options.stack]
             print_result(options, _shown(files), {"files": files})
             return 0
     with reading(options):

@@ -25,7 +25,6 @@ def _run(options: argparse.Namespace) -> int:
     metadata = chosen_cluster(options)
     cloud = cloud_of(options, metadata)
     port = wait_for(cloud, options.port, metadata, seconds=options.timeout)
-    addresses = [each["ip_address"] for each in port["fixed_ips"]]
-    data = {"id": port["id"], "name": port["name"], "addresses": addresses}
-    print_result(options, f"{port['name']}  {port['id']}  {', '.join(addresses)}", data)
+    data = {"id": port.id, "name": port.name, "addresses": list(port.addresses)}
+    print_result(options, f"{port.name}  {port.id}  {', '.join(port.addresses)}", data)
     return 0

@@ -6,26 +6,25 @@ Nothing is sent to the cluster itself: a path without problems may still end at 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.chain import Chain, Verification
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.reading import read
-from openstack_prep.openshift.verify.target import Wanted, wanted
+from openstack_prep.openshift.verify.target import ClusterOptions, Wanted, wanted
 
-__all__ = ["Chain", "Verification", "Wanted", "look", "verify", "wanted"]
+__all__ = ["Chain", "ClusterOptions", "Verification", "Wanted", "look", "verify", "wanted"]
 
 
-def verify(cloud: Cloud, *, hosts: Path | None = None, jobs: int = 8, **given: Any) -> Verification:
-    """Return each link of the paths to the API and to the routers, in the connection's own project.
+def verify(
+    cloud: Cloud, /, *, hosts: Path | None = None, jobs: int = 8, **given: Unpack[ClusterOptions]
+) -> Verification:
+    """Return each link of the paths to the API and to the routers, in the project of the connection ``cloud``.
 
-    ``given`` are ``metadata`` or ``infra_id``, and what helps: ``api_floating_ip`` and
-    ``ingress_floating_ip`` (address or id), ``install_config`` (Path), ``base_domain`` and
-    ``cluster_name``, ``source`` (address or network that requests come from), ``cloud`` (entry of
-    clouds.yaml for the commands in ``fix``, if not that of metadata.json).  ``hosts`` is a hosts file
-    that is looked into before the resolver.  Raises SpecError, CloudError.
+    ``given`` are ``metadata`` or ``infra_id``, and the other keys of ClusterOptions. ``hosts`` is a hosts file that is
+    read before the resolver is asked. ``jobs`` is how many requests are sent at a time. Raises SpecError, CloudError.
     """
     return look(cloud, wanted(**given), hosts=hosts, jobs=jobs)
 

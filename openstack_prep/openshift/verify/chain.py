@@ -39,18 +39,23 @@ class Verification:
     """What OpenStack shows of the paths to one cluster."""
 
     infra_id: str
+    """Prefix of the names of the cluster's resources."""
     chains: tuple[Chain, ...]
+    """The paths to the API and to the routers."""
 
     @property
     def links(self) -> list[Diagnostic]:
+        """The links of both paths."""
         return [link for chain in self.chains for link in chain.links]
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
+        """The links that are broken."""
         return tuple(errors(self.links))
 
     @property
     def unknown(self) -> tuple[Diagnostic, ...]:
+        """The links that cannot be judged: these credentials may not read them, or the input does not say it."""
         return tuple(link for link in self.links if link.status is Status.UNKNOWN)
 
     @property

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.neutron.addresses import Block
@@ -65,6 +65,29 @@ class Wanted:
     """Entry of clouds.yaml that commands have to name; None: the environment does."""
     source: Block | None = None
     """From where requests come; None: from anywhere."""
+
+
+class ClusterOptions(TypedDict, total=False):
+    """Which cluster to verify, and what its installer's files do not show."""
+
+    metadata: str | Path | None
+    """Path of metadata.json, or the folder that holds it."""
+    infra_id: str | None
+    """The cluster's infraID, without its metadata.json."""
+    api_floating_ip: str | None
+    """Floating IP of the API, by address or id."""
+    ingress_floating_ip: str | None
+    """Floating IP of the routers, by address or id."""
+    install_config: Path | None
+    """An install-config.yaml of the cluster."""
+    base_domain: str | None
+    """Domain that the cluster's own is in."""
+    cluster_name: str | None
+    """Name in install-config.yaml."""
+    source: str | None
+    """Address or network that requests come from; without one, from anywhere."""
+    cloud: str | None
+    """Entry of clouds.yaml for the commands in ``fix``, if not that of metadata.json."""
 
 
 def wanted(

@@ -58,7 +58,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
     implied: ClassVar[frozenset[str]] = frozenset({"status"})
 
     name: Annotated[Name, Reads(recordset_name)]
-    """Whole name, such as shop.example.com or *.apps.example.com."""
+    """Whole name, such as shop.example.com or ``*.apps.example.com``."""
     zone: Annotated[Name, Reads(zone_name)]
     """Name of the zone that contains it, such as example.com."""
     type: RecordType

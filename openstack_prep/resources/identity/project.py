@@ -33,6 +33,7 @@ class Domain(Resource[CloudRun]):
     declarable: ClassVar[bool] = False
 
     name: Name = DEFAULT_DOMAIN
+    """Name of the domain."""
 
     def find_one(self, run: CloudRun) -> Observed | None:
         known = run.admin.domains  # the domains of our own token need no request

@@ -53,4 +53,5 @@ class Rhcos(Coherent):
         return find_release(read_stream(self.stream), self.arch, shown(self.stream), wanted)
 
     def locate(self, release: Release) -> str:
+        """Return the address of the image of a release, at the mirror if there is one."""
         return mirrored(release.location, self.mirror) if self.mirror else release.location

@@ -198,6 +198,7 @@ class ExternalNetwork(Resource[CloudRun]):
     declarable: ClassVar[bool] = False
 
     name: Name
+    """Name of the network."""
 
     def find_one(self, run: CloudRun) -> Observed | None:
         network = only_one((each for each in queries.external_networks(run) if each.name == self.name), str(self.key))

@@ -131,6 +131,7 @@ class SecurityGroupRule(Coherent):
 
     @property
     def version(self) -> str:
+        """IPv4 or IPv6: as declared, or by its remote network."""
         return self.ethertype or (_version(self.remote_ip_prefix) if self.remote_ip_prefix else "IPv4")
 
     def body(self) -> Values:

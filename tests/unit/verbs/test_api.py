@@ -19,7 +19,7 @@ from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network.network import Network
 from openstack_prep.spec import Spec
-from openstack_prep.verbs import api
+from openstack_prep.verbs import api, opening
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent
 
 MASTER = Flavor(name="master", vcpus=4, ram=16384, disk=25)
@@ -264,5 +264,5 @@ def test_the_first_user_of_the_spec_acts_in_the_project(cloud: Cloud, flavors: F
     names = ("first", "second")
     users = [User(name=name, password=Secret("a")) for name in names]
     roles = [RoleAssignment(user=name, role="member", project="lab") for name in reversed(names)]
-    actors = api._actors([User(name="zero"), *users, *roles])
+    actors = opening.actors_of([User(name="zero"), *users, *roles])
     assert [each.user.name for each in actors.values()] == ["first"]
