@@ -16,7 +16,11 @@ from openstack_prep.version import __version__
 
 ROOT = Path(__file__).parents[2]
 INFO = f"openstack_prep-{__version__}.dist-info"
+SHARED = f"openstack_prep-{__version__}.data/data/share"
 MUST = {
+    f"{SHARED}/man/man1/openstack-prep.1",
+    f"{SHARED}/bash-completion/completions/openstack-prep",
+    f"{SHARED}/zsh/site-functions/_openstack-prep",
     "openstack_prep/__init__.py",
     "openstack_prep/py.typed",
     "openstack_prep/cli/main.py",
@@ -89,7 +93,13 @@ def test_the_wheel_holds_what_it_must(wheel: Path) -> None:
 
 
 def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: Path) -> None:
-    assert {name for name in files_of(wheel) if not name.startswith(INFO)} == packaged()
+    assert {name for name in files_of(wheel) if not name.startswith((INFO, SHARED))} == packaged()
+
+
+def test_the_generated_files_name_the_commands(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in sorted(name for name in archive.namelist() if name.startswith(SHARED)):
+            assert "address-pairs" in archive.read(name).decode().replace("\\-", "-"), name
 
 
 def test_the_source_distribution_holds_what_builds_and_describes_it(sdist: Path) -> None:

@@ -21,14 +21,20 @@ def add(command: AddCommand) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        import shtab
+        text = script(options.build_parser(), options.shell)
     except ImportError:
         what = "completion: the package shtab is not installed; pip install 'openstack_prep[completion]'"
         raise ConfigError(what) from None
-    parser = options.build_parser()
-    _complete_files(parser)
-    print(shtab.complete(parser, options.shell))
+    print(text)
     return 0
+
+
+def script(parser: argparse.ArgumentParser, shell: str) -> str:
+    """Return the script for a shell; setup.py puts it into the wheel."""
+    import shtab
+
+    _complete_files(parser)
+    return str(shtab.complete(parser, shell))
 
 
 def _complete_files(parser: argparse.ArgumentParser) -> None:
