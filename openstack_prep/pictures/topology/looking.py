@@ -18,7 +18,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
 from openstack_prep.spec.targets import NoCloud
-from openstack_prep.verbs import api
+from openstack_prep.verbs import opening
 
 
 def of_declared(spec: Spec) -> Topology:
@@ -31,7 +31,7 @@ def of_declared(spec: Spec) -> Topology:
 def of_spec(cloud: Cloud, spec: Spec, *, jobs: int = JOBS) -> Topology:
     """Return what a spec declares, and what exists in its project; raises SpecError, CloudError."""
     refuse_mistakes(spec)
-    resolved, run = api.open_run(cloud, spec, jobs)
+    resolved, run = opening.open_run(cloud, spec, jobs)
     return of_run(run, resolved, jobs=jobs)
 
 
