@@ -20,7 +20,7 @@ from tests import standin
 from tests.devcloud.pytest_devcloud import Devcloud, devcloud, module_tenant, pytest_runtest_teardown, tenant
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
-from tests.functional import client
+from tests.functional import client, warm
 from tests.functional.lab import NODES, Lab
 
 __all__ = ["devcloud", "module_tenant", "pytest_runtest_teardown", "tenant"]
@@ -51,10 +51,15 @@ class Prep:
 
     def run(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Run the command and insist on its exit code."""
-        process = self.start(*words)
-        out, err = process.communicate(timeout=300)
-        assert process.returncode == code, f"{words}: {process.returncode}\n{out}\n{err}"
-        return subprocess.CompletedProcess(words, process.returncode, out, err)
+        environment = os.environ | self.environment
+        if warm.suits(environment):
+            ended, out, err = warm.run(words, environment, self.folder, 300)
+        else:
+            process = self.start(*words)
+            out, err = process.communicate(timeout=300)
+            ended = process.returncode
+        assert ended == code, f"{words}: {ended}\n{out}\n{err}"
+        return subprocess.CompletedProcess(words, ended, out, err)
 
     def plan(self, code: int = 0) -> dict[str, str]:
         """Return by resource what apply would do."""
