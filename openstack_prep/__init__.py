@@ -57,13 +57,13 @@ if TYPE_CHECKING:
     from openstack_prep.resources.dns.recordset import Recordset
     from openstack_prep.resources.files.clouds_entry import CloudsEntry
     from openstack_prep.resources.files.env_file import EnvFile
-    from openstack_prep.resources.identity.project import Domain, Project
+    from openstack_prep.resources.identity.project import Project
     from openstack_prep.resources.identity.role_assignment import RoleAssignment
     from openstack_prep.resources.identity.user import User
     from openstack_prep.resources.image.image import Image
     from openstack_prep.resources.image.rhcos_source import Rhcos
     from openstack_prep.resources.network.declared_port import Port
-    from openstack_prep.resources.network.network import ExternalNetwork, Network
+    from openstack_prep.resources.network.network import Network
     from openstack_prep.resources.network.router import Router
     from openstack_prep.resources.network.security_group import SecurityGroup
     from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
@@ -90,7 +90,6 @@ __all__ = [
     "CloudsEntry",
     "ConfigError",
     "Diagnostic",
-    "Domain",
     "DownloadError",
     "Drift",
     "EnvFile",
@@ -98,7 +97,6 @@ __all__ = [
     "Export",
     "ExposedCluster",
     "Exposure",
-    "ExternalNetwork",
     "Flavor",
     "FloatingIP",
     "FloatingIPAttachment",
