@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from openstack_prep import tracing
 from openstack_prep.cli.parser import DATA, Parser, guess_options
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
@@ -119,7 +120,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     try:
         options = _parsed(arguments)
         _log(options)
-        code = int(options.run(options))
+        code = tracing.of_command(options.command, lambda: int(options.run(options)))
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -233,7 +234,7 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
             groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
         added = groups[group].add_parser(last, help=TEXTS[name], description=TEXTS[name])
         _add_global(added, takes, forms)
-        added.set_defaults(run=run, takes=takes, forms=forms)
+        added.set_defaults(run=run, takes=takes, forms=forms, command=name)
         return added
 
     for module, texts in COMMANDS.items():

@@ -23,8 +23,7 @@ def add_reports(parser: argparse.ArgumentParser, subjects: str) -> None:
     for form, name in FORMS.items():
         help_text = f"also write the findings as {name}, for a pipeline"
         parser.add_argument(f"--{form}", type=Path, metavar="FILE", help=help_text)
-    command = parser.prog.partition(" ")[2]
-    parser.set_defaults(subjects=subjects, command=command, started=datetime.now(UTC))
+    parser.set_defaults(subjects=subjects, started=datetime.now(UTC))
 
 
 def report(

@@ -56,8 +56,7 @@ class Cloud:
         self.connection = connection
         self.session = connection.session
         self.session.timeout = self.session.timeout or TIMEOUT
-        login.share(self.session.auth)
-        self.session.session.auth = self.session.session.auth or login.keep_headers
+        login.prepare(self.session)
         self.services: dict[str, Service] = {}
         self.lock = threading.Lock()
 

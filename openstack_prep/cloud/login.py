@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from openstack_prep import tracing
 from openstack_prep.base.errors import CloudError
 
 if TYPE_CHECKING:
@@ -32,7 +33,14 @@ def is_login(error: BaseException) -> bool:
     return isinstance(error.__cause__, DuringLogin)
 
 
-def share(plugin: Any) -> None:
+def prepare(session: Any) -> None:
+    """Prepare a session of keystoneauth for threads, and for spans if somebody asks for them."""
+    _share(session.auth)
+    session.session.auth = session.session.auth or keep_headers
+    tracing.trace_requests(session.session)
+
+
+def _share(plugin: Any) -> None:
     """Have all threads renew one token together: replace functions of a keystoneauth plugin that keeps a token.
 
     When threads get 401 with one token, keystoneauth lets the first one log in again. The second one finds no token to

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import tenacity
 
+from openstack_prep import tracing
 from openstack_prep.base import certificate
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded, Unreachable
 from openstack_prep.base.raw import Raw, Values
@@ -83,8 +84,9 @@ class Service:
         if method in READING and not once:  # 500: nothing was changed, whatever has failed
             options.setdefault("retriable_status_codes", [*RETRIABLE, 500])
         try:
-            self._discover()
-            return self._send(client, path, method, raise_exc=True, **options)
+            with tracing.of_service(self.type):
+                self._discover()
+                return self._send(client, path, method, raise_exc=True, **options)
         except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
             raise translate(error, self._asked(method, path), hidden) from (None if hidden else error)
 

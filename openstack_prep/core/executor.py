@@ -14,6 +14,7 @@ from typing import Literal
 
 import tenacity
 
+from openstack_prep import tracing
 from openstack_prep.base.errors import (
     CloudError,
     LeaseLost,
@@ -183,7 +184,8 @@ class _Execution:
         self.under_way[step.key] = step
         self.tell(Event(step, "started"))
         try:
-            step, observed = self._converge(step)
+            with tracing.step(step.action, step.resource.kind, str(step)):
+                step, observed = self._converge(step)
         except LeaseLost as error:
             if not self.stop.is_set():
                 self.cause = LOST_LEASE

@@ -12,6 +12,7 @@ import pytest
 
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.pipelines.examples import PROGRAMS, github_steps, gitlab_jobs
+from tests.unit.tracing.receiver import Receiver
 
 SPEC = """\
 name: piped
@@ -103,3 +104,24 @@ def test_the_pipeline_of_gitlab(runner: Runner) -> None:
         assert 'tests="1" failures="0" errors="0"' in runner.text(name)
     assert SECRET not in runner.printed
     runner.run("openstack-prep destroy --yes spec.yaml")
+
+
+def test_spans_of_a_run(runner: Runner, receiver: Receiver) -> None:
+    """Each request belongs to a step or to the command, and nothing that is sent holds a secret."""
+    runner.environment["OS_CLIENT_CONFIG_FILE"] = str(runner.devcloud.clouds_file)
+    runner.run("openstack-prep apply --yes spec.yaml", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url)
+    runner.run("openstack-prep destroy --yes spec.yaml")
+    by_id = {span.span_id: span for span in receiver.spans}
+    requests = [span for span in receiver.spans if any(each.key == "url.full" for each in span.attributes)]
+    parents = {by_id[each.parent_span_id].name for each in requests}
+    assert {"openstack-prep apply", "create network", "create user"} <= parents
+    (network,) = [span for span in receiver.spans if span.name == "create network"]
+    posted = [each for each in requests if each.parent_span_id == network.span_id and each.name == "POST"]
+    assert [each.value.string_value for each in posted[0].attributes if each.key == "openstack_prep.service"] == [
+        "network"
+    ]
+    sent = "".join(map(str, [*receiver.spans, *receiver.durations]))
+    assert SECRET not in sent
+    assert runner.devcloud.admin_password not in sent
+    (durations,) = receiver.durations
+    assert sum(point.count for point in durations.histogram.data_points) == len(requests)

@@ -1,0 +1,160 @@
+"""The providers of spans and metrics, and what is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from opentelemetry.context import Context, get_current
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.sdk.metrics import MeterProvider as SdkMeterProvider
+from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, MetricExporter, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode, TracerProvider, get_current_span
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from openstack_prep.version import __version__
+
+E = TypeVar("E")
+
+NAME = "openstack-prep"
+PROTOCOL = "http/protobuf"
+DURATION = "http.client.request.duration"
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
+"""Source: OpenTelemetry's semantic conventions for HTTP metrics."""
+PATIENCE = 3.0  # seconds for a collector that does not answer, unless OTEL_EXPORTER_OTLP_TIMEOUT says more
+
+_log = logging.getLogger(__name__)
+
+
+class Telemetry:
+    """Where spans and metrics go."""
+
+    def __init__(self, tracers: TracerProvider, meters: MeterProvider) -> None:
+        self._providers = (tracers, meters)
+        self._tracer = tracers.get_tracer(NAME, __version__)
+        self.duration = meters.get_meter(NAME, __version__).create_histogram(
+            DURATION, "s", "Duration of HTTP client requests.", explicit_bucket_boundaries_advisory=BOUNDS
+        )
+        self.of_service: ContextVar[str] = ContextVar("service", default="")
+        self._root: Context | None = None
+
+    @contextlib.contextmanager
+    def command(self, name: str) -> Iterator[Callable[[int], None]]:
+        """Record a command, within the span that the environment names by TRACEPARENT, as pipelines set it.
+
+        Call what this yields with the exit code.
+        """
+        carrier = {key.lower(): os.environ[key] for key in ("TRACEPARENT", "TRACESTATE") if key in os.environ}
+        self._root = TraceContextTextMapPropagator().extract(carrier, Context())
+        with self.span(" ".join((NAME, name)), {"process.executable.name": NAME}) as span:
+            self._root = get_current()
+
+            def end(code: int) -> None:
+                span.set_attribute("process.exit.code", code)
+                if code:
+                    self.fail(span, str(code))
+
+            yield end
+
+    @contextlib.contextmanager
+    def span(self, name: str, attributes: Mapping[str, Any], kind: SpanKind = SpanKind.INTERNAL) -> Iterator[Span]:
+        """Record what happens meanwhile; of an error only its class, because a text may hold anything."""
+        inner = get_current_span() is not INVALID_SPAN  # threads of a pool begin without a span
+        with self._tracer.start_as_current_span(
+            name,
+            None if inner else self._root,
+            kind,
+            attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield span
+            except BaseException as error:
+                self.fail(span, type(error).__name__)
+                raise
+
+    @staticmethod
+    def fail(span: Span, why: str) -> None:
+        """Record that it failed."""
+        span.set_attribute("error.type", why)
+        span.set_status(Status(StatusCode.ERROR))
+
+    @contextlib.contextmanager
+    def service(self, name: str) -> Iterator[None]:
+        """Note for which service the requests of this thread are."""
+        token = self.of_service.set(name)
+        try:
+            yield
+        finally:
+            self.of_service.reset(token)
+
+    def close(self) -> None:
+        """Send what has not been sent."""
+        for provider in self._providers:
+            provider.shutdown()  # type: ignore[union-attr] # those that configured() makes
+
+
+def configured() -> Telemetry:
+    """Return what the environment asks for; raises ImportError without the extra [otel]."""
+    _log_failures()
+    name = os.environ.get("OTEL_SERVICE_NAME", NAME)
+    resource = Resource.create({"service.name": name, "service.version": __version__})
+    tracers = SdkTracerProvider(resource=resource, shutdown_on_exit=False)
+    for spans in _exporters("TRACES", ConsoleSpanExporter, _otlp_spans):
+        tracers.add_span_processor(BatchSpanProcessor(spans))
+    metrics = _exporters("METRICS", ConsoleMetricExporter, _otlp_metrics)
+    readers = [PeriodicExportingMetricReader(each) for each in metrics]
+    return Telemetry(tracers, SdkMeterProvider(readers, resource, shutdown_on_exit=False))
+
+
+def _log_failures() -> None:
+    """Have a collector that does not answer named like other notes, once, and not at each attempt."""
+    exporters = logging.getLogger("opentelemetry")
+    exporters.handlers[:] = logging.getLogger("openstack_prep").handlers
+    exporters.propagate = not exporters.handlers  # --debug has no handlers here, but at the root
+    if exporters.handlers:
+        exporters.setLevel(logging.ERROR)
+
+
+def _otlp_spans(timeout: float | None) -> SpanExporter:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    return OTLPSpanExporter(timeout=timeout)
+
+
+def _otlp_metrics(timeout: float | None) -> MetricExporter:
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+
+    return OTLPMetricExporter(timeout=timeout)
+
+
+def _exporters(signal: str, console: Callable[..., E], otlp: Callable[[float | None], E]) -> list[E]:
+    """Return the exporters of a signal: those of its variable, or otlp if an endpoint is set."""
+    endpoints = ("OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
+    default = "otlp" if any(map(os.environ.get, endpoints)) else "none"
+    found: list[E] = []
+    for name in (os.environ.get(f"OTEL_{signal}_EXPORTER") or default).split(","):
+        if name == "console":
+            found.append(console(out=sys.stderr))  # standard output is for results
+        elif name == "otlp" and _first(signal, "PROTOCOL") in ("", PROTOCOL):
+            found.append(otlp(None if _first(signal, "TIMEOUT") else PATIENCE))
+        elif name != "none":
+            by = f" by {_first(signal, 'PROTOCOL')}" if name == "otlp" else ""
+            fix = f"use otlp by {PROTOCOL}, or console"
+            _log.warning("OTEL_%s_EXPORTER: %s%s is not supported; %s", signal, name, by, fix)
+    return found
+
+
+def _first(signal: str, setting: str) -> str:
+    """Return a setting of the OTLP exporter, that of the signal before that of all."""
+    names = (f"OTEL_EXPORTER_OTLP_{signal}_{setting}", f"OTEL_EXPORTER_OTLP_{setting}")
+    return next(filter(None, map(os.environ.get, names)), "")
