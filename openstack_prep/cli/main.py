@@ -137,6 +137,18 @@ def _main(arguments: Sequence[str] | None) -> int:
         return code
 
 
+def log_notes(*, debug: bool) -> None:
+    """Print the notes of a run, such as which other run it waits for, in a program that has a log of its own."""
+    import logging
+
+    notes = logging.getLogger("openstack_prep")
+    notes.handlers[:] = []
+    if not debug:
+        _log(argparse.Namespace(debug=False))
+    notes.propagate = debug
+    notes.setLevel(logging.NOTSET if debug else logging.WARNING)
+
+
 def _log(options: argparse.Namespace) -> None:
     """Log requests with --debug, otherwise only notes."""
     import logging  # not needed for --version and --help, which end before
@@ -181,12 +193,17 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _add_global(parser: argparse.ArgumentParser, names: Collection[str], forms: Sequence[str] = ()) -> None:
+def add_global(
+    parser: argparse.ArgumentParser,
+    names: Collection[str],
+    forms: Sequence[str] = (),
+    title: str = "global options, before or after the command",
+) -> None:
     """Add global options.  They have no default: that of a command would override what is given before it.
 
     ``forms`` are the values of --format instead of text and data; the first is the default.
     """
-    group = parser.add_argument_group("global options, before or after the command")
+    group = parser.add_argument_group(title)
 
     def add(name: str, text: str, **options: Any) -> None:
         if name in names:
@@ -214,7 +231,7 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
         epilog=(__doc__ or "").partition("\n\n")[2],
     )
     parser.add_argument("--version", action="version", version=f"openstack-prep {__version__}")
-    _add_global(parser, WORK)
+    add_global(parser, WORK)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     groups = {"": commands}
@@ -230,10 +247,10 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
         group, _, last = name.rpartition(" ")  # "rke check" is one of a group
         if group not in groups:
             shared = commands.add_parser(group, help=GROUPS[group], description=GROUPS[group])
-            _add_global(shared, WORK)
+            add_global(shared, WORK)
             groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
         added = groups[group].add_parser(last, help=TEXTS[name], description=TEXTS[name])
-        _add_global(added, takes, forms)
+        add_global(added, takes, forms)
         added.set_defaults(run=run, takes=takes, forms=forms, command=name)
         return added
 

@@ -58,13 +58,22 @@ def chosen_cluster(options: argparse.Namespace) -> Metadata:
     return cluster(metadata_file(options), options.infra_id)
 
 
-def cloud_of(options: argparse.Namespace, metadata: Metadata) -> Cloud:
-    """Return the cluster's cloud: that of --os-cloud, of metadata.json, of OS_CLOUD.  Raises ConfigError."""
+def connect_chosen(options: argparse.Namespace, entry: str | None) -> Cloud:
+    """Return the cloud of --os-cloud, else of the entry that a file names, else of OS_CLOUD.  Raises ConfigError.
+
+    A program with a choice of its own, as the command ``openstack``, makes it by ``options.connection``.
+    """
     from openstack_prep.cloud.connection import connect
 
+    own = getattr(options, "connection", None)
+    return connect(options.os_cloud or entry, connection=own(entry) if own else None)
+
+
+def cloud_of(options: argparse.Namespace, metadata: Metadata) -> Cloud:
+    """Return the cluster's cloud: that of --os-cloud, of metadata.json, of OS_CLOUD.  Raises ConfigError."""
     if options.os_cloud or metadata.cloud is None:
-        return connect(options.os_cloud)
+        return connect_chosen(options, None)
     try:
-        return connect(metadata.cloud)
+        return connect_chosen(options, metadata.cloud)
     except ConfigError as error:
         raise ConfigError(f"{error}; the name comes from metadata.json, and --os-cloud overrides it") from error

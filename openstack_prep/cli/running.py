@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from openstack_prep.base.errors import ConfigError, InternalError, PrepError, RunInterrupted
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
-from openstack_prep.cli.of_cluster import seconds
+from openstack_prep.cli.of_cluster import connect_chosen, seconds
 from openstack_prep.cli.of_spec import read_of
 from openstack_prep.cli.parser import DATA
 from openstack_prep.cli.style import say, style_of, warn
@@ -36,9 +36,7 @@ def open_spec(options: argparse.Namespace, path: Path, saved: Mapping[str, objec
     """Return a spec and its connection; ``saved`` are values of variables in a saved plan.  Raises SpecError."""
     spec = read_spec(options, path, saved)
     with no_garbage():
-        from openstack_prep.cloud.connection import connect
-
-        return connect(options.os_cloud or spec.clouds.admin), spec
+        return connect_chosen(options, spec.clouds.admin), spec
 
 
 def read_spec(options: argparse.Namespace, path: Path, saved: Mapping[str, object] | None = None) -> Spec:
@@ -215,7 +213,14 @@ def answer(question: str) -> str:
 
 
 def print_result(options: argparse.Namespace, for_people: object, data: Mapping[str, object]) -> None:
-    """Print a result once: as text if there is any, or as one document of data that says its version."""
+    """Print a result once: as text if there is any, or as one document of data that says its version.
+
+    A program that brings its own formats, as the command ``openstack`` does, gets both by ``options.deliver``.
+    """
+    if deliver := getattr(options, "deliver", None):
+        options.printed = True
+        deliver(str(for_people), data)
+        return
     text = (
         visible(str(for_people)) if options.format == "text" else _document(options.format, {"version": FORMAT, **data})
     )

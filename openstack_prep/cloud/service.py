@@ -217,6 +217,8 @@ def translate(
 
     if type(error) is OSError:  # of requests, for REQUESTS_CA_BUNDLE and the like
         return ConfigError(f"{doing}: {error}; correct the path")
+    if isinstance(error, ksa.OptionError | sdk.ConfigException):
+        return ConfigError(f"{doing}: {error}; choose a cloud with --os-cloud, OS_CLOUD or OS_* variables")
     if not isinstance(error, ksa.ClientException | sdk.SDKException):
         return error
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)

@@ -106,3 +106,16 @@ def test_a_part_is_exported_by_kind_name_and_tag(prep: Prep) -> None:
     assert "flavors" not in exported(prep, "--tag", "another-spec")
     said = prep.run("export", "--kind", "netwrok", code=2).stderr
     assert "netwrok" in said
+
+
+def test_the_plugin_of_the_client_does_the_same(prep: Prep) -> None:
+    prep.write({"name": "plugged", "project": {"name": "plugged"}, "networks": [{"name": "net", "mtu": 1400}]})
+    made = prep.openstack("prep", "apply", "--yes", "spec.yaml")
+    assert {each["Resource"]: each["Status"] for each in made} == {"project/plugged": "done", "network/net": "done"}
+    assert prep.openstack("prep", "plan", "spec.yaml") == []
+    assert prep.changes() == set()
+    assert [each["Exists"] for each in prep.openstack("prep", "show", "spec.yaml")] == [True, True]
+    sections = prep.openstack("prep", "export", "--project", "plugged", "--kind", "network")
+    assert [(each["name"], each["mtu"]) for each in sections["networks"]] == [("net", 1400)]
+    destroyed = prep.openstack("prep", "destroy", "--yes", "spec.yaml")
+    assert {each["Status"] for each in destroyed} == {"done"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_cluster import connect_chosen
 from openstack_prep.cli.reading import reading
 
 
@@ -21,7 +22,6 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep.base.errors import ConfigError
     from openstack_prep.cli.running import print_result
-    from openstack_prep.cloud.connection import connect
     from openstack_prep.resources.identity.project import Project
     from openstack_prep.verbs.export import EXPORTED, export
 
@@ -30,7 +30,7 @@ def _run(options: argparse.Namespace) -> int:
         if kind not in known:
             raise ConfigError(f"--kind {kind!r} does not exist; choose from {', '.join(known)}")
     project = Project(name=options.project, domain=options.project_domain) if options.project else None
-    cloud = connect(options.os_cloud).authenticate()
+    cloud = connect_chosen(options, None).authenticate()
     with reading(options):
         found = export(cloud, project, kinds=options.kind, name=options.name, tag=options.tag, jobs=options.jobs)
     text = str(found).rstrip()

@@ -256,6 +256,11 @@ def test_the_query_of_a_request_is_left_out_of_its_error(services: requests_mock
         network.get("/networks?name=long")
 
 
+def test_a_choice_of_a_cloud_that_is_incomplete() -> None:
+    found = translate(sdk.ConfigException("no"), "log in")
+    assert (type(found), "--os-cloud" in str(found)) == (ConfigError, True)
+
+
 @pytest.mark.parametrize(
     ("error", "retryable", "code"),
     [
@@ -265,7 +270,6 @@ def test_the_query_of_a_request_is_left_out_of_its_error(services: requests_mock
         (ksa.DiscoveryFailure("no version document"), True, "cloud.unreachable"),
         (ksa.SSLError("SSLEOFError(8, 'EOF occurred in violation of protocol')"), True, "cloud.unreachable"),
         (ksa.EndpointNotFound("no such service"), False, "cloud.error"),
-        (sdk.ConfigException("no"), False, "cloud.error"),
     ],
 )
 def test_an_error_without_an_answer(error: Exception, retryable: bool, code: str) -> None:

@@ -1,0 +1,198 @@
+"""The commands ``openstack prep ...``: options and work are those of ``openstack_prep.cli``.
+
+Source: cliff 4.17.0, display.py, and osc-lib 4.7.0, shell.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from cliff.display import DisplayCommandBase
+from osc_lib.command import command
+
+from openstack_prep.base.style import visible
+from openstack_prep.cli.main import DEFAULTS, TEXTS, add_global, log_notes
+from openstack_prep.core import interrupts
+from openstack_prep.osc import tables
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
+    from osc_lib.shell import OpenStackShell
+
+FORMAT = "cliff"
+"""Of the result, in the place of --format: what ``deliver`` takes; progress goes to standard error."""
+TLS = ("--insecure", "--verify")
+
+
+class _NothingToPrint(Exception):
+    """A command has ended without a result."""
+
+
+class Prep(DisplayCommandBase[Any]):
+    """One of our commands: its options, its work and its exit code."""
+
+    app: OpenStackShell
+    module: ClassVar[str]
+    """The module of ``openstack_prep.cli`` that has it."""
+    name: ClassVar[str]
+    auth_required = False  # the spec may name the cloud: see ``_connection``
+
+    code = 1
+    error: BaseException | None = None
+    of_client: Exception | None = None
+    """An error of the client's own, which the client reports."""
+
+    def get_description(self) -> str:
+        return TEXTS[self.name]
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+
+        def add(name: str, run: Callable[[argparse.Namespace], int], *_: object, **__: object) -> Any:
+            if name != self.name:
+                return argparse.ArgumentParser(add_help=False)
+            parser.set_defaults(perform=run)
+            return parser
+
+        importlib.import_module(f"openstack_prep.cli.{self.module}").add(add)
+        add_global(parser, ("jobs",), title="requests")
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Return the exit code of our command; its errors are printed as our command prints them."""
+        from openstack_prep.cli.running import fail
+
+        log_notes(debug=bool(self.app.options.debug))
+        with interrupts.raised():
+            with contextlib.suppress(_NothingToPrint):
+                super().run(parsed_args)
+            if self.of_client is not None:
+                raise self.of_client
+            if isinstance(self.error, Exception | KeyboardInterrupt):
+                self.code = fail(parsed_args, self.error)
+        return self.code
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
+        found: list[Mapping[str, Any]] = []
+
+        def deliver(for_people: str, data: Mapping[str, Any]) -> None:
+            found.append(data)
+            if text := self.below(parsed_args, for_people):
+                print(visible(text), file=sys.stderr)
+
+        chosen = self._chosen()
+        given = {
+            **DEFAULTS,
+            "jobs": getattr(parsed_args, "jobs", DEFAULTS["jobs"]),
+            "debug": bool(self.app.options.debug),
+            "format": FORMAT,
+            "os_cloud": (self.app.options.cloud or None) if any("--os-cl" in each for each in chosen) else None,
+        }
+        vars(parsed_args).update(given, deliver=deliver, connection=self._connection)
+        try:
+            self.code = parsed_args.perform(parsed_args)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - ``run`` reports it, below the result
+            self.error = error
+        if not found:
+            raise _NothingToPrint
+        return self.table(parsed_args, found[0])
+
+    def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tuple[Sequence[str], Iterable[Any]]:
+        """Return the columns and rows of a result."""
+        raise NotImplementedError
+
+    def below(self, options: argparse.Namespace, for_people: str) -> str:
+        """Return what a person reads below the table, from our command's text."""
+        return for_people.rpartition("\n")[2]
+
+    def _chosen(self) -> list[str]:
+        """Return the options of the command line that choose a cloud, or a login to it."""
+        return [each for each in self.app.command_options if each.startswith("--os-") or each in TLS]
+
+    def _connection(self, entry: str | None) -> Connection | None:
+        """Return the client's connection; None for an entry that a file names, unless the command line chooses a cloud.
+
+        The client logs in as for its own commands.  Raises CloudError, and errors of the client.
+        """
+        from openstack_prep.base.errors import NotAllowed
+        from openstack_prep.cloud.service import translate
+
+        if entry is not None and not self._chosen():
+            return None
+        self.auth_required = True
+        try:
+            self.app.prepare_to_run_command(self)
+        except Exception as error:
+            found = translate(error, "log in as the command `openstack` does", refused=NotAllowed)
+            self.of_client = error if found is error else None
+            raise found from error
+        connection: Connection = self.app.client_manager.sdk_connection
+        return connection
+
+
+class PrepLister(Prep, command.Lister):
+    """A command whose result is a table."""
+
+
+class Plan(PrepLister):
+    module, name = "project.verbs", "plan"
+
+    def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
+        return tables.plan(data, everything=options.all)
+
+
+class Apply(PrepLister):
+    module, name = "project.verbs", "apply"
+
+    def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
+        return tables.report(data, everything=options.all)
+
+    def below(self, options: argparse.Namespace, for_people: str) -> str:
+        return for_people
+
+
+class Destroy(Apply):
+    name = "destroy"
+
+
+class Show(PrepLister):
+    module, name = "project.verbs", "show"
+
+    def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
+        return tables.resources(data)
+
+    def below(self, options: argparse.Namespace, for_people: str) -> str:
+        return ""
+
+
+class Check(PrepLister):
+    module, name = "openshift.check", "check"
+
+    def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
+        return tables.findings(data)
+
+
+class Verify(PrepLister):
+    module, name = "openshift.verify", "verify"
+
+    def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
+        return tables.chains(data)
+
+
+class Export(Prep, command.ShowOne):
+    module, name = "project.export", "export"
+
+    @property
+    def formatter_default(self) -> str:
+        return "yaml"
+
+    def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Any]]:
+        return tables.sections(data)
+
+    def below(self, options: argparse.Namespace, for_people: str) -> str:
+        return "\n".join(line for line in for_people.splitlines() if line.startswith("#"))
