@@ -18,6 +18,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
 from openstack_prep.spec.targets import NoCloud
+from openstack_prep.verbs import opening
 
 
 def of_declared(spec: Spec) -> Topology:
