@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from openstack_prep.base.errors import ConfigError, InternalError, PrepError, RunInterrupted
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
+from openstack_prep.cli.html_report import page_of_run, write_html
 from openstack_prep.cli.of_cluster import connect_chosen, seconds
 from openstack_prep.cli.of_spec import read_of
 from openstack_prep.cli.parser import DATA
@@ -141,6 +142,7 @@ def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Pa
         data["undeclared"] = plan.undeclared_data()
     if plan.left_out:
         data["left_out"] = plan.left_out
+    write_html(options, lambda: page_of_run(plan, plan_data(plan), report, data, spec))
     lines = ["; ".join(filter(None, [report.summary, plan.left_over]))]
     if spec is not None:
         lines.append(summary(report, spec, style_of(options, sys.stdout)))

@@ -12,7 +12,7 @@ from importlib import resources
 
 from openstack_prep.base.style import printable
 
-WIDE = 0.62
+WIDE = 0.66
 """Width of a letter of the monospaced fonts, and of nearly every letter of the others, per size."""
 
 

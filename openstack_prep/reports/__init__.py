@@ -1,1 +1,1 @@
-"""What a finished run looks like to other programs."""
+"""What a run or its findings look like outside of the terminal: files for people and for other programs."""

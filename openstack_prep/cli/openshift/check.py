@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.html_report import add_html, judge_html, page_of_findings, write_html
 from openstack_prep.cli.reports import add_reports, report
 from openstack_prep.cli.running import error_data, no_garbage, print_result
 
 if TYPE_CHECKING:
     from openstack_prep.openshift.check.preflight import Verdict
+    from openstack_prep.reports.html import Page
 
 CONFIG = Path("install-config.yaml")
 INSTALLER = "openshift-install"
@@ -37,6 +39,7 @@ def add(command: AddCommand) -> None:
     parser.add_argument(
         "--installer", type=Path, metavar="FILE", help="openshift-install (beside the file, or on PATH)"
     )
+    add_html(parser)
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file of the installer's machine (/etc/hosts)")
     add_reports(parser, "paths")
 
@@ -45,6 +48,7 @@ def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep.openshift.check.preflight import HOSTS, preflight
         from openstack_prep.openshift.installer.traces import find_file
+    judge_html(options)
     _refuse_options(options)
     paths = [find_file(each, CONFIG.name) for each in options.paths]
     installer = options.installer or _beside(paths[0])
@@ -53,6 +57,7 @@ def _run(options: argparse.Namespace) -> int:
         return _check_files(options, paths, release)
     verdict = preflight(paths[0], release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)
     verdict = _with_choice(verdict, options.os_cloud)
+    write_html(options, lambda: _page(options, verdict))
     print_result(options, _text(verdict), verdict.data())
     return report(options, verdict.placed, 1 if verdict.errors else 0, paths)
 
@@ -91,6 +96,21 @@ def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -
     if error:
         raise error
     return code
+
+
+def _page(options: argparse.Namespace, verdict: Verdict) -> Page:
+    from openstack_prep.base.diagnostic import summary
+    from openstack_prep.cloud.connection import connect
+    from openstack_prep.pictures.topology import looking
+
+    return page_of_findings(
+        f"Check of {verdict.path}",
+        summary(verdict.findings),
+        not verdict.errors,
+        [("Release", verdict.release), ("Cloud", verdict.cloud)],
+        [("Findings", [each.data() for each in verdict.placed])],
+        lambda: looking.of_project(connect(verdict.cloud), jobs=options.jobs),
+    )
 
 
 def _beside(path: Path) -> Path | None:

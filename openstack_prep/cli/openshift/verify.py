@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.html_report import add_html, judge_html, page_of_findings, write_html
 from openstack_prep.cli.of_cluster import add_cluster_options, cloud_of, metadata_file
 from openstack_prep.cli.reports import add_reports, report
 from openstack_prep.cli.running import no_garbage, print_result
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.openshift.verify import Verification, Wanted
+    from openstack_prep.reports.html import Page
 
 
 def add(command: AddCommand) -> None:
@@ -31,6 +38,7 @@ def add(command: AddCommand) -> None:
         action="store_true",
         help="also connect to the API and the console from this machine, without credentials",
     )
+    add_html(parser)
     parser.add_argument("--from", dest="source", metavar="ADDR", help="address or network that requests come from")
     add_reports(parser, "metadata")
 
@@ -41,6 +49,7 @@ def _run(options: argparse.Namespace) -> int:
         from openstack_prep.openshift import verify
         from openstack_prep.openshift.probe import probe
 
+    judge_html(options)
     metadata = metadata_file(options)
     what = verify.wanted(
         metadata=metadata,
@@ -57,6 +66,21 @@ def _run(options: argparse.Namespace) -> int:
     verification = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
     if options.probe:
         verification = probe(what, verification, hosts=options.hosts)
+    write_html(options, lambda: _page(options, cloud, what, verification))
     print_result(options, verification, verification.data())
     subjects = [metadata or verification.infra_id]
     return report(options, verification.links, 0 if verification.ok else 1, subjects)
+
+
+def _page(options: argparse.Namespace, cloud: Cloud, what: Wanted, found: Verification) -> Page:
+    from openstack_prep.base.diagnostic import summary
+    from openstack_prep.pictures.topology import looking
+
+    return page_of_findings(
+        f"Paths to {found.infra_id}",
+        summary(found.links),
+        found.ok,
+        [("Cluster", what.cluster_name), ("infraID", found.infra_id), ("Cloud", cloud.name)],
+        [(f"{each.name}: {each.target}", [link.data() for link in each.links]) for each in found.chains],
+        lambda: looking.of_cluster(cloud, what.metadata, jobs=options.jobs),
+    )

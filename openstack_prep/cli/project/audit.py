@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
+from typing import TYPE_CHECKING
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.html_report import add_html, judge_html, page_of_drift, write_html
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.reports import add_reports, report
 from openstack_prep.cli.running import open_spec, print_result
 
+if TYPE_CHECKING:
+    from openstack_prep.reports.html import Page
+
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("audit", _run)
+    add_html(parser)
     add_spec(parser)
     add_reports(parser, "spec")
 
@@ -22,10 +29,20 @@ def _run(options: argparse.Namespace) -> int:
     from openstack_prep.reports.findings import of_drift
     from openstack_prep.verbs.audit import audit
 
+    judge_html(options)
     cloud, spec = open_spec(options, options.spec)
     with reading(options):
         found = audit(cloud, spec, jobs=options.jobs)
     lines = [str(each) for each in found]
     summary = f"audit {spec.name}: {len(found)} found" if found else f"audit {spec.name}: no drift"
-    print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": [each.data() for each in found]})
+    data = [each.data() for each in found]
+
+    def page() -> Page:
+        from openstack_prep.pictures.topology import looking
+
+        networks = partial(looking.of_spec, cloud, spec, jobs=options.jobs)
+        return page_of_drift(spec.name, options.spec, cloud, data, networks)
+
+    write_html(options, page)
+    print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": data})
     return report(options, map(of_drift, found), 1 if found else 0)

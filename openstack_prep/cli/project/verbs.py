@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.html_report import add_html, judge_html, page_of_plan, write_html
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import (
@@ -58,6 +59,8 @@ def add(command: AddCommand) -> None:
         )
     for each in (plan, apply, destroy):
         each.add_argument("--all", action="store_true", help="also show the resources that stay unchanged")
+    for each in (plan, apply):
+        add_html(each)
     for each in (apply, destroy):
         each.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
         add_lock_timeout(each)
@@ -70,6 +73,7 @@ def add(command: AddCommand) -> None:
 def _plan(options: argparse.Namespace) -> int:
     _refuse_beside_destroy(options)
     _refuse_beside_target(options)
+    judge_html(options)
     if options.out:
         from openstack_prep.verbs import plan_file
 
@@ -84,6 +88,7 @@ def _plan(options: argparse.Namespace) -> int:
         plan_file.save(options.out, plan, options.spec, spec, read, cloud, plan.tenant)
         for warning in plan_file.list_warnings(options.spec, spec):
             warn(warning)
+    write_html(options, lambda: page_of_plan(plan, plan_data(plan), options.spec))
     print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
     name_holder(plan)
     plan.raise_for_refusals()
@@ -135,6 +140,7 @@ def _plan_destroy(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> Live
 
 def _apply(options: argparse.Namespace) -> int:
     _refuse_beside_target(options)
+    judge_html(options)
     if options.plan:
         return _apply_saved(options)
     if options.spec is None:

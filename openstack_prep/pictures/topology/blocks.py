@@ -21,6 +21,8 @@ MOST = 30
 """Servers of a cluster that are drawn; the others are counted."""
 UP = "\N{UPWARDS ARROW}"
 FINE = ("ACTIVE", "")
+FIRST = ("master", "server", "controlplane", "bootstrap")
+"""Roles that are drawn before the others."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Blocks:
     ) -> Tile:
         across = 3 if len(servers) <= 9 else 4 if len(servers) <= 16 else 6
         roles: dict[str, list[Tile]] = defaultdict(list)
-        for each in servers[:MOST]:
+        for each in _by_role(servers)[:MOST]:
             roles[each.role].append(self._server(each, here, shared))
         rows = [list(map(self._virtual, virtual)), *roles.values()]
         widest = max((each.w for row in rows for each in row), default=0.0)
@@ -161,6 +163,10 @@ def _of(members: Iterable[M], cluster: str) -> list[M]:
     return [each for each in members if each.cluster == cluster]
 
 
+def _by_role(servers: Iterable[Server]) -> list[Server]:
+    return sorted(servers, key=lambda each: (FIRST.index(each.role) if each.role in FIRST else len(FIRST), each.role))
+
+
 def _shared(ports: Sequence[Port]) -> frozenset[str]:
     """Return the pairs that all ports have."""
     return reduce(frozenset.__and__, (frozenset(each.pairs) for each in ports))
@@ -168,5 +174,5 @@ def _shared(ports: Sequence[Port]) -> frozenset[str]:
 
 def _counts(servers: Iterable[Server]) -> str:
     """Return how many nodes of each role there are, such as "3 server, 2 agent"."""
-    counts = Counter(each.role or "node" for each in servers)
+    counts = Counter(each.role or "node" for each in _by_role(servers))
     return ", ".join(f"{number} {role}{'' if number == 1 else 's'}" for role, number in counts.items())

@@ -1,0 +1,124 @@
+"""``--html FILE``: what a command prints, also as a page for a browser."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.cli.style import say
+
+if TYPE_CHECKING:
+    from openstack_prep.base.raw import Raw
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.core.plan import Report
+    from openstack_prep.pictures.topology.model import Topology
+    from openstack_prep.reports.html import Page, Picture
+    from openstack_prep.verbs.live_plan import LivePlan
+
+
+def add_html(parser: argparse.ArgumentParser) -> None:
+    """Add the option."""
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the result as a page for a browser")
+
+
+def judge_html(options: argparse.Namespace) -> None:
+    """Refuse a file for the report before the work is done; raises ConfigError."""
+    if options.html is not None:
+        from openstack_prep.reports import html
+
+        html.judge(options.html)
+
+
+def write_html(options: argparse.Namespace, page: Callable[[], Page]) -> None:
+    """Write the report if one is asked for."""
+    if getattr(options, "html", None) is not None:
+        from openstack_prep.reports import html
+
+        html.write(options.html, page())
+        say(f"wrote the report {options.html}")
+
+
+def page_of_plan(plan: LivePlan, data: Raw, spec: Path) -> Page:
+    """Return the report of a plan."""
+    from openstack_prep.core import text
+    from openstack_prep.reports.html import Page
+    from openstack_prep.reports.html_content import plan_sections
+
+    pending = text.counts(plan.steps)
+    return Page(
+        title=f"Plan to {plan.purpose} {plan.spec}",
+        verdict=f"refused: {len(plan.refusals)} reasons" if plan.refusals else pending,
+        good=not plan.refusals,
+        facts=[("Spec", str(spec)), *_cloud_facts(plan.run.admin if plan.run else None)],
+        sections=list(plan_sections(data)),
+        pictures=list(_pictures(plan)),
+    )
+
+
+def page_of_run(plan: LivePlan, planned: Raw, report: Report, data: Raw, spec: Path | None) -> Page:
+    """Return the report of a plan that was carried out."""
+    from openstack_prep.reports.html import Page
+    from openstack_prep.reports.html_content import report_sections
+
+    good = not (report.failed or report.skipped or report.interrupted)
+    return Page(
+        title=f"{plan.purpose.capitalize()} of {plan.spec}",
+        verdict=report.summary + (", interrupted" if report.interrupted else ""),
+        good=good,
+        facts=[*([("Spec", str(spec))] if spec else []), *_cloud_facts(plan.run.admin if plan.run else None)],
+        sections=list(report_sections(data, planned["steps"])),
+        pictures=list(_pictures(plan)),
+    )
+
+
+def _pictures(plan: LivePlan) -> Iterator[Picture]:
+    from openstack_prep.pictures.topology import looking
+    from openstack_prep.reports import html_pictures
+
+    run, wanted = plan.run, plan.wanted
+    yield from html_pictures.of_plan(plan)
+    if run is not None and wanted is not None:
+        yield html_pictures.of_topology(lambda: looking.of_run(run, wanted))
+
+
+def page_of_findings(
+    title: str,
+    verdict: str,
+    good: bool,
+    facts: Sequence[tuple[str, str]],
+    groups: Sequence[tuple[str, Sequence[Raw]]],
+    look: Callable[[], Topology],
+) -> Page:
+    """Return the report of an analysis: its diagnostics in groups, and the networks."""
+    from openstack_prep.reports import html_pictures
+    from openstack_prep.reports.html import Page
+    from openstack_prep.reports.html_content import findings
+
+    sections = [findings(name, found) for name, found in groups]
+    pictures = [html_pictures.of_topology(look)]
+    return Page(title=title, verdict=verdict, good=good, facts=facts, sections=sections, pictures=pictures)
+
+
+def page_of_drift(spec: str, path: Path, cloud: Cloud, data: Sequence[Raw], look: Callable[[], Topology]) -> Page:
+    """Return the report of an audit."""
+    from openstack_prep.reports import html_pictures
+    from openstack_prep.reports.html import Page
+    from openstack_prep.reports.html_content import drift_section
+
+    return Page(
+        title=f"Audit of {spec}",
+        verdict=f"{len(data)} found" if data else "no drift",
+        good=not data,
+        facts=[("Spec", str(path)), *_cloud_facts(cloud)],
+        sections=[drift_section(data)],
+        pictures=[html_pictures.of_topology(look)],
+    )
+
+
+def _cloud_facts(cloud: Cloud | None) -> Iterator[tuple[str, str]]:
+    if cloud is not None:
+        yield "Cloud", cloud.name
+        if cloud.region:
+            yield "Region", cloud.region

@@ -1,0 +1,125 @@
+"""What a report says of a plan, a run, findings and drift: from the same data that --format json prints.
+
+So a report holds no secret that JSON does not hold: both have asterisks in its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.core.model import Action
+from openstack_prep.reports.html import Item, Section
+
+SIGNS = {"ok": "ok", "warning": "!", "error": "x", "unknown": "?", "done": "ok", "failed": "x", "skipped": "-"}
+"""Of the status of a diagnostic or a result; a colour alone would not do."""
+
+
+def plan_sections(data: Raw) -> Iterator[Section]:
+    """Yield what a plan would do, what it leaves, and why it may not be carried out."""
+    refusals = [_diagnostic(each) for each in data["refusals"]]
+    if refusals:
+        yield Section(title="Refused", items=refusals)
+    if data["warnings"]:
+        yield Section(title="Warnings", items=[warning(each) for each in data["warnings"]])
+    changing = [_step(each) for each in data["steps"] if each["action"] != Action.KEEP]
+    if changing:
+        yield Section(title="Changes", items=changing)
+    if data["undeclared"]:
+        note = "Managed by the spec and no longer in it; apply deletes them only with --prune."
+        yield Section(title="No longer declared", items=[_step(each) for each in data["undeclared"]], note=note)
+    same = [_step(each) for each in data["steps"] if each["action"] == Action.KEEP]
+    if same:
+        yield Section(title="Unchanged", items=same, closed=True)
+
+
+def warning(text: str) -> Item:
+    """Return a warning that has no code."""
+    return Item(kind="warning", sign=SIGNS["warning"], name=text)
+
+
+def _step(data: Raw) -> Item:
+    action = Action(data["action"])
+    created = action is Action.CREATE
+    told = [each for each in data["changes"] if not (created and each["after"] in ([], {}))]
+    changes = [(each["field"], value_text(each["before"]), value_text(each["after"])) for each in told]
+    rows: list[tuple[str, ...]] = [(each[0], each[2]) for each in changes] if created else [*changes]
+    names = ("id", "address", "duplicate_of", "reason")
+    rows += ((name.replace("_", " "), str(data[name])) for name in names if data.get(name))
+    rows += [("after", ", ".join(data["follows"]))] if data.get("follows") else []
+    rows += [("later", "decided by the run, right before it")] if data.get("previewed_later") else []
+    return Item(
+        kind="unchanged" if action is Action.KEEP else action.value,
+        sign=action.symbol,
+        name=data["resource"],
+        summary="; ".join(f"{field} {after}" if created else field for field, _, after in changes),
+        rows=rows,
+    )
+
+
+def value_text(value: object) -> str:
+    """Return a value of a plan as a text: lists and mappings in one line."""
+    if value is None:
+        return "\N{EN DASH}"
+    if isinstance(value, list):
+        return ", ".join(map(value_text, value)) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {value_text(each)}" for name, each in value.items()) or "none"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def report_sections(data: Raw, planned: Sequence[Raw]) -> Iterator[Section]:
+    """Yield what a run has done, what failed first; ``planned`` are the steps of its plan, for what they change."""
+    changes = {each["resource"]: _step(each).rows for each in planned}
+    done = [each for each in data["steps"] if each["action"] != Action.KEEP or each["status"] != "done"]
+    wrong = [_result(each, changes) for each in done if each["status"] != "done"]
+    if wrong:
+        yield Section(title="Failed or skipped", items=wrong)
+    right = [_result(each, changes) for each in done if each["status"] == "done"]
+    if right:
+        yield Section(title="Done", items=right)
+    if undeclared := data.get("undeclared"):
+        note = "Managed by the spec and no longer in it; apply deletes them only with --prune."
+        yield Section(title="No longer declared", items=[_step(each) for each in undeclared], note=note)
+    same = [_result(each, {}) for each in data["steps"] if each not in done]
+    if same:
+        yield Section(title="Unchanged", items=same, closed=True)
+
+
+def _result(data: Raw, changes: Mapping[str, Sequence[tuple[str, ...]]]) -> Item:
+    action, status = Action(data["action"]), data["status"]
+    kept = action is Action.KEEP and status == "done"
+    rows = [(name, str(data[name])) for name in ("error", "because_of", "id") if data.get(name)]
+    rows += [(name, str(value)) for name, value in (data.get("outputs") or {}).items()]
+    rows += [(f"before: {name}", value_text(value)) for name, value in (data.get("before") or {}).items()]
+    seconds = f"{data['seconds']:.1f} s" if not kept else ""
+    why = data.get("error") or (f"because of {data['because_of']}" if data.get("because_of") else "")
+    return Item(
+        kind="unchanged" if kept else action.value if status == "done" else status,
+        sign=action.symbol,
+        name=data["resource"],
+        summary="; ".join(filter(None, (why.partition("\n")[0], seconds))),
+        rows=[*((name.replace("_", " "), value) for name, value in rows), *changes.get(data["resource"], ())],
+    )
+
+
+def findings(title: str, data: Iterable[Raw]) -> Section:
+    """Return diagnostics, as check and verify have them."""
+    return Section(title=title, items=list(map(_diagnostic, data)))
+
+
+def _diagnostic(data: Raw) -> Item:
+    rows = [(label, str(data[label])) for label in ("why", "fix", "code") if data.get(label)]
+    return Item(
+        kind=data["status"], sign=SIGNS[data["status"]], name=data["where"] or "", summary=data["what"], rows=rows
+    )
+
+
+def drift_section(data: Sequence[Raw]) -> Section:
+    """Return what audit found."""
+    items = [
+        Item(kind=each["code"], sign="x", name=each["resource"], summary=each["what"], rows=[("code", each["code"])])
+        for each in data
+    ]
+    return Section(title="Drift", items=items, note="" if items else "None: everything is as the spec declares it.")
