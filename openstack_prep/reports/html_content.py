@@ -12,6 +12,8 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Action
 from openstack_prep.reports.html import Item, Section
 
+SHORT = 60
+"""Letters of two values that the line of a step shows."""
 SIGNS = {"ok": "ok", "warning": "!", "error": "x", "unknown": "?", "done": "ok", "failed": "x", "skipped": "-"}
 """Of the status of a diagnostic or a result; a colour alone would not do."""
 
@@ -43,7 +45,7 @@ def _step(data: Raw) -> Item:
     action = Action(data["action"])
     created = action is Action.CREATE
     told = [each for each in data["changes"] if not (created and each["after"] in ([], {}))]
-    changes = [(each["field"], value_text(each["before"]), value_text(each["after"])) for each in told]
+    changes = [(each["field"], *_sides(each["before"], each["after"])) for each in told]
     rows: list[tuple[str, ...]] = [(each[0], each[2]) for each in changes] if created else [*changes]
     names = ("id", "address", "duplicate_of", "reason")
     rows += ((name.replace("_", " "), str(data[name])) for name in names if data.get(name))
@@ -53,9 +55,26 @@ def _step(data: Raw) -> Item:
         kind="unchanged" if action is Action.KEEP else action.value,
         sign=action.symbol,
         name=data["resource"],
-        summary="; ".join(f"{field} {after}" if created else field for field, _, after in changes),
+        summary="; ".join(
+            f"{field} {after}" if created else _shortly(field, before, after) for field, before, after in changes
+        ),
         rows=rows,
     )
+
+
+def _shortly(field: str, before: str, after: str) -> str:
+    """Return a change for the line of a step: without its values if they are long."""
+    return f"{field} {before} \N{RIGHTWARDS ARROW} {after}" if len(before) + len(after) <= SHORT else field
+
+
+def _sides(before: object, after: object) -> tuple[str, str]:
+    """Return both values of a change; of two lists only what they do not share, one part per line."""
+    if not (isinstance(before, list) and isinstance(after, list)):
+        return value_text(before), value_text(after)
+    lost, new = ([each for each in one if each not in other] for one, other in ((before, after), (after, before)))
+    if not lost and not new:
+        return value_text(before), value_text(after)
+    return "\n".join(map(value_text, lost)) or "\N{EN DASH}", "\n".join(map(value_text, new)) or "\N{EN DASH}"
 
 
 def value_text(value: object) -> str:

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import NotFound
+from openstack_prep.cli.main import main
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.pictures.topology import drawing, looking, reading, texts
+from openstack_prep.pictures.topology.existing import topology_of
+from openstack_prep.pictures.topology.model import Topology, joined
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.spec import Spec
+from openstack_prep.spec.loading import load_spec
+from tests.unit.conftest import ENDPOINTS, connection, failure, sent
+from tests.unit.pictures.topology.lists import mesh, port, server
+
+HERE = "../pictures/data"
+SVG = "{http://www.w3.org/2000/svg}"
+SPECS = Path(__file__).parents[4] / "install_configs"
+NAME = "</text><script>x</script>\n\u202e\"'&"
+
+
+@pytest.fixture
+def two_clusters() -> Topology:
+    return topology_of(mesh(), "project mesh")
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Spec:
+    key = tmp_path / "key.pub"
+    key.write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB lab\n")
+    path = tmp_path / "mesh.yaml"
+    path.write_text((SPECS / "rke2-mesh.yaml").read_text().replace("~/.ssh/id_ed25519.pub", str(key)))
+    return load_spec(path)
+
+
+def test_two_meshed_clusters(two_clusters: Topology, stored: Callable[[str, str], None]) -> None:
+    stored(f"{HERE}/mesh.svg", drawing.draw(two_clusters, embedded=True))
+    stored(f"{HERE}/mesh.mermaid", texts.mermaid(two_clusters))
+    stored(f"{HERE}/mesh.dot", texts.dot(two_clusters))
+    stored(f"{HERE}/mesh.json", json.dumps(two_clusters.data(), indent=1))
+
+
+def test_they_fit_one_page(two_clusters: Topology) -> None:
+    root = ElementTree.fromstring(drawing.draw(two_clusters))
+    width, height = (float(root.attrib[each]) for each in ("width", "height"))
+    # A4, landscape, with margins of 10 mm, in points; the smallest letters have 10.5 units
+    assert min(277 / 25.4 * 72 / width, 190 / 25.4 * 72 / height) * 10.5 > 6
+
+
+def test_an_address_belongs_to_the_cluster_that_may_use_it(two_clusters: Topology) -> None:
+    found = {each.name: (each.cluster, each.addresses, each.pool) for each in two_clusters.virtual_addresses}
+    assert found["cluster1-api"] == ("cluster1", ("10.1.0.5",), False)
+    assert found["mesh2"] == ("cluster2", ("10.2.0.208-10.2.0.209",), True)
+    assert {each.address: each.target for each in two_clusters.floating_ips} == {
+        "192.0.2.11": "cluster1-api",
+        "192.0.2.12": "cluster2-api",
+    }
+
+
+def test_an_openshift_cluster_is_known_by_its_tags() -> None:
+    tags = {"tags": ["openshiftClusterID=dev-x7k2p"]}
+    master = server(1, "", 0, name="dev-x7k2p-master-0", metadata={})
+    of_server = {"device_id": master["id"], "device_owner": "compute:nova"}
+    ports = [port(1, "dev-x7k2p-master-0", "10.1.0.10", **of_server, **tags), port(1, "other", "10.1.0.99")]
+    ports.append(port(1, "dev-x7k2p-api-port", "10.1.0.5", **tags))
+    lists = replace(mesh(), servers=[master, server(2, "agent", 0)], ports=ports, floating_ips=[])
+    whole = topology_of(lists, "")
+    assert [(each.name, each.product) for each in whole.clusters] == [("cluster2", ""), ("dev-x7k2p", "OpenShift")]
+    part = whole.of_cluster("dev-x7k2p")
+    assert [each.name for each in part.servers] == ["dev-x7k2p-master-0"]
+    assert [each.role for each in part.servers] == ["master"]
+    assert [each.name for each in part.virtual_addresses] == ["dev-x7k2p-api-port"]
+    assert [each.name for each in part.networks] == ["nodes1"]
+
+
+def test_what_a_spec_declares(shipped: Spec, stored: Callable[[str, str], None]) -> None:
+    found = looking.of_declared(shipped)
+    assert [(each.name, each.coming) for each in found.clusters] == [
+        ("cluster1", "3 servers, 2 agents"),
+        ("cluster2", "3 servers, 2 agents"),
+    ]
+    assert {each.cluster for each in found.virtual_addresses} == {"cluster1", "cluster2"}
+    assert not any(each.exists for each in (*found.routers, *found.virtual_addresses))
+    stored(f"{HERE}/declared.json", json.dumps(found.data(), indent=1))
+
+
+def test_what_exists_is_not_declared_again(shipped: Spec, two_clusters: Topology) -> None:
+    from openstack_prep.pictures.topology.declared import with_declared
+
+    found = with_declared(two_clusters, shipped.resources, Project(name="mesh"))
+    assert [each.name for each in found.networks] == [each.name for each in two_clusters.networks]
+    assert [each.name for each in found.routers] == ["mesh"]
+    assert [(each.name, each.product, each.coming) for each in found.clusters] == [
+        ("cluster1", "RKE2", ""),
+        ("cluster2", "RKE2", ""),
+    ]
+    new = {each.name for each in found.virtual_addresses} - {each.name for each in two_clusters.virtual_addresses}
+    assert new == {"cluster1", "cluster2"}  # the pools without ports
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SPECS.glob("*.yaml")))
+def test_every_shipped_spec_can_be_drawn(name: str, tmp_path: Path, shipped: Spec) -> None:
+    path = tmp_path / "spec.yaml"
+    text = (SPECS / f"{name}.yaml").read_text()
+    path.write_text(text.replace("~/.ssh/id_ed25519.pub", str(tmp_path / "key.pub")))
+    for each in ("pull-secret.json", "id_ed25519.pub"):
+        (tmp_path / each).write_text("{}")
+    ElementTree.fromstring(drawing.draw(looking.of_declared(load_spec(path))))
+
+
+def test_names_of_others_are_text(two_clusters: Topology) -> None:
+    hostile = replace(
+        two_clusters,
+        subject=NAME,
+        networks=tuple(replace(each, name=NAME) for each in two_clusters.networks),
+        routers=tuple(replace(each, name=NAME) for each in two_clusters.routers),
+        servers=tuple(replace(each, name=NAME, role=NAME, cluster=NAME) for each in two_clusters.servers),
+        virtual_addresses=tuple(replace(each, name=NAME) for each in two_clusters.virtual_addresses),
+        floating_ips=tuple(replace(each, name=NAME, target=NAME) for each in two_clusters.floating_ips),
+    )
+    drawn = drawing.draw(hostile)
+    tags = {each.tag.removeprefix(SVG) for each in ElementTree.fromstring(drawn).iter()}
+    assert tags == {"svg", "title", "style", "rect", "g", "path", "text", "circle"}
+    for text in (drawn, texts.mermaid(hostile), texts.dot(hostile)):
+        assert "\u202e" not in text
+    node, edge = r'\s*(subgraph )?\w+[\[({/]+"[^"]*"[\])}/]+', r'  \w+ ---(\|"[^"]*"\|)? \w+'
+    for line in texts.mermaid(hostile).splitlines():
+        assert re.fullmatch(f"flowchart TB|  end|{node}|{edge}", line)
+    assert all(line.count('"') % 2 == 0 for line in texts.dot(hostile).replace('\\"', "").splitlines())
+
+
+def test_many_servers_are_counted() -> None:
+    servers = [server(1, "agent", index) for index in range(1000)]
+    drawn = drawing.draw(topology_of(replace(mesh(), servers=servers, ports=[]), "big"))
+    assert "and 970 more servers" in drawn
+    assert drawn.count(">cluster1-agent-") == 30
+
+
+def test_neighbours_are_joined() -> None:
+    assert joined(["10.0.0.2", "10.0.0.1", "10.0.0.9", "10.0.0.16/29", "fd00::2", "fd00::1"]) == (
+        *("10.0.0.1-10.0.0.2", "10.0.0.9", "10.0.0.16/29", "fd00::1-fd00::2"),
+    )
+
+
+def test_a_project_is_read_by_lists(empty_cloud: requests_mock.Mocker) -> None:
+    lists = mesh()
+    neutron = f"{ENDPOINTS['network']}/v2.0"
+    for plural, rows in (("networks", lists.networks), ("subnets", lists.subnets), ("routers", lists.routers)):
+        empty_cloud.get(f"{neutron}/{plural}", json={plural: rows})
+    empty_cloud.get(f"{neutron}/ports", json={"ports": lists.ports})
+    empty_cloud.get(f"{neutron}/floatingips", json={"floatingips": lists.floating_ips})
+    empty_cloud.get(f"{ENDPOINTS['compute']}/servers/detail", **failure(403))
+    found = reading.read(Cloud(connection()).authenticate(), "p")
+    assert found.unread == ("servers",)
+    asked = [each.partition("?")[0] for each in sent(empty_cloud)]
+    assert sorted(asked) == [
+        *("GET /v2.0/floatingips", "GET /v2.0/networks", "GET /v2.0/ports", "GET /v2.0/routers", "GET /v2.0/subnets"),
+        "GET /v2.1/servers/detail",
+    ]
+    drawn = drawing.draw(topology_of(found, "project p"))
+    assert "not readable by this user: servers" in drawn
+
+
+def test_a_project_that_does_not_exist(empty_cloud: requests_mock.Mocker) -> None:
+    with pytest.raises(NotFound, match="project none does not exist"):
+        looking.of_project(Cloud(connection()), Project(name="none"))
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("topology", "nothing is given"),
+        ("topology spec.yaml --project p", "SPEC and --project is given"),
+        ("topology --offline --project p", "--offline only applies to a SPEC"),
+    ],
+)
+def test_one_thing_at_a_time(line: str, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line.split()) == 2
+    assert what in capsys.readouterr().err

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import stat
+from collections.abc import Callable
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.errors import CloudError, ConfigError
+from openstack_prep.cli.main import main
+from openstack_prep.pictures.topology.model import Topology
+from openstack_prep.reports import html, html_content, html_pictures
+from openstack_prep.reports.html import Item, Page, Picture, Section
+from tests.unit.conftest import ENDPOINTS, failure
+
+DATA = Path(__file__).parents[1] / "data"
+NAME = "</script><script>x</script>\n\u202e\"'&\x1b[31m"
+VOID = ("meta", "input", "br")
+SPEC = """\
+name: lab
+clouds: {admin: lab}
+flavors: [{name: master, vcpus: 4, ram: 16GiB, disk: 25}]
+networks: [{name: nodes}]
+"""
+
+
+class Reader(HTMLParser):
+    """Lists the elements of a page, and its texts by line; every element must be closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip() and self.open[-1] not in ("style", "script"):
+            self.texts.append(data.strip())
+
+
+def page(**fields: Any) -> Page:
+    given = {"title": "Plan", "verdict": "fine", "good": True, "made": datetime(2026, 11, 23, 12, tzinfo=UTC)}
+    return Page(**given | fields)
+
+
+def stored_data(name: str) -> Any:
+    return json.loads((DATA / name).read_text())
+
+
+def plan_data(**fields: Any) -> dict[str, Any]:
+    return {"steps": stored_data("plan.json"), "undeclared": [], "refusals": [], "warnings": []} | fields
+
+
+def test_what_a_plan_says(stored: Callable[[str, str], None]) -> None:
+    refusal = {
+        "status": "error",
+        "where": "quota/a",
+        "what": "is too small",
+        "why": "",
+        "fix": "raise it",
+        "code": "x.y",
+    }
+    sections = list(html_content.plan_sections(plan_data(refusals=[refusal], warnings=["old release"])))
+    stored("../reports/data/plan.txt", "\n".join(Reader(page(sections=sections).html()).texts))
+
+
+def test_what_a_run_says(stored: Callable[[str, str], None]) -> None:
+    sections = list(html_content.report_sections(stored_data("report.json"), stored_data("plan.json")))
+    stored("../reports/data/run.txt", "\n".join(Reader(page(sections=sections).html()).texts))
+
+
+def test_what_findings_say(stored: Callable[[str, str], None]) -> None:
+    chains = stored_data("verify.json")["chains"]
+    sections = [html_content.findings(each["target"], each["links"]) for each in chains]
+    drift = [{"resource": "port/a", "code": "pairs", "what": "allows 10.0.0.9"}]
+    sections += [html_content.drift_section(drift), html_content.drift_section([])]
+    stored("../reports/data/findings.txt", "\n".join(Reader(page(sections=sections).html()).texts))
+
+
+def test_names_of_others_are_text_and_the_policy_knows_our_script_alone() -> None:
+    item = Item(kind=NAME, sign=NAME, name=NAME, summary=NAME, rows=[(NAME, NAME), (NAME, NAME, NAME)], code=NAME)
+    hostile = page(
+        title=NAME,
+        verdict=NAME,
+        facts=[(NAME, NAME)],
+        sections=[Section(title=NAME, items=[item], note=NAME)],
+        pictures=[Picture(title=NAME, note=NAME)],
+    ).html()
+    plain = page(sections=[Section(title="a", items=[Item(kind="a", sign="a", name="a", rows=[("a", "b", "c")])])])
+    read = Reader(hostile)
+    assert read.tags - Reader(plain.html()).tags <= {"p", "pre"}
+    assert not {each for each in read.attributes if each.startswith("on") or each in ("src", "href", "style")}
+    assert "\u202e" not in hostile
+    assert "\x1b" not in hostile
+    for tag in ("style", "script"):
+        (content,) = re.findall(f"<{tag}>(.*?)</{tag}>", hostile, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in hostile
+    assert "default-src 'none'" in hostile
+    assert "url(" not in hostile
+    assert "@import" not in hostile
+
+
+def test_a_report_is_private_and_replaces_only_reports(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    html.write(file, page())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    html.write(file, page(title="again"))
+    assert "again" in file.read_text()
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("name: lab\n")
+    for wrong, what in [(spec, "is not a report"), (tmp_path, "is a folder"), (tmp_path / "a/b", "does not exist")]:
+        with pytest.raises(ConfigError, match=what):
+            html.write(wrong, page())
+    assert spec.read_text() == "name: lab\n"
+
+
+def test_a_cloud_that_cannot_be_read_costs_the_picture_alone() -> None:
+    def look() -> Topology:
+        raise CloudError("GET ports: 503")
+
+    assert html_pictures.of_topology(look).note == "Not drawn: GET ports: 503"
+    assert "no networks" in html_pictures.of_topology(lambda: Topology(subject="project p")).note
+
+
+@pytest.fixture
+def lab(clouds_yaml: Path, empty_cloud: requests_mock.Mocker, flavors: list[dict[str, Any]]) -> Path:
+    path = clouds_yaml.parent / "spec.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        ("plan", 0, ["Plan to apply lab", "2 to create", "flavor/master", "What needs what", "Networks of spec lab"]),
+        ("plan --destroy", 0, ["Plan to destroy lab"]),
+        ("audit", 1, ["Audit of lab", "2 found", "flavor/master"]),
+        ("apply --yes", 1, ["Apply of lab", "1 done, 1 failed", "flavor/master", "network/nodes"]),
+    ],
+)
+def test_commands_write_it(
+    lab: Path, services: requests_mock.Mocker, command: str, code: int, words: list[str]
+) -> None:
+    services.post(f"{ENDPOINTS['network']}/v2.0/networks", **failure(400, "no more networks"))
+    assert main([*command.split(), str(lab), "--html", "report.html"]) == code
+    text = " ".join(Reader(Path("report.html").read_text()).texts)
+    assert [each for each in words if each not in text] == []
+
+
+def test_the_file_is_judged_before_the_work(
+    lab: Path, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["apply", "--yes", str(lab), "--html", str(lab)]) == 2
+    assert "is not a report" in capsys.readouterr().err
+    assert services.request_history == []
