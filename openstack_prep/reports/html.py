@@ -102,11 +102,13 @@ class Page:
     def _search(self) -> Iterator[str]:
         """Yield the search and a button per kind of item, which the script shows: without it they would do nothing."""
         items = [each for section in self.sections for each in section.items]
-        kinds = {each.kind: each.sign for each in items}
-        counts = {kind: sum(each.kind == kind for each in items) for kind in kinds}
+        signs: dict[str, list[str]] = {}
+        for each in items:
+            signs.setdefault(each.kind, []).append(each.sign)
         yield '<nav id="tools" hidden><input id="search" type="search" placeholder="Search" aria-label="Search">'
-        for kind, sign in kinds.items():
-            text, kept = f"{_text(sign)} {_text(kind)} <b>{counts[kind]}</b>", f'data-kind="{_word(kind)}"'
+        for kind, found in signs.items():
+            sign = found[0] if len(set(found)) == 1 else ""
+            text, kept = f"{_text(sign)} {_text(kind)} <b>{len(found)}</b>", f'data-kind="{_word(kind)}"'
             yield f'<button type="button" class="chip {_word(kind)}" {kept} aria-pressed="true">{text}</button>'
         yield '<button type="button" id="open">Open all</button><button type="button" id="close">Close all</button>'
         yield '<output id="found" aria-live="polite"></output></nav>'

@@ -112,7 +112,7 @@ def _result(data: Raw, changes: Mapping[str, Sequence[tuple[str, ...]]]) -> Item
     rows = [(name, str(data[name])) for name in ("error", "because_of", "id") if data.get(name)]
     rows += [(name, str(value)) for name, value in (data.get("outputs") or {}).items()]
     rows += [(f"before: {name}", value_text(value)) for name, value in (data.get("before") or {}).items()]
-    seconds = f"{data['seconds']:.1f} s" if not kept else ""
+    seconds = f"{data['seconds']:.1f} s" if not kept and status != "skipped" else ""
     why = data.get("error") or (f"because of {data['because_of']}" if data.get("because_of") else "")
     return Item(
         kind="unchanged" if kept else action.value if status == "done" else status,

@@ -55,7 +55,16 @@ def test_a_way_is_broken_mended_and_broken_again(devcloud: Devcloud, tenant: Ten
     (fix,) = [line.partition("fix: ")[2] for line in said.splitlines() if "fix: " in line]
     assert fix == f"openstack-prep post-ipi --infra-id {DEV} --ingress-ip {ingress}"
     prep.run(*fix.split()[1:], "--yes")
-    assert f"{DEV}: no problems found" in prep.run("verify", *words).stdout
+    assert f"{DEV}: no problems found" in prep.run("verify", *words, "--html", "report.html").stdout
+    assert "<svg" in (prep.folder / "report.html").read_text()
+    mark = devcloud.mark()
+    drawn = json.loads(prep.run("topology", "--infra-id", DEV, "--format", "json").stdout)
+    assert len([each for each in devcloud.requests_since(mark) if each.service != "keystone"]) <= 9
+    assert {each["role"] for each in drawn["servers"]} == {"master", "worker"}
+    assert {each["address"]: each["target"] for each in drawn["floating_ips"]} == {
+        api: f"{DEV}-api-port",
+        ingress: f"{DEV}-ingress-port",
+    }
     wrong = prep.run("verify", "--infra-id", "dev-zzzzz", code=1).stdout
     assert f"it holds ports of {DEV}" in wrong
 
