@@ -117,9 +117,8 @@ def test_spans_of_a_run(runner: Runner, receiver: Receiver) -> None:
     assert {"openstack-prep apply", "create network", "create user"} <= parents
     (network,) = [span for span in receiver.spans if span.name == "create network"]
     posted = [each for each in requests if each.parent_span_id == network.span_id and each.name == "POST"]
-    assert [each.value.string_value for each in posted[0].attributes if each.key == "openstack_prep.service"] == [
-        "network"
-    ]
+    services = [{pair.key: pair.value.string_value for pair in each.attributes} for each in posted]
+    assert "network" in {each["openstack_prep.service"] for each in services}  # a login may have come before
     sent = "".join(map(str, [*receiver.spans, *receiver.durations]))
     assert SECRET not in sent
     assert runner.devcloud.admin_password not in sent
