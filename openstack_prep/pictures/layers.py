@@ -48,16 +48,18 @@ def lay_out(sizes: Sequence[tuple[float, float]], needs: Sequence[tuple[int, int
     """Return the layout of boxes with these sizes; each pair says that the first needs the second, without a cycle."""
     ranks = _ranks(len(sizes), needs)
     boxes = [*sizes]
-    links: list[tuple[int, int]] = []
+    passages: dict[tuple[int, int], int] = {}  # edges to the same box share their way through the columns
     chains: dict[tuple[int, int], list[int]] = {}
     for one, other in needs:
         chain = [one]
         for rank in range(ranks[one] - 1, ranks[other], -1):
-            chain.append(len(boxes))
-            boxes.append((0.0, 0.0))
-            ranks.append(rank)
+            if (other, rank) not in passages:
+                passages[other, rank] = len(boxes)
+                boxes.append((0.0, 0.0))
+                ranks.append(rank)
+            chain.append(passages[other, rank])
         chains[one, other] = [*chain, other]
-        links += pairwise(chains[one, other])
+    links = [*dict.fromkeys(link for chain in chains.values() for link in pairwise(chain))]
     columns = _ordered(ranks, links)
     tops = _tops(columns, boxes, links, passing=len(sizes))
     return _placed(columns, boxes, tops, chains, len(sizes))
