@@ -58,7 +58,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if data.strip() and self.open[-1] not in ("style", "script"):
+        if data.strip() and self.open[-1] not in ("style", "script", "footer"):
             self.texts.append(data.strip())
 
 
