@@ -89,15 +89,15 @@ def page_of_findings(
     good: bool,
     facts: Sequence[tuple[str, str]],
     groups: Sequence[tuple[str, Sequence[Raw]]],
-    look: Callable[[], Topology],
+    look: Callable[[], Topology] | None,
 ) -> Page:
-    """Return the report of an analysis: its diagnostics in groups, and the networks."""
+    """Return the report of an analysis: its diagnostics in groups, and the networks unless no cloud was asked."""
     from openstack_prep.reports import html_pictures
     from openstack_prep.reports.html import Page
     from openstack_prep.reports.html_content import findings
 
     sections = [findings(name, found) for name, found in groups]
-    pictures = [html_pictures.of_topology(look)]
+    pictures = [html_pictures.of_topology(look)] if look else []
     return Page(title=title, verdict=verdict, good=good, facts=facts, sections=sections, pictures=pictures)
 
 

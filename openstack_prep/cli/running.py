@@ -142,11 +142,11 @@ def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Pa
         data["undeclared"] = plan.undeclared_data()
     if plan.left_out:
         data["left_out"] = plan.left_out
-    write_html(options, lambda: page_of_run(plan, plan_data(plan), report, data, spec))
     lines = ["; ".join(filter(None, [report.summary, plan.left_over]))]
     if spec is not None:
         lines.append(summary(report, spec, style_of(options, sys.stdout)))
     print_result(options, "\n".join(filter(None, lines)), data)
+    write_html(options, lambda: page_of_run(plan, plan_data(plan), report, data, spec))
     return code_of(report)
 
 

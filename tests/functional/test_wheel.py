@@ -81,7 +81,7 @@ def files_of(wheel: Path) -> set[str]:
 def packaged() -> set[str]:
     """Return what the packages of the repository hold, as the wheel should name it."""
     package = ROOT / "openstack_prep"
-    kinds = ("*.py", "*.yaml", "*.sh")
+    kinds = ("*.py", "*.yaml", "*.sh", "*.css", "*.js")
     found = {str(path.relative_to(ROOT)) for kind in kinds for path in package.rglob(kind)}
     for name in ("heat_templates", "install_configs"):
         found |= {f"openstack_prep/{name}/{path.name}" for path in (ROOT / name).iterdir() if path.is_file()}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from openstack_prep.cli.running import error_data, no_garbage, print_result
 
 if TYPE_CHECKING:
     from openstack_prep.openshift.check.preflight import Verdict
+    from openstack_prep.pictures.topology.model import Topology
     from openstack_prep.reports.html import Page
 
 CONFIG = Path("install-config.yaml")
@@ -57,8 +60,8 @@ def _run(options: argparse.Namespace) -> int:
         return _check_files(options, paths, release)
     verdict = preflight(paths[0], release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)
     verdict = _with_choice(verdict, options.os_cloud)
-    write_html(options, lambda: _page(options, verdict))
     print_result(options, _text(verdict), verdict.data())
+    write_html(options, lambda: _page([verdict], [], partial(_project, options, verdict)))
     return report(options, verdict.placed, 1 if verdict.errors else 0, paths)
 
 
@@ -93,24 +96,31 @@ def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -
         print_result(options, text, verdicts[0].data())
     found = [diagnostic for each in verdicts for diagnostic in each.placed]
     report(options, [*(error.diagnostics if error else ()), *found], code, paths)
+    write_html(options, lambda: _page(verdicts, mistakes, None))
     if error:
         raise error
     return code
 
 
-def _page(options: argparse.Namespace, verdict: Verdict) -> Page:
+def _page(verdicts: list[Verdict], unread: list[Mistake], look: Callable[[], Topology] | None) -> Page:
     from openstack_prep.base.diagnostic import summary
+
+    found = [each for verdict in verdicts for each in verdict.findings]
+    groups = [(str(each.path), [one.data() for one in each.placed]) for each in verdicts]
+    if unread:
+        groups.append(("Unreadable", [each.diagnostic(SpecError.code).data() for each in unread]))
+    facts = dict.fromkeys(fact for each in verdicts for fact in (("Release", each.release), ("Cloud", each.cloud)))
+    good = not unread and not any(each.errors for each in verdicts)
+    title = "Check of " + (", ".join(str(each.path) for each in verdicts) or CONFIG.name)
+    return page_of_findings(title, summary(found), good, [*facts], groups, look)
+
+
+def _project(options: argparse.Namespace, verdict: Verdict) -> Topology:
+    """Return what is in the project that the installer will use."""
     from openstack_prep.cloud.connection import connect
     from openstack_prep.pictures.topology import looking
 
-    return page_of_findings(
-        f"Check of {verdict.path}",
-        summary(verdict.findings),
-        not verdict.errors,
-        [("Release", verdict.release), ("Cloud", verdict.cloud)],
-        [("Findings", [each.data() for each in verdict.placed])],
-        lambda: looking.of_project(connect(verdict.cloud), jobs=options.jobs),
-    )
+    return looking.of_project(connect(verdict.cloud), jobs=options.jobs)
 
 
 def _beside(path: Path) -> Path | None:

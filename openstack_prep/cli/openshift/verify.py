@@ -66,8 +66,8 @@ def _run(options: argparse.Namespace) -> int:
     verification = verify.look(cloud, what, hosts=options.hosts, jobs=options.jobs)
     if options.probe:
         verification = probe(what, verification, hosts=options.hosts)
-    write_html(options, lambda: _page(options, cloud, what, verification))
     print_result(options, verification, verification.data())
+    write_html(options, lambda: _page(options, cloud, what, verification))
     subjects = [metadata or verification.infra_id]
     return report(options, verification.links, 0 if verification.ok else 1, subjects)
 

@@ -43,6 +43,6 @@ def _run(options: argparse.Namespace) -> int:
         networks = partial(looking.of_spec, cloud, spec, jobs=options.jobs)
         return page_of_drift(spec.name, options.spec, cloud, data, networks)
 
-    write_html(options, page)
     print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": data})
+    write_html(options, page)
     return report(options, map(of_drift, found), 1 if found else 0)

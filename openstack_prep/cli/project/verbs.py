@@ -88,8 +88,8 @@ def _plan(options: argparse.Namespace) -> int:
         plan_file.save(options.out, plan, options.spec, spec, read, cloud, plan.tenant)
         for warning in plan_file.list_warnings(options.spec, spec):
             warn(warning)
-    write_html(options, lambda: page_of_plan(plan, plan_data(plan), options.spec))
     print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
+    write_html(options, lambda: page_of_plan(plan, plan_data(plan), options.spec))
     name_holder(plan)
     plan.raise_for_refusals()
     return 2 if options.detailed_exitcode and plan else 0

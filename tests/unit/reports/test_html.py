@@ -160,6 +160,7 @@ def lab(clouds_yaml: Path, empty_cloud: requests_mock.Mocker, flavors: list[dict
         ("plan", 0, ["Plan to apply lab", "2 to create", "flavor/master", "What needs what", "Networks of spec lab"]),
         ("plan --destroy", 0, ["Plan to destroy lab"]),
         ("audit", 1, ["Audit of lab", "2 found", "flavor/master"]),
+        ("check --offline --release 4.20", 2, ["Check of install-config.yaml", "Unreadable", "spec.yaml"]),
         ("apply --yes", 1, ["Apply of lab", "1 done, 1 failed", "flavor/master", "network/nodes"]),
     ],
 )
