@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from openstack_prep.pictures import svg
@@ -42,12 +42,13 @@ def draw(topology: Topology, *, embedded: bool = False) -> str:
     rows = _rows(tiles)
     left = MARGIN + LANE * len(topology.routers) * (len(rows) > 1)
     width = max([_row_width(tiles, row) for row in rows] + [640.0])
-    head = _floating(topology.floating_ips, width)
-    y = MARGIN + 40
     outside = [each for each in topology.networks if each.external]
-    parts = [*_title(topology, left), head.paint(left, y, width)]
-    y += head.h + (8 if head.h else 0)
-    external = _external(outside, left, y, width)
+    external = _external(outside, left, MARGIN + 40, width)
+    heads = [(spot, _floating(topology.floating_ips, key, spot.w)) for key, spot in external.items()]
+    above = max([head.h + 8 for _, head in heads if head.h], default=0.0)
+    parts = [*_title(topology, left), *(head.paint(spot.x, spot.y, spot.w) for spot, head in heads)]
+    external = {key: replace(spot, y=spot.y + above) for key, spot in external.items()}
+    y = MARGIN + 40 + above
     parts += (_bar(each, external[each.key]) for each in outside)
     y += BAR + 44 if outside else 0
     placed = _place(rows, tiles, left, y + _routers_height(topology.routers))
@@ -66,10 +67,10 @@ def _title(topology: Topology, x: float) -> Iterator[str]:
     yield svg.text(x, MARGIN + 25, LEGEND, "soft", size=10.5)
 
 
-def _floating(floating_ips: Sequence[FloatingIP], width: float) -> Tile:
-    """Return the floating IPs, which stand on the bars of their networks."""
+def _floating(floating_ips: Sequence[FloatingIP], network: str, width: float) -> Tile:
+    """Return the floating IPs of a network, which stand on its bar."""
     tiles = []
-    for each in floating_ips:
+    for each in (each for each in floating_ips if each.network == network):
         target = each.target or "not attached"
         lines = [Line(f"{UP} {each.address or 'next free address'}", "mono hued green strong", most=40)]
         lines.append(Line(f"{each.name}: {target}" if each.name else target, "soft", most=34))

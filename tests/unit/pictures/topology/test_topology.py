@@ -138,6 +138,27 @@ def test_names_of_others_are_text(two_clusters: Topology) -> None:
     assert all(line.count('"') % 2 == 0 for line in texts.dot(hostile).replace('\\"', "").splitlines())
 
 
+def place(drawn: str, text: str) -> tuple[float, float]:
+    """Return where a text begins."""
+    found = [each for each in ElementTree.fromstring(drawn).iter(f"{SVG}text") if text in (each.text or "")]
+    return float(found[0].attrib["x"]), float(found[0].attrib["y"])
+
+
+def test_a_floating_ip_stands_on_its_network_and_networks_begin_new_rows() -> None:
+    lists = mesh()
+    more = [{"id": f"m{each}", "name": f"more{each}", "project_id": "p"} for each in range(6)]
+    other = lists.networks[0] | {"id": "z", "name": "zone"}
+    on_other = lists.floating_ips[0] | {"id": "g", "floating_network_id": "z", "floating_ip_address": "198.51.100.7"}
+    lists = replace(lists, networks=[*lists.networks, *more, other], floating_ips=[*lists.floating_ips, on_other])
+    router = {"id": "q", "name": "second", "external_gateway_info": None}
+    interface = port(1, "", "10.9.0.1", device_owner="network:router_interface", device_id="q", network_id="m5")
+    lists = replace(lists, routers=[*lists.routers, router], ports=[*lists.ports, interface | {"id": "interface9"}])
+    drawn = drawing.draw(topology_of(lists, "wide"))
+    assert place(drawn, "198.51.100.7")[0] >= place(drawn, "zone")[0] > place(drawn, "192.0.2.12")[0]
+    assert place(drawn, "more5")[1] > place(drawn, "more0")[1] >= place(drawn, "nodes1")[1]
+    assert abs(place(drawn, "10.9.0.1")[1] - place(drawn, "more5")[1]) < 40
+
+
 def test_many_servers_are_counted() -> None:
     servers = [server(1, "agent", index) for index in range(1000)]
     drawn = drawing.draw(topology_of(replace(mesh(), servers=servers, ports=[]), "big"))
