@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.key import Key, labels
 from openstack_prep.base.style import indented, printable
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ def of_warning(text: str) -> Diagnostic:
     return Diagnostic(code="spec.warning", status=Status.WARNING, where=where, what=place.field)
 
 
-def of_drift(drift: Drift) -> Diagnostic:
-    """Return what ``audit`` has found as a diagnostic."""
-    return Diagnostic(code=f"drift.{drift.code}", where=drift.resource, what=drift.what)
+def of_drift(drift: Drift, places: Mapping[Key, str]) -> Diagnostic:
+    """Return what ``audit`` has found as a diagnostic, with the place of a resource that the spec declares."""
+    names = {name: places[key] for key, name in labels(places).items()}
+    where = ": ".join(filter(None, (names.get(drift.resource), drift.resource)))
+    return Diagnostic(code=f"drift.{drift.code}", where=where, what=drift.what)

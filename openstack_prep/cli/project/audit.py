@@ -45,4 +45,4 @@ def _run(options: argparse.Namespace) -> int:
 
     print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": data})
     write_html(options, page)
-    return report(options, map(of_drift, found), 1 if found else 0)
+    return report(options, (of_drift(each, spec.places) for each in found), 1 if found else 0)

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.reports.findings import Findings, Place, of_warning, placed
+from openstack_prep.base.key import Key
+from openstack_prep.reports.findings import Findings, Place, of_drift, of_warning, placed
 from openstack_prep.reports.junit import junit
 from openstack_prep.reports.sarif import sarif
+from openstack_prep.verbs.audit import Code, Drift
 from tests.unit.reports.schemas import read_junit, read_sarif
 
 STARTED = datetime(2026, 11, 23, 17, 0, 0, tzinfo=UTC)
@@ -150,6 +152,17 @@ def test_paths_are_relative_to_the_working_directory_and_escaped(folder: Path, t
     assert uris[0] == "a%20b%25%C3%BC%3F%23%3A.yaml"
     assert uris[1].startswith("file:///")
     assert uris[1].endswith("/c%20d.yaml")
+
+
+def test_drift_has_the_line_of_its_resource() -> None:
+    places = {Key("network", "nodes"): "spec.yaml:4"}
+    declared = Drift(resource="network/nodes", code=Code.CHANGED, what="plan: update")
+    unknown = Drift(resource="network/other", code=Code.UNMANAGED, what="1 is not managed by any spec")
+    found = [of_drift(each, places) for each in (declared, unknown)]
+    assert [(each.code, each.where) for each in found] == [
+        ("drift.changed", "spec.yaml:4: network/nodes"),
+        ("drift.unmanaged", "network/other"),
+    ]
 
 
 def test_a_warning_keeps_its_place() -> None:
