@@ -69,6 +69,11 @@ class Secret:
         """Whether the value exists already; a secret that does not exist yet is in use nowhere."""
         return self._value is not None or self.path is None or os.path.exists(self.path)
 
+    @property
+    def fetched(self) -> bool:
+        """Whether the value is known already, so that ``reveal`` asks nobody for it."""
+        return self._value is not None
+
     def reveal(self) -> str:
         """Return the value; the caller must not log, print or store it beyond its purpose."""
         with self._lock:

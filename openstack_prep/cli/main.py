@@ -8,6 +8,7 @@ Terraform's: 0 nothing to do, 1 error, 2 changes pending.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib
 import sys
@@ -44,6 +45,9 @@ COMMANDS = {
     },
     "project.graph": {"graph": "draw what needs what in a spec, for Mermaid or Graphviz"},
     "project.topology": {"topology": "draw the networks of a spec, a cluster or a project, with what is on them"},
+    "project.support_bundle": {
+        "support-bundle": "write versions, a spec and its plan without secrets, and the last run's requests to one file"
+    },
     "project.export": {"export": "print an existing project as a spec; planning it changes nothing"},
     "openshift.check": {"check": "run pre-installation checks"},
     "openshift.pre_ipi": {"pre-ipi": "before openshift-install: apply the spec and check its install-config"},
@@ -120,7 +124,8 @@ def _main(arguments: Sequence[str] | None) -> int:
     try:
         options = _parsed(arguments)
         _log(options)
-        code = tracing.of_command(options.command, lambda: int(options.run(options)))
+        with _recorded(options):
+            code = tracing.of_command(options.called, lambda: int(options.run(options)))
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -135,6 +140,15 @@ def _main(arguments: Sequence[str] | None) -> int:
         if options is None:
             raise SystemExit(code) from None  # as argparse exits after --help
         return code
+
+
+def _recorded(options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Keep the requests of a command that has a cloud, except of the one that shows those of the last command."""
+    if options.takes != WORK or options.called == "support-bundle":
+        return contextlib.nullcontext()
+    from openstack_prep.reports.last_run import recorded
+
+    return recorded(options.called)
 
 
 def log_notes(*, debug: bool) -> None:
@@ -251,7 +265,9 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
             groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
         added = groups[group].add_parser(last, help=TEXTS[name], description=TEXTS[name])
         add_global(added, takes, forms)
-        added.set_defaults(run=run, takes=takes, forms=forms, command=name)
+        added.set_defaults(
+            run=run, takes=takes, forms=forms, command=name, called=name
+        )  # ipi has a `command` of its own
         return added
 
     for module, texts in COMMANDS.items():

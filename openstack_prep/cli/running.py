@@ -263,7 +263,7 @@ def fail(options: argparse.Namespace, error: Exception | KeyboardInterrupt) -> i
     """Print what ended a command, and return the exit code."""
     if options.debug and isinstance(error, Exception):
         logging.getLogger("openstack_prep").debug("", exc_info=error)
-    found = _explained(error)
+    found = explained(error)
     code = found.exit_code
     if code == 2 and getattr(options, "detailed_exitcode", None):
         code = 1  # 2 would mean that changes are pending
@@ -286,7 +286,8 @@ def _report_error(options: argparse.Namespace, error: PrepError, code: int) -> N
         _print_lines(unwritten)
 
 
-def _explained(error: Exception | KeyboardInterrupt) -> PrepError:
+def explained(error: Exception | KeyboardInterrupt) -> PrepError:
+    """Return what ended a command as an error of this package."""
     if isinstance(error, PrepError):
         return error
     if isinstance(error, KeyboardInterrupt):

@@ -250,8 +250,7 @@ def connect(
         _check_files(clouds_file)
         made = Cloud(_connection(cloud, clouds_file))
         if mistakes := [*_mistakes(made)]:  # of this entry: to choose another one is no answer
-            chosen = "the cloud of OS_* variables" if made.name == "envvars" else f"cloud {made.name!r}"
-            raise ConfigError(f"{chosen}: {'; '.join(mistakes)}")
+            raise ConfigError(f"cloud {made.name!r}: {'; '.join(mistakes)}")  # envvars: of OS_* variables
         return made
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
         raise ConfigError(_explain(cloud, str(error), clouds_file)) from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from openstack_prep import tracing
 from openstack_prep.base.errors import CloudError
+from openstack_prep.cloud.request_log import recorded
 
 if TYPE_CHECKING:
     import requests
@@ -65,10 +66,10 @@ class _Login:
         plugin = self._plugin
         with plugin._lock:
             if plugin._needs_reauthenticate():
-                with _explained(plugin.auth_url):
+                with recorded("POST", "identity", "/auth/tokens") as asked, _explained(plugin.auth_url):
                     access = plugin.get_auth_ref(session)
                     _ = access.user_id, access.username, access.role_names, access.service_catalog  # of a whole answer
-                    plugin.auth_ref = access
+                    plugin.auth_ref, asked.status = access, 201
             self._of_thread.used = plugin.auth_ref
             return plugin.auth_ref
 

@@ -20,6 +20,7 @@ from openstack_prep.base import certificate
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded, Unreachable
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.cloud import request_log
 from openstack_prep.cloud.answers import Answer, Misshapen, objects, read_list, read_object
 from openstack_prep.cloud.login import is_login
 
@@ -83,12 +84,15 @@ class Service:
             options["log"] = False
         if method in READING and not once:  # 500: nothing was changed, whatever has failed
             options.setdefault("retriable_status_codes", [*RETRIABLE, 500])
-        try:
-            with tracing.of_service(self.type):
-                self._discover()
-                return self._send(client, path, method, raise_exc=True, **options)
-        except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
-            raise translate(error, self._asked(method, path), hidden) from (None if hidden else error)
+        with request_log.recorded(method, self.type, path) as asked:
+            try:
+                with tracing.of_service(self.type):
+                    self._discover()
+                    response = self._send(client, path, method, raise_exc=True, **options)
+            except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
+                raise translate(error, self._asked(method, path), hidden) from (None if hidden else error)
+            asked.answered(response)
+            return response
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:
         """Send a request, and return the object that answers it; an answer to a GET is never empty."""

@@ -19,6 +19,7 @@ from openstack_prep.base.style import visible
 from openstack_prep.cli.main import DEFAULTS, TEXTS, add_global, log_notes
 from openstack_prep.core import interrupts
 from openstack_prep.osc import tables
+from openstack_prep.reports.last_run import recorded
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
@@ -69,7 +70,7 @@ class Prep(DisplayCommandBase[Any]):
 
         log_notes(debug=bool(self.app.options.debug))
         with interrupts.raised():
-            with contextlib.suppress(_NothingToPrint):
+            with contextlib.suppress(_NothingToPrint), recorded(self.name):
                 super().run(parsed_args)
             if self.of_client is not None:
                 raise self.of_client
@@ -91,6 +92,8 @@ class Prep(DisplayCommandBase[Any]):
             "jobs": getattr(parsed_args, "jobs", DEFAULTS["jobs"]),
             "debug": bool(self.app.options.debug),
             "format": FORMAT,
+            "command": self.name,
+            "called": self.name,
             "os_cloud": (self.app.options.cloud or None) if any("--os-cl" in each for each in chosen) else None,
         }
         vars(parsed_args).update(given, deliver=deliver, connection=self._connection)

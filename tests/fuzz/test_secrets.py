@@ -44,6 +44,7 @@ COMMANDS = """
 0 destroy --yes spec.yaml
 2 credential rotate --yes spec.yaml
 0 unlock --yes spec.yaml
+0 support-bundle spec.yaml
 2 rke render spec.yaml
 2 rke mesh spec.yaml
 1 exposures show spec.yaml
@@ -136,6 +137,21 @@ def test_no_output_and_no_open_file_has_a_secret(command: str, whole: Path, capl
         assert found.code == int(code), found.err
         assert "internal error" not in found.err, found.err
     assert not open_files(whole)
+
+
+def test_a_support_bundle_has_no_secret(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENSTACK_PREP_REQUEST_LOG", "on")
+    monkeypatch.setenv("XDG_STATE_HOME", str(whole / "state"))
+    for command in ("plan spec.yaml", "apply --yes spec.yaml", "export", "plan --os-cloud token spec.yaml"):
+        call(command, debug=False)
+    for name, words in {"a.yaml": "", "b.yaml": " --os-cloud token", "c.yaml": " --offline"}.items():
+        assert call(f"support-bundle spec.yaml --output {name}{words}", debug=False).code == 0
+        text = (whole / name).read_text()
+        assert "GET identity/projects" in text
+        assert not leaks(text)
+    logs = [each.read_text() for each in (whole / "state").rglob("*.jsonl")]
+    assert len(logs) == 4
+    assert not leaks("".join(logs))
 
 
 @pytest.mark.parametrize("place", CRASHES)

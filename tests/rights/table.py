@@ -44,6 +44,7 @@ class Use:
 USES = (
     Use("plan spec.yaml", READER, why="of a spec for an existing project; of any other, to see everything: `admin`"),
     Use("show spec.yaml", READER, why="as for `plan`"),
+    Use("support-bundle spec.yaml", READER, refused=0, why="as for `plan`; without it the bundle has the error"),
     Use("audit spec.yaml", READER, 1, why="as for `plan`"),
     Use("graph --plan spec.yaml", READER, why="without `--plan`: none; as for `plan`"),
     Use("topology spec.yaml", READER, why="with `--offline`: none; `--project` of another project: `admin`"),

@@ -83,6 +83,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cloud, "PAUSE", 0.001)
     monkeypatch.setattr(service, "PAUSE", 0.001)
     monkeypatch.setattr(user, "REVOKED_FOR", 0.0)
+    monkeypatch.setenv("OPENSTACK_PREP_REQUEST_LOG", "off")
 
 
 @pytest.fixture

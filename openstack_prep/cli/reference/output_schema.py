@@ -222,6 +222,7 @@ DOCUMENTS = {
         "rke mesh",
         {"clusters": TEXTS, "ok": BOOLEAN, "required": _list("passage"), "findings": _list("diagnostic")},
     ),
+    "support_bundle": _document("support-bundle", {"path": TEXT}),
     "lease": _document("unlock; holder: whose lease it ended", {"spec": TEXT, "holder": TEXT_OR_NULL}),
     "port": _document("wait-for", {"id": TEXT, "name": TEXT, "addresses": TEXTS}),
     "tools": _document("tools", {"tools": _list("tool")}),

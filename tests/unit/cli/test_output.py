@@ -227,6 +227,7 @@ SUCCESSES = [
     ("address-pairs sync", f"{PAIRS.partition(' sync ')[2]} --dry-run", 0, "plan", ""),
     ("address-pairs sync", PAIRS.partition(" sync ")[2], 1, "report", ""),
     ("address-pairs sync", "--security-group none --address 10.0.0.5 --dry-run", 2, "plan", ""),
+    ("support-bundle", "--offline --output bundle.yaml spec.yaml", 0, "support_bundle", ""),
     ("unlock", "spec.yaml", 0, "lease", ""),
     ("credential rotate", "--yes credential.yaml", 0, "report", "apply --yes credential.yaml"),
     ("tools", "./mirror --only oc --host x86_64 --system linux", 0, "tools", ""),
@@ -281,7 +282,7 @@ WORDS = {command: words for command, words, *_ in reversed(SUCCESSES)}
 LOCAL = {"validate", "explain", "kubernetes checklist", "kubernetes convert", "rke check", "tools", "names", "ipi"}
 LOCAL |= {"exposures convert"}
 """Commands that read no cloud."""
-OF_CLOUD = sorted(WORDS.keys() - LOCAL - {"check"})  # check reports what is wrong with the cloud
+OF_CLOUD = sorted(WORDS.keys() - LOCAL - {"check", "support-bundle"})  # these report what is wrong with the cloud
 
 
 def the_error(printed: Printed, exit_code: int, code: str) -> dict[str, Any]:

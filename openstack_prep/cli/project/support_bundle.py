@@ -1,0 +1,99 @@
+"""``support-bundle``: what helps others to help, in one file that a person reads before sending it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.raw import Values
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_cluster import connect_chosen
+from openstack_prep.cli.of_spec import add_spec
+from openstack_prep.cli.reading import reading
+from openstack_prep.cli.running import error_data, explained, no_garbage, plan_data, print_result, read_spec
+from openstack_prep.cli.style import warn
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.spec import Spec
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("support-bundle", _run)
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="file to write (openstack-prep-support-TIME.yaml, with mode 0600)"
+    )
+    parser.add_argument("--offline", action="store_true", help="do not log in to the cloud, so without a plan")
+    add_spec(parser, "a spec to describe and to plan", optional=True)
+
+
+def _run(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.base.private_file import write_private_here
+        from openstack_prep.reports import last_run, support
+
+    path = options.output or Path(f"openstack-prep-support-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.yaml")
+    if path.exists() or path.is_symlink():
+        raise ConfigError(f"--output: {path} exists; choose another file, or delete it")
+    document: Values = {"versions": support.versions(), "last_run": last_run.read()}
+    spec = cloud = None
+    if options.spec:
+        spec, document["spec"] = _spec(options)
+    if not options.offline:
+        cloud, document["cloud"] = _cloud(options, spec)
+        if spec and cloud and "errors" not in document["cloud"]:
+            document["plan"] = _plan(options, spec, cloud)
+    write_private_here(path, support.written(document, support.known_secrets(spec, cloud)))
+    print_result(options, f"{path} was written; read it before you send it", {"path": str(path)})
+    return 0
+
+
+def _spec(options: argparse.Namespace) -> tuple[Spec | None, Values]:
+    """Return the spec, and what the bundle says of it: what is wrong with it, if it cannot be read."""
+    from openstack_prep.cli.project.validate import check
+    from openstack_prep.reports import support
+
+    try:
+        spec = read_spec(options, options.spec)
+    except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
+        return None, _failed("spec", error)
+    found = support.of_spec(spec)
+    try:
+        return spec, found | {"warnings": [*spec.warnings, *check(spec)]}
+    except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
+        return spec, found | _failed("spec", error)
+
+
+def _cloud(options: argparse.Namespace, spec: Spec | None) -> tuple[Cloud | None, Values]:
+    from openstack_prep.reports import support
+
+    cloud = None
+    try:
+        cloud = connect_chosen(options, spec.clouds.admin if spec else None)
+        return cloud, support.of_cloud(cloud.authenticate())
+    except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
+        return cloud, _failed("cloud", error)
+
+
+def _plan(options: argparse.Namespace, spec: Spec, cloud: Cloud) -> Values:
+    from openstack_prep.verbs import api
+
+    try:
+        with reading(options):
+            return plan_data(api.plan(cloud, spec, jobs=options.jobs))
+    except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
+        return _failed("plan", error)
+
+
+def _failed(part: str, error: Exception) -> Values:
+    """Return an error as a part of the bundle, and say so; of an internal error also the lines that led to it."""
+    found = explained(error)
+    warn(f"{part}: the bundle has this error in its place: {found}")
+    lines = [f"{each.filename}:{each.lineno} {each.name}" for each in traceback.extract_tb(error.__traceback__)]
+    return {"errors": error_data(found)} | ({} if found is error else {"lines": lines})

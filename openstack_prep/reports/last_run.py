@@ -1,0 +1,164 @@
+"""The requests of the last runs, each run in a private file of its own, for a support bundle.
+
+The files are below XDG_STATE_HOME, or ~/.local/state (XDG Base Directory Specification 0.8), and bounded in number and
+size. A log that cannot be written never stops a run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.base.given_file import MIB, read_text
+from openstack_prep.cloud.request_log import NAME
+from openstack_prep.version import __version__
+
+KEPT = 10
+"""Runs."""
+MOST = 20_000
+"""Requests per run."""
+SWITCH = "OPENSTACK_PREP_REQUEST_LOG"
+"""The environment variable that turns the log off, by the value ``off``."""
+PATTERN = "requests-*.jsonl"
+_ERROR = "error"
+
+_log = logging.getLogger(__name__)
+
+
+def folder() -> Path:
+    """Return the folder of the files; raises RuntimeError if there is no home."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(state) if os.path.isabs(state) else Path.home() / ".local/state") / "openstack-prep"
+
+
+@contextlib.contextmanager
+def recorded(command: str) -> Iterator[None]:
+    """Keep the requests of the block, which is a run of a command."""
+    if os.environ.get(SWITCH) == "off":
+        yield
+        return
+    logger, file = logging.getLogger(NAME), _File(command)
+    level = logger.level
+    logger.addHandler(file)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    except BaseException as error:
+        file.end(type(error).__name__)
+        raise
+    else:
+        file.end(None)
+    finally:
+        logger.removeHandler(file)
+        logger.setLevel(level)
+
+
+class _File(logging.Handler):
+    """One line of JSON per request; the file is created for the first one."""
+
+    def __init__(self, command: str) -> None:
+        super().__init__()
+        self._command, self._number = command, 0
+        self._descriptor: int | None = None
+        self._failed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a request; the caller holds the lock of the handler."""
+        self._number += 1
+        if self._number > MOST:
+            return
+        asked = asdict(record.asked)  # type: ignore[attr-defined]
+        self._write(asked | {"started": _text(asked["started"]), "seconds": round(asked["seconds"], 3)})
+
+    def end(self, error: str | None) -> None:
+        with self._locked():
+            if self._descriptor is not None:
+                self._write({"ended": _text(time.time()), "error": error, "requests": self._number})
+                os.close(self._descriptor)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
+
+    def _write(self, data: dict[str, Any]) -> None:
+        if self._failed:
+            return
+        try:
+            if self._descriptor is None:
+                self._descriptor = _create()
+                head = {"command": self._command, "version": __version__, "process": os.getpid()}
+                self._put({"began": _text(time.time()), **head})
+            self._put(data)
+        except (OSError, RuntimeError) as error:
+            self._failed = True
+            fix = f"set {SWITCH}=off to keep none"
+            _log.warning("the requests of this run are not kept for a support bundle: %s; %s", error, fix)
+
+    def _put(self, data: dict[str, Any]) -> None:
+        assert self._descriptor is not None
+        os.write(self._descriptor, json.dumps(data).encode() + b"\n")
+
+
+def _create() -> int:
+    """Return the descriptor of a new file; delete the files of all but the last runs."""
+    place = folder()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    now = time.time()
+    stamp = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}.{int(now % 1 * 10**6):06}"
+    path = place / PATTERN.replace("*", f"{stamp}-{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    for old in sorted(place.glob(PATTERN))[:-KEPT]:
+        with contextlib.suppress(FileNotFoundError):  # a run beside this one deletes them, too
+            old.unlink()
+    return descriptor
+
+
+def _text(when: float) -> str:
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(when))}.{int(when % 1 * 1000):03}Z"
+
+
+def read() -> dict[str, Any]:
+    """Return the last run: how it began and ended, and its requests; a run that was killed has no end."""
+    try:
+        files = sorted(folder().glob(PATTERN))
+        lines = read_text(files[-1], 16 * MIB).splitlines() if files else []
+    except (OSError, RuntimeError, UnicodeDecodeError) as error:
+        return {"unknown": f"the log cannot be read: {error}"}
+    found = [each for each in map(_parsed, lines) if each]
+    if not found:
+        return {"unknown": f"there is no log of a run in {folder()}"}
+    began, ended = (next((each for each in found if name in each), {}) for name in ("began", "ended"))
+    how = {"error": ended["error"]} if ended.get("error") else {}
+    end = {"ended": ended.get("ended", "without an end: it runs still, or was killed")}
+    return {**began, **end, **how, "requests": [_line(each) for each in found if "method" in each]}
+
+
+def _line(asked: dict[str, Any]) -> str:
+    """Return a request as a person reads it."""
+    try:
+        result = f"{asked['status'] or 'no answer'}{f' {asked[_ERROR]}' if asked[_ERROR] else ''}"
+        where = f"{asked['started']} {asked['method']} {asked['service']}{asked['path']}"
+        return f"{where}: {result}, {asked['seconds']} s, {asked['request_id'] or 'no request id'}"
+    except KeyError as error:
+        return f"a request without {error}"
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    """Return a line; None for one that a killed run has not completed."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,128 @@
+"""A support bundle: one YAML document about a run, which a person reads before sending it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.base.errors import PrepError
+from openstack_prep.base.formats import yaml_text
+from openstack_prep.base.raw import Values
+from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Resource
+from openstack_prep.core.text import fields_of_new, plain
+from openstack_prep.spec import Spec
+from openstack_prep.version import __version__
+
+HEAD = """\
+# A support bundle of openstack-prep. Read it before you send it; docs/support.md says what it holds.
+# It holds no passwords, keys and tokens that openstack-prep knows to be secret, but names, addresses and ids.
+"""
+OF_FILES = ("public_key",)
+"""Fields that may be the content of a file."""
+SHORTEST = 4
+"""Characters of a secret that is masked wherever it occurs: a shorter one would hide half of the text."""
+SECRET = re.compile(r"password|passcode|token|secret")
+INTERESTING = re.compile(r"(OS|OPENSTACK_PREP|XDG|VAULT)_\w+|\w*_proxy|\w*_PROXY|\w+_CA_BUNDLE|SSL_CERT_\w+")
+
+
+def versions() -> Values:
+    """Return the versions of everything that takes part, and which of our variables are set, without their values."""
+    needed = sorted({re.split(r"[^\w.-]", each)[0] for each in metadata.requires("openstack_prep") or ()})
+    return {
+        "openstack_prep": __version__,
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "packages": {name: version for name in needed if (version := _version(name))},
+        "environment": sorted(filter(INTERESTING.fullmatch, os.environ)),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # of an extra
+        return None
+
+
+def of_spec(spec: Spec) -> Values:
+    """Return what a spec declares, with stars for secrets, and without the content of files."""
+    return {
+        "name": spec.name,
+        "files": [str(each.path) for each in spec.parts],
+        "variables": plain(spec.values),
+        "warnings": list(spec.warnings),
+        "resources": {str(each.key): _declared(each) for each in spec.resources},
+    }
+
+
+def _declared(resource: Resource) -> object:
+    try:
+        values = fields_of_new(resource)
+    except PrepError as error:
+        return {"unknown": str(error)}
+    return plain({name: "(left out)" if name in OF_FILES else value for name, value in values.items()})
+
+
+def of_cloud(cloud: Cloud) -> Values:
+    """Return which cloud this is, as far as its entry of clouds.yaml and its catalogue say."""
+    return {
+        "entry": cloud.name,
+        "auth_url": cloud.auth_url,
+        "auth_type": str(cloud.config.get("auth_type")),
+        "region": cloud.region,
+        "interface": cloud.interface,
+        "roles": sorted(cloud.roles),
+        "services": sorted({each["type"] for each in cloud.endpoints}),
+    }
+
+
+def known_secrets(spec: Spec | None, cloud: Cloud | None) -> Iterator[str]:
+    """Yield the values of secrets that were read, so that nothing else can show them; nobody is asked for more."""
+    for secret in _secrets(spec.resources if spec else ()):
+        if secret.fetched:
+            yield secret.reveal()
+    auth = (cloud.config.get("auth") or {}) if cloud else {}
+    yield from (str(value) for name, value in auth.items() if value and SECRET.search(name))
+
+
+def _secrets(value: object) -> Iterator[Secret]:
+    if isinstance(value, Secret):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _secrets(each)
+    elif isinstance(value, tuple | list | frozenset):
+        for each in value:
+            yield from _secrets(each)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _secrets(getattr(value, field.name))
+
+
+def written(document: Values, secrets: Iterator[str]) -> str:
+    """Return the text of a bundle, in which stars replace secrets, and ~ the user's home."""
+    home = str(Path.home()) if os.environ.get("HOME", "/") != "/" else ""
+    hidden = sorted({each.strip() for each in secrets}, key=len, reverse=True)
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {clean(key): clean(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [clean(each) for each in value]
+        if not isinstance(value, str):
+            return value
+        for secret in hidden:
+            value = value.replace(secret, HIDDEN) if len(secret) >= SHORTEST else value
+        return re.sub(rf"{re.escape(home)}(?=/|$)", "~", value) if home else value
+
+    return HEAD + yaml_text.dump(clean(json.loads(json.dumps(document, default=str))))

@@ -1,0 +1,100 @@
+"""``support-bundle``: one file, whatever works and whatever does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+import yaml
+
+from openstack_prep.cli.main import main
+from tests.unit.conftest import IDENTITY, failure
+
+SPEC = """\
+name: lab
+clouds: {admin: lab}
+variables: {size: {default: 25}, word: {secret: true}}
+flavors:
+  - {name: master, vcpus: 4, ram: 16GiB, disk: "${size}", description: "like admin-password, or correct-horse"}
+object_store: {temp_url_key: "${word}"}
+"""
+
+pytestmark = pytest.mark.usefixtures("clouds_yaml", "flavors")
+Bundle = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, empty_cloud: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> Bundle:
+    monkeypatch.setenv("OPENSTACK_PREP_REQUEST_LOG", "on")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("OPENSTACK_PREP_VAR_WORD", "correct-horse")
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    empty_cloud.head("http://swift/v1/AUTH_admin-project/", status_code=204)
+
+    def write(*words: str) -> dict[str, Any]:
+        (tmp_path / "bundle.yaml").unlink(missing_ok=True)
+        assert main(["support-bundle", "--output", "bundle.yaml", *words]) == 0
+        text = (tmp_path / "bundle.yaml").read_text()
+        assert "correct-horse" not in text
+        assert "admin-password" not in text
+        assert str(tmp_path) not in text
+        found = yaml.safe_load(text)
+        assert isinstance(found, dict)
+        return found
+
+    return write
+
+
+def test_it_holds_the_spec_its_plan_and_the_last_run(bundle: Bundle, tmp_path: Path) -> None:
+    main(["plan", "spec.yaml", "--var", "size=30"])
+    found = bundle("spec.yaml", "--var", "size=30")
+    assert found.keys() == {"versions", "last_run", "spec", "cloud", "plan"}
+    assert found["last_run"]["command"] == "plan"
+    assert any("GET compute/flavors/detail: 200" in each for each in found["last_run"]["requests"])
+    flavor = found["spec"]["resources"]["flavor/master"]
+    assert (flavor["disk"], flavor["description"]) == (30, "like ********, or ********")
+    assert found["spec"]["variables"] == {"size": 30}
+    assert found["plan"]["steps"][0]["resource"] == "flavor/master"
+    assert found["cloud"]["auth_url"] == IDENTITY
+    assert "openstacksdk" in found["versions"]["packages"]
+    assert "OPENSTACK_PREP_VAR_WORD" in found["versions"]["environment"]
+    assert (tmp_path / "bundle.yaml").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_last_run_is_not_its_own(bundle: Bundle) -> None:
+    main(["plan", "spec.yaml"])
+    before = bundle("spec.yaml")["last_run"]
+    assert bundle()["last_run"] == before
+
+
+def test_it_is_written_whatever_fails(
+    bundle: Bundle, services: requests_mock.Mocker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "unknown" in bundle("--offline")["last_run"]
+    services.get("http://nova/v2.1/flavors/detail", **failure(403))
+    assert bundle("spec.yaml")["plan"]["errors"][0]["code"] == "access.denied"
+    assert "warning: plan: " in capsys.readouterr().err
+    services.post(f"{IDENTITY}/auth/tokens", **failure(401))
+    found = bundle("spec.yaml")
+    assert (found["cloud"]["errors"][0]["code"], "plan" in found) == ("access.denied", False)
+    (tmp_path / "spec.yaml").write_text("name: lab\nfoo: bar\n")
+    assert bundle("spec.yaml", "--offline")["spec"]["errors"][0]["code"] == "spec.unknown-key"
+
+
+def test_an_internal_error_is_a_reason_for_a_bundle(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise RuntimeError("forced")
+
+    monkeypatch.setattr("openstack_prep.core.planner.plan_apply", crash)
+    plan = bundle("spec.yaml")["plan"]
+    assert plan["errors"][0]["code"] == "error.internal"
+    assert plan["lines"][-1].endswith(" crash")
+
+
+def test_an_existing_file_is_kept(bundle: Bundle, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("text")
+    assert main(["support-bundle", "--offline", "--output", "mine"]) == 2
+    assert (tmp_path / "mine").read_text() == "text"
