@@ -1,1 +1,1 @@
-"""Data files, found by importlib.resources."""
+"""Heat templates of clusters: ``template: shipped:NAME`` in a spec."""

@@ -1,1 +1,1 @@
-"""Data files, found by importlib.resources."""
+"""Shipped specs: ``openstack-prep example NAME`` prints one."""
