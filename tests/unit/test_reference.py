@@ -51,6 +51,14 @@ def test_the_reference_shows_exactly_the_public_names() -> None:
     assert sorted(name if "." in name else f"prep.{name}" for name in shown) == sorted(NAMES)
 
 
+def test_the_site_has_all_pages() -> None:
+    listed = re.findall(r"^[\w/.-]+$", (doc_examples.DOCS / "index.md").read_text(), re.MULTILINE)
+    root = doc_examples.DOCS.parent
+    pages = {*doc_examples.DOCS.glob("*.md"), *root.glob("*.md"), *root.glob("tests/*/README.md")}
+    pages -= {doc_examples.DOCS / "index.md"}
+    assert {(doc_examples.DOCS / f"{each}.md").resolve() for each in listed} == pages, "list it in docs/index.md"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_each_public_name_is_in_an_example(name: str) -> None:
     blocks = [block.text for page in doc_examples.PAGES for block in doc_examples.examples(page)]
