@@ -154,7 +154,8 @@ def test_a_floating_ip_stands_on_its_network_and_networks_begin_new_rows() -> No
     interface = port(1, "", "10.9.0.1", device_owner="network:router_interface", device_id="q", network_id="m5")
     lists = replace(lists, routers=[*lists.routers, router], ports=[*lists.ports, interface | {"id": "interface9"}])
     drawn = drawing.draw(topology_of(lists, "wide"))
-    assert place(drawn, "198.51.100.7")[0] >= place(drawn, "zone")[0] > place(drawn, "192.0.2.12")[0]
+    assert abs(place(drawn, "198.51.100.7")[0] - place(drawn, "zone")[0]) < 10
+    assert place(drawn, "192.0.2.12")[0] < place(drawn, "zone")[0]
     assert place(drawn, "more5")[1] > place(drawn, "more0")[1] >= place(drawn, "nodes1")[1]
     assert abs(place(drawn, "10.9.0.1")[1] - place(drawn, "more5")[1]) < 40
 
