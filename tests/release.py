@@ -46,12 +46,12 @@ def check_tag() -> None:
         sys.exit(f"the commit has the tag {tags[0]}, but openstack_prep/version.py has {__version__}; make them agree")
 
 
-def build(folder: Path) -> dict[str, bytes]:
-    """Build both archives from the commit, as a front end of PEP 517 does, and return them."""
+def build(folder: Path, commit: str) -> dict[str, bytes]:
+    """Build both archives from a commit, as a front end of PEP 517 does, and return them."""
     source, out = folder / "source", folder / "dist"
     source.mkdir(parents=True)
-    time = run("git", "log", "-1", "--format=%ct").strip()
-    run("git", "archive", "--output", folder / "source.tar", "HEAD")
+    time = run("git", "log", "-1", "--format=%ct", commit).strip()
+    run("git", "archive", "--output", folder / "source.tar", commit)
     shutil.unpack_archive(folder / "source.tar", source)
     run(*PYTHON, "build", "--outdir", out, source, SOURCE_DATE_EPOCH=time)
     return {path.name: path.read_bytes() for path in out.iterdir()}
@@ -63,11 +63,12 @@ def check_contents(wheel: Path) -> None:
         sys.exit(f"{wheel.name} lacks {', '.join(missing)}")
 
 
-def describe(wheel: Path, folder: Path) -> None:
-    """Write the bill of materials of an environment in which only the wheel was installed."""
+def describe(folder: Path) -> None:
+    """Write the bill of materials of an environment in which only the wheel of dist/ was installed."""
     run(*PYTHON, "venv", folder)
     python = folder / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", wheel)
+    # not by its path, which the bill would contain
+    run(python, "-m", "pip", "install", "--quiet", "--find-links", DIST, f"openstack_prep=={__version__}")
     print(run(folder / "bin" / "openstack-prep", "--version").strip())
     run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools")
     out = DIST / f"{NAME}.cdx.json"
@@ -78,7 +79,8 @@ def main() -> None:
     check_tag()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        first, second = build(folder / "first"), build(folder / "another")
+        commit = run("git", "rev-parse", "HEAD").strip()
+        first, second = build(folder / "first", commit), build(folder / "another", commit)
         if differing := [name for name in first if first[name] != second.get(name)]:
             sys.exit(f"two builds of one commit differ: {', '.join(differing)}")
         shutil.rmtree(DIST, ignore_errors=True)
@@ -90,7 +92,7 @@ def main() -> None:
         run(*PYTHON, "twine", "check", "--strict", *archives)
         run("check-wheel-contents", wheel)
         check_contents(wheel)
-        describe(wheel, folder / "venv")
+        describe(folder / "venv")
     changes = run("towncrier", "build", "--draft", "--version", __version__)
     print(f"{len(changes.splitlines())} lines of changes; both builds are equal; see {DIST}")
 
