@@ -1,4 +1,4 @@
-"""Faults by number: ``python -m tests.faults --seeds 1-200``, ``--kill-every 5``, or ``--tls``.
+"""Faults by number: ``python -m tests.faults --seeds 1-200``, ``--kill-every 5``, ``--kill-writes``, or ``--tls``.
 
 Takes a devcloud of its own, which it resets at the start and after a trial with something wrong.  The same number gives
 the same rules.  A trial with something wrong prints the line that repeats it.
@@ -16,10 +16,8 @@ from tests.devcloud import cloud
 from tests.devcloud.layout import Layout, default_root
 from tests.faults import schedule, shipped, tls
 from tests.faults.inventory import Cloud
-from tests.faults.trial import Ground, Outcome
+from tests.faults.trial import DURING, Ground, Outcome
 from tests.races.stopped import PHASES, Stop
-
-DURING = 0.05  # seconds after the request was sent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"# {wrong} trials with something wrong", flush=True)
         return 1 if wrong else 0
     ground = Ground(layout, Cloud(layout), environment, options.limit)
-    trials = _kills(ground, options) if options.kill_every else _schedules(ground, options)
+    trials = _trials(ground, options)
     counted, started = Counter[str](), time.monotonic()
     for what, repeat, outcome in trials:
         print(f"{what}  {outcome.seconds:.0f} s  {outcome}", flush=True)
@@ -59,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--without", nargs="+", choices=schedule.KINDS, default=(), help="kinds of faults to leave out")
     parser.add_argument("--limit", type=int, default=6, help="how many applies and destroys may be needed")
     parser.add_argument("--kill-every", type=int, metavar="N", help="kill runs at every N-th request instead")
+    parser.add_argument("--kill-writes", action="store_true", help="kill run after run at its first writes instead")
     parser.add_argument("--from-request", type=int, default=1, metavar="N", help="with --kill-every: the first one")
     parser.add_argument("--phase", nargs="+", choices=PHASES, default=PHASES, help="with --kill-every: when")
     parser.add_argument("--in-turn", action="store_true", help="with --kill-every: one phase per request, in turn")
@@ -71,6 +70,13 @@ def _parser() -> argparse.ArgumentParser:
 def _span(text: str) -> range:
     first, _, last = text.partition("-")
     return range(int(first), int(last or first) + 1)
+
+
+def _trials(ground: Ground, options: argparse.Namespace) -> Iterator[tuple[str, str, Outcome]]:
+    if options.kill_writes:
+        names = options.spec or shipped.BIG
+        return ((f"{name}, a kill per write", f"--kill-writes --spec {name}", ground.try_chain(name)) for name in names)
+    return _kills(ground, options) if options.kill_every else _schedules(ground, options)
 
 
 def _schedules(ground: Ground, options: argparse.Namespace) -> Iterator[tuple[str, str, Outcome]]:

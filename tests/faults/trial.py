@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,7 @@ from tests.faults import shipped
 from tests.faults.inventory import Cloud, Thing, counts, differences
 from tests.faults.schedule import Schedule
 from tests.faults.shipped import Ended, Folder
-from tests.races.stopped import Stop
+from tests.races.stopped import PHASES, Stop
 
 CODES = (0, 1, 2)
 """Of a run that no signal ends: done; something failed; wrong input or a refused plan."""
@@ -24,6 +25,12 @@ FORBIDDEN = ("Traceback (most recent call last)", "internal error", "gAAAA")
 """The last one begins each token."""
 GONE_SECONDS = 20
 """How long something may still be on its way out of the cloud: ports of servers, for one."""
+
+DURING = 0.05  # seconds after a request was sent, for a kill while the service works on it
+FIRST_WRITES = (1, 2, 3)
+"""At which of its writes each run of a chain is killed, in turn; the first one takes the lease."""
+CHAIN_LIMIT = 600
+"""How many runs a chain may have."""
 
 
 @dataclass
@@ -106,6 +113,38 @@ class Ground:
             outcome.wrong += _endings(there, killed=True)
         outcome.runs, outcome.seconds = there.runs, time.monotonic() - started
         return outcome
+
+    def try_chain(self, name: str) -> Outcome:
+        """Kill run after run at one of its first writes, in each phase, until one has nothing left to write.
+
+        So nearly every write of apply and destroy is one that a run was killed at, with the next run at once.
+        """
+        wanted = self.reference(name)
+        outcome, started = Outcome(), time.monotonic()
+        with TemporaryDirectory(prefix="faults-") as folder:
+            there, before = shipped.make(Path(folder), name, self.environment), self.cloud.inventory()
+            outcome.applies = self._chain(there, "apply", outcome)
+            outcome.wrong += self._check_applied(there, before, wanted)
+            outcome.destroys = self._chain(there, "destroy", outcome)
+            outcome.wrong += self._check_destroyed(before)
+            outcome.wrong += _endings(there, killed=True)
+        outcome.runs, outcome.seconds = there.runs, time.monotonic() - started
+        return outcome
+
+    def _chain(self, there: Folder, verb: str, outcome: Outcome) -> int:
+        """Run a verb, killed each time, until a run is not; return how many runs that took."""
+        stops = (Stop(write, phase, DURING, writes=True) for phase in PHASES for write in FIRST_WRITES)
+        for number, stop in enumerate(islice(cycle(stops), CHAIN_LIMIT), 1):
+            code = there.run(verb, "--yes", stop=stop).code
+            outcome.hits += code == shipped.KILLED
+            if code == 0:
+                return number
+            if code != shipped.KILLED:
+                outcome.wrong.append(f"{verb} number {number} ends with {code}, which was to be killed at {stop}")
+                break
+        else:
+            outcome.wrong.append(f"{verb} has not succeeded after {CHAIN_LIMIT} runs")
+        return number
 
     def _until_done(self, there: Folder, verb: str, outcome: Outcome) -> int:
         """Run a verb until it succeeds; return how many runs that took."""

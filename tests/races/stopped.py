@@ -16,19 +16,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import requests
 from requests.adapters import HTTPAdapter
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A kill at a run's request number ``request``: before it is sent, ``delay`` seconds later, or once answered."""
+    """A kill at a run's request number ``request``: before it is sent, ``delay`` seconds later, or once answered.
+
+    With ``writes`` only requests that change something are counted.
+    """
 
     request: int
     phase: str
     delay: float = 0.0
+    writes: bool = False
 
     def __str__(self) -> str:
-        return f"request {self.request} ({self.phase})"
+        return f"{'write' if self.writes else 'request'} {self.request} ({self.phase})"
 
 
 PHASES = ("before", "during", "after")
@@ -38,26 +43,32 @@ def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def changes(method: str, url: str) -> bool:
+    """Whether a request changes something; a login does not."""
+    return method not in ("GET", "HEAD") and not url.endswith("/auth/tokens")
+
+
 def watch(stop: Stop | None, counted: Path | None) -> None:
     """Count the requests of this process, and kill it at one of them."""
-    numbers = itertools.count(1)
+    numbers, writes = itertools.count(1), itertools.count(1)
     send = HTTPAdapter.send
 
-    def watched(*arguments: Any, **options: Any) -> Any:
+    def watched(adapter: Any, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> Any:
         number = next(numbers)
-        hit = stop if stop is not None and number == stop.request else None
+        write = next(writes) if changes(request.method or "", request.url or "") else None
+        hit = stop if stop is not None and stop.request == (write if stop.writes else number) else None
         if hit and hit.phase == "before":
             kill()
         if hit and hit.phase == "during":
             threading.Timer(hit.delay, kill).start()
         if counted is not None:
             counted.write_text(str(number))
-        answer = send(*arguments, **options)
+        answer = send(adapter, request, *arguments, **options)
         if hit:
             kill()
         return answer
 
-    HTTPAdapter.send = watched  # type: ignore[method-assign]
+    HTTPAdapter.send = watched  # type: ignore[assignment,method-assign]
 
 
 def main() -> int:
