@@ -292,8 +292,7 @@ def explained(error: Exception | KeyboardInterrupt) -> PrepError:
         return error
     if isinstance(error, KeyboardInterrupt):
         return interrupted_by(interrupts.number_of(error))
-    what = f"{type(error).__name__}: {error}"
-    return InternalError(f"internal error: {what}; --debug shows where; please report it")
+    return InternalError(f"internal error: {type(error).__name__}: {error}; --debug shows where; please report it")
 
 
 def drop_output() -> None:
