@@ -69,7 +69,7 @@ def _write(options: argparse.Namespace, found: tuple[Finding, ...], code: int, s
 
     options.reported = True
     findings = Findings(
-        command=options.command,
+        command=options.called,
         subjects=subjects,
         found=found,
         exit_code=code,

@@ -35,7 +35,7 @@ def waiting(options):
 
 def parsed(arguments):
     import argparse
-    return argparse.Namespace(run=waiting, debug=False, format="text", command="plan")
+    return argparse.Namespace(run=waiting, debug=False, format="text", called="plan", takes=())
 
 cli._parsed = parsed
 sys.exit(cli.main())
