@@ -1,8 +1,8 @@
 """Prepare a project per team from a CSV file: python teams.py [--destroy] teams.csv
 
-The file has a line per team, such as ``web,ana ben,8,32GiB`` below the heading ``team,members,cores,ram``. Members are
-users that exist. Each team gets the project team-NAME, with a quota, a network and the role member for its members.
-A second run changes nothing. A team that fails does not stop the others; the exit code is then 1.
+The file has a line per team, such as ``web,ana ben,8,32`` below the heading ``team,members,cores,ram``; ram is in GiB.
+Members are users that exist. Each team gets the project team-NAME, with a quota, a network and the role member for its
+members. A second run changes nothing. A team that fails does not stop the others; the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def resources(row: dict[str, str]) -> list[prep.Resource]:
     return [
         prep.Project(name=name, description=f"Team {row['team']}"),
         *(prep.RoleAssignment(user=member, role="member", project=name) for member in row["members"].split()),
-        prep.Quota(cores=int(row["cores"]), ram=row["ram"], project=name),
+        prep.Quota(cores=int(row["cores"]), ram=int(row["ram"]) * 1024, project=name),
         prep.Network(name="team", project=name),
         prep.Subnet(name="team", network="team", cidr="10.20.0.0/24", project=name),
     ]

@@ -15,7 +15,8 @@ from openstack_prep.base.style import indented
 class PrepError(Exception):
     """Base of all errors of this package; its text can be shown to users."""
 
-    exit_code = 1
+    exit_code: int = 1
+    """What the command exits with."""
     code: ClassVar[str] = "error.other"
     """For ``openstack-prep explain``."""
 
@@ -75,10 +76,10 @@ class Loss(Mistake):
 class Mistaken(PrepError):
     """Base of the errors that consist of mistakes; ``mistakes`` lists all of them, not only the first."""
 
-    exit_code = 2
+    exit_code: int = 2
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        self.mistakes = tuple(mistakes)
+        self.mistakes: tuple[Mistake, ...] = tuple(mistakes)
         super().__init__("\n".join(map(str, self.mistakes)))
 
     @property

@@ -60,8 +60,8 @@ class Secret:
             raise TypeError("a Secret needs either its value or a function that fetches it")
         self._value = value
         self._fetch = fetch
-        self.path = path
-        self.awaited = awaited
+        self.path: str | None = path
+        self.awaited: bool = awaited
         self._lock = threading.Lock()
 
     @property

@@ -68,7 +68,7 @@ def test_sessions_print_what_the_reference_says(
 def test_teams_get_projects_even_if_one_fails(cloud: dict[str, str], tmp_path: Path) -> None:
     prefix = secrets.token_hex(3)
     members = ["admin", "nobody-here", "admin"]
-    rows = [f"{prefix}{number},{each},{number + 1},8GiB" for number, each in enumerate(members)]
+    rows = [f"{prefix}{number},{each},{number + 1},8" for number, each in enumerate(members)]
     (tmp_path / "teams.csv").write_text("\n".join(["team,members,cores,ram", *rows]) + "\n")
     first = program("teams.py", "teams.csv", folder=tmp_path, cloud=cloud, code=1)
     assert ["5 done, 0 failed" in line for line in first.splitlines()] == [True, True]
