@@ -53,7 +53,7 @@ def add(command: AddCommand) -> None:
     )
     parser.add_argument("--no-check", action="store_true", help="skip the pre-installation checks")
     add_preparation(parser)
-    parser.add_argument("command", nargs="*", metavar="COMMAND", help="installer command line, after --")
+    parser.add_argument("installer", nargs="*", metavar="COMMAND", help="installer command line, after --")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -68,10 +68,10 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _around(options: argparse.Namespace) -> int:
-    if not options.command:
+    if not options.installer:
         raise ConfigError(f"no installer command given; write {USAGE}")
-    if options.command[0].startswith("-"):
-        raise ConfigError(f"{options.command[0]}: options of openstack-prep go before --; write {USAGE}")
+    if options.installer[0].startswith("-"):
+        raise ConfigError(f"{options.installer[0]}: options of openstack-prep go before --; write {USAGE}")
     if options.format != "text":
         raise ConfigError("--format does not apply to ipi, which passes the installer's output through; leave it out")
     with no_garbage():
@@ -80,7 +80,7 @@ def _around(options: argparse.Namespace) -> int:
         from openstack_prep.hooks.pre_ipi import warnings
         from openstack_prep.openshift.check.preflight import HOSTS
 
-    command, ready = Command(options.command), None
+    command, ready = Command(options.installer), None
     if options.again:
         _start_over(options, command)
     if options.spec:
@@ -91,7 +91,7 @@ def _around(options: argparse.Namespace) -> int:
             _tell(str(each))
         ready.raise_for_problems()
     outcome = ipi(
-        options.command,
+        options.installer,
         ready=ready,
         folder=options.dir,
         options=InstallOptions(
