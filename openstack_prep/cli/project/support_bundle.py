@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
-import time
 import traceback
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ def _run(options: argparse.Namespace) -> int:
         from openstack_prep.base.private_file import write_private_here
         from openstack_prep.reports import last_run, support
 
-    path = options.output or Path(f"openstack-prep-support-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.yaml")
+    path = options.output or Path(f"openstack-prep-support-{datetime.now():%Y%m%dT%H%M%S.%f}.yaml")
     if path.exists() or path.is_symlink():
         raise ConfigError(f"--output: {path} exists; choose another file, or delete it")
     document: Values = {"versions": support.versions(), "last_run": last_run.read()}

@@ -203,7 +203,7 @@ def test_a_port_with_too_many_pairs(trial: Trial, services: requests_mock.Mocker
     trial.neutron.ports.append(node("node1"))
     services.put(f"{NEUTRON}/ports/node1", **failure(400, "allowed_address_pair exceeds the maximum 10"))
     report = executor.execute(trial.plan(exposure("web")), trial.run)
-    assert "the port would have 1 pairs, for 192.0.2.100 d2:" in str(report.failed[0].error)
+    assert "the port would have 1 pair, for 192.0.2.100 d2:" in str(report.failed[0].error)
     assert "attach fewer virtual machines" in str(report.failed[0].error)
     assert trial.neutron.ports[0]["tags"] == ["node"]
 
