@@ -114,9 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with interrupts.raised():
             return _main(arguments)
     finally:
-        if arguments is not None:  # a program that may call this again; connections are in rings, and stay open
-            gc.unfreeze()
-            gc.collect()
+        gc.unfreeze()  # a program that calls this again would keep the connections of each command for ever
 
 
 def _main(arguments: Sequence[str] | None) -> int:
