@@ -24,7 +24,7 @@ from openstack_prep.spec import Spec
 from openstack_prep.version import __version__
 
 HEAD = """\
-# A support bundle of openstack-prep. Read it before you send it; docs/support.md says what it holds.
+# A support bundle of openstack-prep. Read it before you send it; docs/support.md#support-bundle says what it holds.
 # It holds no passwords, keys and tokens that openstack-prep knows to be secret, but names, addresses and ids.
 """
 OF_FILES = ("public_key",)

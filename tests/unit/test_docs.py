@@ -22,6 +22,8 @@ from tests.rights import table as rights
 
 ROOT = Path(__file__).parents[2]
 PAGES = {page.relative_to(ROOT): page for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))}
+NEWS = {page.relative_to(ROOT): page for page in ROOT.glob("newsfragments/*.md")}
+"""Parts of the next CHANGELOG.md; their links begin in its folder."""
 CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 
@@ -65,17 +67,32 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert (ROOT / "README.md").read_text().count("<!-- test command -->\n```sh\n") == 1
 
 
-@pytest.mark.parametrize("name", PAGES, ids=str)
+@pytest.mark.parametrize("name", [*PAGES, *NEWS], ids=str)
 def test_links_lead_to_files_and_headings(name: Path) -> None:
-    page = PAGES[name]
+    page = PAGES.get(name) or ROOT / name.name
     broken = []
-    for link in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", page.read_text())):
+    for link in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", (ROOT / name).read_text())):
         if re.match("[a-z]+:", link):
             continue
         target, _, anchor = link.partition("#")
         file = page.parent / target if target else page
         if not file.exists() or (anchor and anchor not in anchors(file)):
             broken.append(link)
+    assert not broken
+
+
+def test_pages_and_headings_that_the_package_names_exist() -> None:
+    """Such as in messages, and at the head of files that a command writes."""
+    named: set[tuple[str, str]] = set()
+    for pattern in ("openstack_prep/**/*.py", "openstack_prep/**/*.yaml", "install_configs/*", "heat_templates/*"):
+        for file in filter(Path.is_file, ROOT.glob(pattern)):
+            named |= set(re.findall(r"\b(docs/[\w-]+\.md)(?:#([\w-]+))?", file.read_text()))
+    assert ("docs/support.md", "support-bundle") in named
+    broken = {
+        (page, anchor)
+        for page, anchor in named
+        if not (ROOT / page).exists() or (anchor and anchor not in anchors(ROOT / page))
+    }
     assert not broken
 
 
