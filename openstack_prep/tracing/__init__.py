@@ -46,12 +46,16 @@ def of_command(name: str, run: Callable[[], int]) -> int:
         return run()
     try:
         from openstack_prep.tracing.telemetry import configured
+
+        _used = configured()  # it imports the exporters
     except ImportError:
         import logging
 
         logging.getLogger(__name__).debug("OTEL_* is set, but the extra [otel] is not installed", exc_info=True)
         return run()
-    _used = configured()
+    except Exception as error:  # noqa: BLE001 - of the SDK, such as for a delay below 0
+        _warn("no spans and durations are sent", error)
+        return run()
     try:
         with _used.command(name) as end:
             code = run()
@@ -59,7 +63,21 @@ def of_command(name: str, run: Callable[[], int]) -> int:
             return code
     finally:
         used, _used = _used, None
-        used.close()
+        _close(used)
+
+
+def _close(telemetry: Telemetry) -> None:
+    """Send what has not been sent; the result of the command stays whatever happens here."""
+    try:
+        telemetry.close()
+    except Exception as error:  # noqa: BLE001 - of a provider or an exporter of others
+        _warn("the last spans and durations were not sent", error)
+
+
+def _warn(what: str, error: Exception) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning("%s: %s: %s", what, type(error).__name__, error)
 
 
 @contextlib.contextmanager

@@ -99,12 +99,13 @@ class Telemetry:
 
     def close(self) -> None:
         """Send what has not been sent."""
-        for provider in self._providers:
-            provider.shutdown()  # type: ignore[union-attr] # those that configured() makes
+        with contextlib.ExitStack() as stack:  # a failure of one provider does not stop the other
+            for provider in self._providers:
+                stack.callback(provider.shutdown)  # type: ignore[union-attr] # those that configured() makes
 
 
 def configured() -> Telemetry:
-    """Return what the environment asks for; raises ImportError without the extra [otel]."""
+    """Return what the environment asks for; raises ImportError without a package of the extra [otel]."""
     _log_failures()
     name = os.environ.get("OTEL_SERVICE_NAME", NAME)
     resource = Resource.create({"service.name": name, "service.version": __version__})

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import requests
@@ -179,6 +179,27 @@ def test_an_exporter_that_is_not_supported_is_named(
     assert "zipkin" in capfd.readouterr().err
 
 
+def test_a_failure_at_the_end_does_not_replace_the_result(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: object) -> NoReturn:
+        raise RuntimeError("no memory")
+
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
+    monkeypatch.setattr(TracerProvider, "shutdown", fail)
+    assert tracing.of_command("apply", lambda: 1) == 1
+    assert "no memory" in caplog.text
+
+
+def test_a_setting_that_an_exporter_refuses_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-1")
+    assert tracing.of_command("apply", lambda: 0) == 0
+    assert "positive" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("environment", "wanted"),
     [
@@ -211,7 +232,12 @@ def test_nothing_is_imported_unless_somebody_asks(clouds_yaml: Path) -> None:
     assert printed.splitlines()[-1] == "False"
 
 
-def test_without_the_extra_a_command_runs_as_always(clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
-    missing = "import sys; sys.modules['opentelemetry'] = None"
+@pytest.mark.parametrize(
+    ("exporter", "missing"), [("console", "opentelemetry"), ("otlp", "opentelemetry.exporter.otlp.proto.http")]
+)
+def test_without_a_package_of_the_extra_a_command_runs_as_always(
+    exporter: str, missing: str, clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", exporter)
+    missing = f"import sys; sys.modules[{missing!r}] = None"
     assert run_in_a_process(f"{missing}\n{VALIDATE}", clouds_yaml) == "spec.yaml: valid, 1 resources\n"
