@@ -7,11 +7,12 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats import yaml_text
@@ -32,6 +33,8 @@ OF_FILES = ("public_key",)
 SHORTEST = 4
 """Characters of a secret that is masked wherever it occurs: a shorter one would hide half of the text."""
 SECRET = re.compile(r"password|passcode|token|secret")
+LOGIN = re.compile(r"(?<=://)[^/?#\s]+(?=@)")
+"""The login in a URL, such as that of a Keystone behind a proxy, or of a mirror."""
 INTERESTING = re.compile(r"(OS|OPENSTACK_PREP|XDG|VAULT)_\w+|\w*_proxy|\w*_PROXY|\w+_CA_BUNDLE|SSL_CERT_\w+")
 
 
@@ -86,13 +89,16 @@ def of_cloud(cloud: Cloud) -> Values:
     }
 
 
-def known_secrets(spec: Spec | None, cloud: Cloud | None) -> Iterator[str]:
+def known_secrets(spec: Spec | None, clouds: Iterable[Cloud]) -> Iterator[str]:
     """Yield the values of secrets that were read, so that nothing else can show them; nobody is asked for more."""
     for secret in _secrets(spec.resources if spec else ()):
         if secret.fetched:
             yield secret.reveal()
-    auth = (cloud.config.get("auth") or {}) if cloud else {}
-    yield from (str(value) for name, value in auth.items() if value and SECRET.search(name))
+    for cloud in clouds:
+        auth = cloud.config.get("auth") or {}
+        yield from (str(value) for name, value in auth.items() if value and SECRET.search(name))
+        if password := urlsplit(cloud.auth_url).password:
+            yield from (password, unquote(password))
 
 
 def _secrets(value: object) -> Iterator[Secret]:
@@ -123,6 +129,7 @@ def written(document: Values, secrets: Iterator[str]) -> str:
             return value
         for secret in hidden:
             value = value.replace(secret, HIDDEN) if len(secret) >= SHORTEST else value
+        value = LOGIN.sub(HIDDEN, value)
         return re.sub(rf"{re.escape(home)}(?=/|$)", "~", value) if home else value
 
     return HEAD + yaml_text.dump(clean(json.loads(json.dumps(document, default=str))))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import traceback
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +50,8 @@ def _run(options: argparse.Namespace) -> int:
         cloud, document["cloud"] = _cloud(options, spec)
         if spec and cloud and "errors" not in document["cloud"]:
             document["plan"] = _plan(options, spec, cloud)
-    write_private_here(path, support.written(document, support.known_secrets(spec, cloud)))
+    secrets = support.known_secrets(spec, _entries(options, spec))
+    write_private_here(path, support.written(document, secrets))
     print_result(options, f"{path} was written; read it before you send it", {"path": str(path)})
     return 0
 
@@ -78,6 +81,17 @@ def _cloud(options: argparse.Namespace, spec: Spec | None) -> tuple[Cloud | None
         return cloud, support.of_cloud(cloud.authenticate())
     except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
         return cloud, _failed("cloud", error)
+
+
+def _entries(options: argparse.Namespace, spec: Spec | None) -> Iterator[Cloud]:
+    """Yield the clouds that the command and the spec name, for their secrets; the other parts say what is wrong."""
+    from openstack_prep.cloud.connection import connect
+
+    with contextlib.suppress(ConfigError):
+        yield connect_chosen(options, spec.clouds.admin if spec else None)
+    if spec and spec.clouds.tenant:
+        with contextlib.suppress(ConfigError):
+            yield connect(spec.clouds.tenant)
 
 
 def _plan(options: argparse.Namespace, spec: Spec, cloud: Cloud) -> Values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ flavors:
   - {name: master, vcpus: 4, ram: 16GiB, disk: "${size}", description: "like admin-password, or correct-horse"}
 object_store: {temp_url_key: "${word}"}
 """
+
+URL = "http://me:url%21word@keystone/v3"
 
 pytestmark = pytest.mark.usefixtures("clouds_yaml", "flavors")
 Bundle = Callable[..., dict[str, Any]]
@@ -92,6 +95,25 @@ def test_an_internal_error_is_a_reason_for_a_bundle(bundle: Bundle, monkeypatch:
     plan = bundle("spec.yaml")["plan"]
     assert plan["errors"][0]["code"] == "error.internal"
     assert plan["lines"][-1].endswith(" crash")
+
+
+def test_logins_in_urls_and_the_secrets_of_the_tenant_are_hidden(
+    bundle: Bundle, clouds_yaml: Path, services: requests_mock.Mocker, tmp_path: Path
+) -> None:
+    clouds = yaml.safe_load(clouds_yaml.read_text())
+    lab = clouds["clouds"]["lab"]
+    for name, change in {"lab": {"auth_url": URL}, "theirs": {"password": "tenant-word"}}.items():
+        clouds["clouds"][name] = lab | {"auth": lab["auth"] | change}
+    clouds_yaml.write_text(yaml.safe_dump(clouds))
+    text = SPEC.replace("admin: lab", "admin: lab, tenant: theirs").replace("master, v", "tenant-word, v")
+    services.register_uri(requests_mock.ANY, re.compile("//me:"), **failure(401))
+    (tmp_path / "spec.yaml").write_text(text.replace("like ", "see https://url!word@mirror/x of url!word, "))
+    for words in (("--offline",), ()):
+        found = bundle("spec.yaml", *words)
+        written = (tmp_path / "bundle.yaml").read_text()
+        assert not [each for each in ("tenant-word", "url%21word") if each in written]
+        assert "see https://********@mirror/x of " in written
+    assert "authenticate to http://********@keystone/v3" in found["cloud"]["errors"][0]["what"]
 
 
 def test_an_existing_file_is_kept(bundle: Bundle, tmp_path: Path) -> None:
