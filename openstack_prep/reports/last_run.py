@@ -48,16 +48,16 @@ def recorded(command: str) -> Iterator[None]:
     level = logger.level
     logger.addHandler(file)
     logger.setLevel(logging.INFO)
+    error: str | None = None
     try:
         yield
-    except BaseException as error:
-        file.end(type(error).__name__)
+    except BaseException as raised:
+        error = type(raised).__name__
         raise
-    else:
-        file.end(None)
     finally:
-        logger.removeHandler(file)
+        logger.removeHandler(file)  # before the end: its number may be that of another file afterwards
         logger.setLevel(level)
+        file.end(error)
 
 
 class _File(logging.Handler):
@@ -67,7 +67,7 @@ class _File(logging.Handler):
         super().__init__()
         self._command, self._number = command, 0
         self._descriptor: int | None = None
-        self._failed = False
+        self._failed = self._ended = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a request; the caller holds the lock of the handler."""
@@ -78,10 +78,12 @@ class _File(logging.Handler):
         self._write(asked | {"started": _text(asked["started"]), "seconds": round(asked["seconds"], 3)})
 
     def end(self, error: str | None) -> None:
+        """Write the last line; a request that is still under way in a thread is not kept."""
         with self._locked():
             if self._descriptor is not None:
                 self._write({"ended": _text(time.time()), "error": error, "requests": self._number})
                 os.close(self._descriptor)
+            self._descriptor, self._ended = None, True
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -92,7 +94,7 @@ class _File(logging.Handler):
             self.release()
 
     def _write(self, data: dict[str, Any]) -> None:
-        if self._failed:
+        if self._failed or self._ended:
             return
         try:
             if self._descriptor is None:

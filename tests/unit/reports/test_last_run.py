@@ -101,6 +101,29 @@ def test_two_runs_at_once_have_a_file_each(state: Path, cloud: Cloud) -> None:
     assert [each[0]["command"] for each in kept(state)] == ["a", "b"]
 
 
+def test_a_request_after_the_end_is_written_nowhere(
+    state: Path, cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A thread that has found the handler before it was removed uses it afterwards."""
+    logger = logging.getLogger(last_run.NAME)
+    handlers: list[logging.Handler] = []
+    monkeypatch.setattr(logger, "removeHandler", handlers.append)
+    caplog.set_level(logging.INFO, last_run.NAME)
+    with last_run.recorded("plan"):
+        cloud.network.get("/networks")
+        number = vars(logger.handlers[-1])["_descriptor"]
+    (before,) = kept(state)
+    foreign = os.open(tmp_path / "foreign", os.O_WRONLY | os.O_CREAT)
+    if foreign != number:  # the system gives numbers of closed files to others
+        os.dup2(foreign, number)
+        os.close(foreign)
+    cloud.network.get("/networks")
+    os.close(number)
+    logging.Logger.removeHandler(logger, *handlers)
+    assert (tmp_path / "foreign").read_text() == ""
+    assert kept(state) == [before]
+
+
 def test_a_killed_run_has_no_end(state: Path, cloud: Cloud) -> None:
     with last_run.recorded("plan"):
         cloud.network.get("/networks")
