@@ -40,6 +40,31 @@ def write_private_here(path: Path, text: str) -> None:
     _replace(path, text, lambda path, descriptor: None)
 
 
+def create_private(path: Path, text: str) -> None:
+    """Write a new file that only its owner can read; whatever exists at this path, also a link, is an error.
+
+    For a file that replaces none. Raises PrepError, ConfigError for what exists.
+    """
+    _refuse_missing_folder(path)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise ConfigError(f"{path} exists; choose another file, or delete it") from None
+    except OSError as error:
+        raise PrepError(f"{path} cannot be written: {error.strerror}; choose another file") from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException as error:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        if isinstance(error, OSError):
+            raise PrepError(f"{path} cannot be written: {error}") from error
+        raise
+
+
 def write_readable_here(path: Path, text: str) -> None:
     """Write a file that others may read, at exactly this path: a link is replaced, not followed.
 

@@ -36,11 +36,11 @@ def add(command: AddCommand) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     with no_garbage():
-        from openstack_prep.base.private_file import write_private_here
+        from openstack_prep.base.private_file import create_private
         from openstack_prep.reports import last_run, support
 
     path = options.output or Path(f"openstack-prep-support-{datetime.now():%Y%m%dT%H%M%S.%f}.yaml")
-    if path.exists() or path.is_symlink():
+    if path.exists() or path.is_symlink():  # before the work; judged again when it is written
         raise ConfigError(f"--output: {path} exists; choose another file, or delete it")
     document: Values = {"versions": support.versions(), "last_run": last_run.read()}
     spec = cloud = None
@@ -51,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
         if spec and cloud and "errors" not in document["cloud"]:
             document["plan"] = _plan(options, spec, cloud)
     secrets = support.known_secrets(spec, _entries(options, spec))
-    write_private_here(path, support.written(document, secrets))
+    create_private(path, support.written(document, secrets))
     print_result(options, f"{path} was written; read it before you send it", {"path": str(path)})
     return 0
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import ConfigError, PrepError
-from openstack_prep.base.private_file import write_private, write_shared
+from openstack_prep.base.private_file import create_private, write_private, write_shared
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +102,13 @@ try:
 except PrepError as error:
     print(error)
 """
+
+
+def test_a_full_disk_leaves_no_part_of_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fsync", fails)
+    with pytest.raises(PrepError, match=r"x cannot be written: .*No space left on device"):
+        create_private(tmp_path / "x", "new")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_of_somebody_else_is_named_and_no_temporary_file(

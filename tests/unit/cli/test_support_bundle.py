@@ -12,6 +12,7 @@ import requests_mock
 import yaml
 
 from openstack_prep.cli.main import main
+from openstack_prep.reports import last_run
 from tests.unit.conftest import IDENTITY, failure
 
 SPEC = """\
@@ -120,3 +121,21 @@ def test_an_existing_file_is_kept(bundle: Bundle, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("text")
     assert main(["support-bundle", "--offline", "--output", "mine"]) == 2
     assert (tmp_path / "mine").read_text() == "text"
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_what_appears_while_it_works_is_kept(
+    link: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / ("other" if link else "mine")
+
+    def read() -> dict[str, Any]:
+        other.write_text("text")
+        if link:
+            (tmp_path / "mine").symlink_to(other)
+        return {}
+
+    monkeypatch.setattr(last_run, "read", read)
+    assert main(["support-bundle", "--offline", "--output", "mine"]) == 2
+    assert other.read_text() == "text"
+    assert "mine exists" in capsys.readouterr().err
