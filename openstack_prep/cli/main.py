@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from openstack_prep import tracing
-from openstack_prep.cli.parser import DATA, Parser, guess_options
+from openstack_prep.cli.parser import DATA, Parser, exit_code, guess_options
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
@@ -122,8 +122,9 @@ def _main(arguments: Sequence[str] | None) -> int:
     try:
         options = _parsed(arguments)
         _log(options)
-        with _recorded(options):
+        with _recorded(options) as ended:
             code = tracing.of_command(options.called, lambda: int(options.run(options)))
+            ended(code)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -140,13 +141,14 @@ def _main(arguments: Sequence[str] | None) -> int:
         return code
 
 
-def _recorded(options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+def _recorded(options: argparse.Namespace) -> contextlib.AbstractContextManager[Callable[[int], None]]:
     """Keep the requests of a command that has a cloud, except of the one that shows those of the last command."""
     if options.takes != WORK or options.called == "support-bundle":
-        return contextlib.nullcontext()
+        return contextlib.nullcontext(lambda code: None)
+    from openstack_prep.cli.running import explained
     from openstack_prep.reports.last_run import recorded
 
-    return recorded(options.called)
+    return recorded(options.called, lambda error: exit_code(options, explained(error)))
 
 
 def log_notes(*, debug: bool) -> None:

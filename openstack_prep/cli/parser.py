@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from openstack_prep.base.errors import PrepError
 
 DATA = ("json", "yaml")
 """The values of --format besides text."""
@@ -30,3 +33,8 @@ def guess_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.format = options.format if options.format in DATA else "text"
     options.debug = False
     return options
+
+
+def exit_code(options: argparse.Namespace, error: PrepError) -> int:
+    """Return the exit code for an error; with --detailed-exitcode 2 would mean that changes are pending."""
+    return 1 if error.exit_code == 2 and getattr(options, "detailed_exitcode", None) else error.exit_code

@@ -18,7 +18,7 @@ from openstack_prep.base.style import visible
 from openstack_prep.cli.html_report import page_of_run, write_html
 from openstack_prep.cli.of_cluster import connect_chosen, seconds
 from openstack_prep.cli.of_spec import read_of
-from openstack_prep.cli.parser import DATA
+from openstack_prep.cli.parser import DATA, exit_code
 from openstack_prep.cli.style import say, style_of, warn
 from openstack_prep.core import interrupts
 
@@ -264,9 +264,7 @@ def fail(options: argparse.Namespace, error: Exception | KeyboardInterrupt) -> i
     if options.debug and isinstance(error, Exception):
         logging.getLogger("openstack_prep").debug("", exc_info=error)
     found = explained(error)
-    code = found.exit_code
-    if code == 2 and getattr(options, "detailed_exitcode", None):
-        code = 1  # 2 would mean that changes are pending
+    code = exit_code(options, found)
     try:
         print_error(options, found, code)
         _report_error(options, found, code)

@@ -17,6 +17,7 @@ from osc_lib.command import command
 
 from openstack_prep.base.style import visible
 from openstack_prep.cli.main import DEFAULTS, TEXTS, add_global, log_notes
+from openstack_prep.cli.parser import exit_code
 from openstack_prep.core import interrupts
 from openstack_prep.osc import tables
 from openstack_prep.reports.last_run import recorded
@@ -44,7 +45,7 @@ class Prep(DisplayCommandBase[Any]):
     auth_required = False  # the spec may name the cloud: see ``_connection``
 
     code = 1
-    error: BaseException | None = None
+    error: Exception | KeyboardInterrupt | None = None
     of_client: Exception | None = None
     """An error of the client's own, which the client reports."""
 
@@ -66,16 +67,26 @@ class Prep(DisplayCommandBase[Any]):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Return the exit code of our command; its errors are printed as our command prints them."""
-        from openstack_prep.cli.running import fail
+        from openstack_prep.cli.running import explained, fail
 
         log_notes(debug=bool(self.app.options.debug))
         with interrupts.raised():
-            with contextlib.suppress(_NothingToPrint), recorded(self.name):
-                super().run(parsed_args)
-            if self.of_client is not None:
-                raise self.of_client
-            if isinstance(self.error, Exception | KeyboardInterrupt):
-                self.code = fail(parsed_args, self.error)
+            try:
+                with recorded(self.name, lambda error: exit_code(parsed_args, explained(error))) as ended:
+                    code = self._perform(parsed_args)
+                    ended(code)
+                return code
+            except (Exception, KeyboardInterrupt) as error:
+                if error is not self.error or self.of_client is not None:
+                    raise
+                return fail(parsed_args, error)
+
+    def _perform(self, parsed_args: argparse.Namespace) -> int:
+        """Do the work, and have the client print the result."""
+        with contextlib.suppress(_NothingToPrint):
+            super().run(parsed_args)
+        if error := self.of_client or self.error:
+            raise error
         return self.code
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
@@ -99,7 +110,7 @@ class Prep(DisplayCommandBase[Any]):
         vars(parsed_args).update(given, deliver=deliver, connection=self._connection)
         try:
             self.code = parsed_args.perform(parsed_args)
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - ``run`` reports it, below the result
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again below the result
             self.error = error
         if not found:
             raise _NothingToPrint

@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ SWITCH = "OPENSTACK_PREP_REQUEST_LOG"
 """The environment variable that turns the log off, by the value ``off``."""
 PATTERN = "requests-*.jsonl"
 _ERROR = "error"
+CodeOf = Callable[[Exception | KeyboardInterrupt], int]
 
 _log = logging.getLogger(__name__)
 
@@ -39,25 +40,27 @@ def folder() -> Path:
 
 
 @contextlib.contextmanager
-def recorded(command: str) -> Iterator[None]:
-    """Keep the requests of the block, which is a run of a command."""
+def recorded(command: str, code_of: CodeOf) -> Iterator[Callable[[int], None]]:
+    """Keep the requests of the block, which is a run of a command.
+
+    Call what this yields with the exit code; ``code_of`` returns that of an exception.
+    """
     if os.environ.get(SWITCH) == "off":
-        yield
+        yield lambda code: None
         return
     logger, file = logging.getLogger(NAME), _File(command)
     level = logger.level
     logger.addHandler(file)
     logger.setLevel(logging.INFO)
-    error: str | None = None
     try:
-        yield
-    except BaseException as raised:
-        error = type(raised).__name__
+        yield file.exits
+    except (Exception, KeyboardInterrupt) as error:
+        file.exits(code_of(error), type(error).__name__)
         raise
     finally:
         logger.removeHandler(file)  # before the end: its number may be that of another file afterwards
         logger.setLevel(level)
-        file.end(error)
+        file.end()
 
 
 class _File(logging.Handler):
@@ -68,6 +71,7 @@ class _File(logging.Handler):
         self._command, self._number = command, 0
         self._descriptor: int | None = None
         self._failed = self._ended = False
+        self._exit: dict[str, Any] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a request; the caller holds the lock of the handler."""
@@ -77,11 +81,14 @@ class _File(logging.Handler):
         asked = asdict(record.asked)  # type: ignore[attr-defined]
         self._write(asked | {"started": _text(asked["started"]), "seconds": round(asked["seconds"], 3)})
 
-    def end(self, error: str | None) -> None:
+    def exits(self, code: int, error: str | None = None) -> None:
+        self._exit = {"exit_code": code, "error": error}
+
+    def end(self) -> None:
         """Write the last line; a request that is still under way in a thread is not kept."""
         with self._locked():
             if self._descriptor is not None:
-                self._write({"ended": _text(time.time()), "error": error, "requests": self._number})
+                self._write({"ended": _text(time.time()), **self._exit, "requests": self._number})
                 os.close(self._descriptor)
             self._descriptor, self._ended = None, True
 
@@ -142,7 +149,7 @@ def read() -> dict[str, Any]:
     if not found:
         return {"unknown": f"there is no log of a run in {folder()}"}
     began, ended = (next((each for each in found if name in each), {}) for name in ("began", "ended"))
-    how = {"error": ended["error"]} if ended.get("error") else {}
+    how = {name: ended[name] for name in ("exit_code", "error") if ended.get(name)}
     end = {"ended": ended.get("ended", "without an end: it runs still, or was killed")}
     return {**began, **end, **how, "requests": [_line(each) for each in found if "method" in each]}
 

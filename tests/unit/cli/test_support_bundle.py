@@ -74,6 +74,17 @@ def test_the_last_run_is_not_its_own(bundle: Bundle) -> None:
     assert bundle()["last_run"] == before
 
 
+def test_a_run_with_failed_steps_has_its_exit_code(bundle: Bundle, services: requests_mock.Mocker) -> None:
+    services.post("http://nova/v2.1/flavors", **failure(409))
+    assert main(["apply", "--yes", "spec.yaml"]) == 1
+    found = bundle("--offline")["last_run"]
+    assert (found["exit_code"], "error" in found) == (1, False)
+    services.get("http://nova/v2.1/flavors/detail", **failure(403))
+    assert main(["plan", "spec.yaml"]) == 1
+    found = bundle("--offline")["last_run"]
+    assert (found["exit_code"], found["error"]) == (1, "NotAllowed")
+
+
 def test_it_is_written_whatever_fails(
     bundle: Bundle, services: requests_mock.Mocker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

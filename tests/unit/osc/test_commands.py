@@ -18,6 +18,7 @@ import yaml
 from openstackclient.shell import OpenStackShell
 
 from openstack_prep.cli.main import DEFAULTS, build_parser
+from openstack_prep.reports import last_run
 from tests.unit.conftest import IDENTITY, failure, sent
 
 SPEC = """\
@@ -154,6 +155,26 @@ def test_errors_are_those_of_our_command(client: Client, services: requests_mock
     said = client("--os-cloud", "lab", "prep", "plan", "spec.yaml")
     assert (said.code, "access.denied" in said.err, "Traceback" in said.err) == (1, True, False)
     assert "Traceback" in client("--debug", "--os-cloud", "lab", "prep", "plan", "spec.yaml").err
+
+
+def test_the_log_of_requests_has_the_end_of_our_command(
+    client: Client, flavors: Flavors, services: requests_mock.Mocker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv(last_run.SWITCH)
+
+    def end(*words: str) -> tuple[int, str | None]:
+        client("--os-cloud", "lab", "prep", *words, "spec.yaml")
+        found = last_run.read()
+        return found.get("exit_code", 0), found.get("error")
+
+    assert end("plan") == (0, None)
+    assert end("plan", "--detailed-exitcode") == (2, None)
+    assert end("apply") == (2, "ConfigError")
+    services.post("http://nova/v2.1/flavors", **failure(409))
+    assert end("apply", "--yes") == (1, None)
+    services.get("http://nova/v2.1/flavors/detail", **failure(403))
+    assert end("plan") == (1, "NotAllowed")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.reports import last_run
 from tests.unit.conftest import connection, failure
 
+recorded = partial(last_run.recorded, code_of=lambda error: 3)
 NETWORKS = "http://neutron/v2.0/networks"
 
 
@@ -36,7 +38,7 @@ def kept(state: Path) -> list[list[dict[str, Any]]]:
 
 def test_a_run_keeps_its_requests_in_a_private_file(state: Path, cloud: Cloud) -> None:
     os.umask(0)
-    with last_run.recorded("plan"):
+    with recorded("plan"):
         cloud.network.get("/networks", name="a-name")
     (path,) = state.iterdir()
     assert (path.stat().st_mode & 0o777, state.stat().st_mode & 0o777) == (0o600, 0o700)
@@ -45,7 +47,7 @@ def test_a_run_keeps_its_requests_in_a_private_file(state: Path, cloud: Cloud) -
     assert (login["path"], login["status"]) == ("/auth/tokens", 201)
     expected = {"method": "GET", "service": "network", "path": "/networks", "status": 200, "request_id": "req-1"}
     assert asked.items() >= expected.items()
-    assert (ended["requests"], ended["error"]) == (2, None)
+    assert ended["requests"] == 2
     assert "a-name" not in path.read_text()
     assert last_run.read()["requests"][1].startswith(f"{asked['started']} GET network/networks: 200, ")
 
@@ -53,11 +55,11 @@ def test_a_run_keeps_its_requests_in_a_private_file(state: Path, cloud: Cloud) -
 def test_nothing_is_kept_without_a_request_afterwards_or_when_it_is_off(
     state: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with last_run.recorded("plan"):
+    with recorded("plan"):
         pass
     cloud.network.get("/networks")
     monkeypatch.setenv(last_run.SWITCH, "off")
-    with last_run.recorded("plan"):
+    with recorded("plan"):
         cloud.network.get("/networks")
     assert not state.exists()
     assert "unknown" in last_run.read()
@@ -68,7 +70,7 @@ def test_failures_have_a_status_and_a_class(state: Path, cloud: Cloud, services:
     services.post(NETWORKS, exc=ConnectionError("no"))
 
     def run() -> None:
-        with last_run.recorded("apply"):
+        with recorded("apply"):
             with pytest.raises(ConnectionError):
                 cloud.network.post("/networks", {})
             cloud.network.put("/networks", {})
@@ -78,14 +80,14 @@ def test_failures_have_a_status_and_a_class(state: Path, cloud: Cloud, services:
     _, _, lost, refused, ended = kept(state)[0]
     assert (lost["status"], lost["error"]) == (None, "ConnectionError")
     assert (refused["status"], refused["error"]) == (409, "CloudError")
-    assert ended["error"] == "CloudError"
+    assert (ended["exit_code"], ended["error"]) == (3, "CloudError")
     assert "no answer" in last_run.read()["requests"][1]
 
 
 def test_runs_and_requests_are_bounded(state: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(last_run, "MOST", 2)
     for number in range(last_run.KEPT + 2):
-        with last_run.recorded(str(number)):
+        with recorded(str(number)):
             for _ in range(3):
                 cloud.network.get("/networks")
     runs = kept(state)
@@ -94,9 +96,9 @@ def test_runs_and_requests_are_bounded(state: Path, cloud: Cloud, monkeypatch: p
 
 
 def test_two_runs_at_once_have_a_file_each(state: Path, cloud: Cloud) -> None:
-    with last_run.recorded("a"):
+    with recorded("a"):
         cloud.network.get("/networks")
-        with last_run.recorded("b"):
+        with recorded("b"):
             cloud.network.get("/networks")
     assert [each[0]["command"] for each in kept(state)] == ["a", "b"]
 
@@ -109,7 +111,7 @@ def test_a_request_after_the_end_is_written_nowhere(
     handlers: list[logging.Handler] = []
     monkeypatch.setattr(logger, "removeHandler", handlers.append)
     caplog.set_level(logging.INFO, last_run.NAME)
-    with last_run.recorded("plan"):
+    with recorded("plan"):
         cloud.network.get("/networks")
         number = vars(logger.handlers[-1])["_descriptor"]
     (before,) = kept(state)
@@ -125,7 +127,7 @@ def test_a_request_after_the_end_is_written_nowhere(
 
 
 def test_a_killed_run_has_no_end(state: Path, cloud: Cloud) -> None:
-    with last_run.recorded("plan"):
+    with recorded("plan"):
         cloud.network.get("/networks")
     (path,) = state.iterdir()
     path.write_text("\n".join(path.read_text().splitlines()[:3]) + '\n{"method": "GE')
@@ -139,7 +141,7 @@ def test_a_log_that_cannot_be_written_stops_nothing_and_is_reported_once(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / place))
-    with last_run.recorded("plan"), caplog.at_level(logging.WARNING):
+    with recorded("plan"), caplog.at_level(logging.WARNING):
         for _ in range(3):
             assert cloud.network.get("/networks") == {"networks": []}
     assert [each.levelname for each in caplog.records if each.name == last_run.__name__] == ["WARNING"]
