@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -22,6 +21,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.text import fields_of_new, plain
 from openstack_prep.spec import Spec
+from openstack_prep.verbs.spec_files import without_folders
 from openstack_prep.version import __version__
 
 HEAD = """\
@@ -117,7 +117,6 @@ def _secrets(value: object) -> Iterator[Secret]:
 
 def written(document: Values, secrets: Iterator[str]) -> str:
     """Return the text of a bundle, in which stars replace secrets, and ~ the user's home."""
-    home = str(Path.home()) if os.environ.get("HOME", "/") != "/" else ""
     hidden = sorted({each.strip() for each in secrets}, key=len, reverse=True)
 
     def clean(value: Any) -> Any:
@@ -129,7 +128,6 @@ def written(document: Values, secrets: Iterator[str]) -> str:
             return value
         for secret in hidden:
             value = value.replace(secret, HIDDEN) if len(secret) >= SHORTEST else value
-        value = LOGIN.sub(HIDDEN, value)
-        return re.sub(rf"{re.escape(home)}(?=/|$)", "~", value) if home else value
+        return LOGIN.sub(HIDDEN, value)
 
-    return HEAD + yaml_text.dump(clean(json.loads(json.dumps(document, default=str))))
+    return HEAD + yaml_text.dump(without_folders(clean(json.loads(json.dumps(document, default=str)))))

@@ -120,7 +120,7 @@ def _time(path: str) -> str:
 
 def names_own_folder(value: object, base: Path) -> bool:
     """Whether plain data contain the path of the spec's folder or of the user's home."""
-    return _shortened(value, _folders(base)) != value
+    return bool(without_folders(value, base) != value)
 
 
 def portable(value: Any, base: Path) -> Any:
@@ -129,12 +129,18 @@ def portable(value: Any, base: Path) -> Any:
     Paths in the folder of the spec begin with ``./``, those in the user's home with ``~/``; all others are replaced
     with a digest.
     """
-    return _digested(_shortened(value, _folders(base)))
+    return _digested(without_folders(value, base))
 
 
-def _folders(base: Path) -> list[tuple[str, str]]:
-    folders = [(str(base), "."), (str(Path.home()), "~")]
-    return [each for each in folders if each[0] != "/"]
+def without_folders(value: Any, base: Path | None = None) -> Any:
+    """Return plain data with ``.`` for the folder of the spec, if any is given, and ``~`` for the user's home."""
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a name, as in containers
+        home = Path("/")
+    folders = [(base, ".")] if base else []
+    folders += [(home, "~")] if home.is_absolute() else []  # HOME may be any text
+    return _shortened(value, [(str(path), short) for path, short in folders if path != path.parent])
 
 
 def _shortened(value: object, folders: Sequence[tuple[str, str]]) -> object:

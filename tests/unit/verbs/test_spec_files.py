@@ -12,7 +12,7 @@ from openstack_prep.core.planner import plan_apply
 from openstack_prep.kinds import KINDS
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs import spec_files
-from openstack_prep.verbs.spec_files import fingerprints, portable
+from openstack_prep.verbs.spec_files import fingerprints, portable, without_folders
 
 SALT = b"salt"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB\n"
@@ -177,3 +177,23 @@ def test_kinds_with_files_are_known() -> None:
 
 def _annotations(kind: type) -> dict[str, str]:
     return {name: str(text) for base in kind.__mro__ for name, text in getattr(base, "__annotations__", {}).items()}
+
+
+@pytest.mark.parametrize(
+    ("home", "text", "short"),
+    [
+        ("", "https://k:5000/v3/", "https://k:5000/v3/"),
+        ("/", "https://k:5000/v3/", "https://k:5000/v3/"),
+        ("v3", "https://k:5000/v3/", "https://k:5000/v3/"),
+        ("/root", "https://k/root and /root/x:1", "https://k/root and ~/x:1"),
+    ],
+)
+def test_home_is_what_is_a_folder_of_its_own(home: str, text: str, short: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", home)
+    assert without_folders({"x": [text]}) == {"x": [short]}
+
+
+def test_a_user_may_have_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.getuid", lambda: 4_000_000)
+    assert without_folders("/srv/lab/x", Path("/srv/lab")) == "./x"
