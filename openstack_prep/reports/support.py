@@ -40,7 +40,11 @@ INTERESTING = re.compile(r"(OS|OPENSTACK_PREP|XDG|VAULT)_\w+|\w*_proxy|\w*_PROXY
 
 def versions() -> Values:
     """Return the versions of everything that takes part, and which of our variables are set, without their values."""
-    needed = sorted({re.split(r"[^\w.-]", each)[0] for each in metadata.requires("openstack_prep") or ()})
+    try:
+        requirements = metadata.requires("openstack_prep") or []
+    except metadata.PackageNotFoundError:  # run from its source
+        requirements = []
+    needed = sorted({re.split(r"[^\w.-]", each)[0] for each in requirements})
     return {
         "openstack_prep": __version__,
         "python": sys.version.split()[0],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,14 @@ def test_logins_in_urls_and_the_secrets_of_the_tenant_are_hidden(
         assert not [each for each in ("tenant-word", "url%21word") if each in written]
         assert "see https://********@mirror/x of " in written
     assert "authenticate to http://********@keystone/v3" in found["cloud"]["errors"][0]["what"]
+
+
+def test_without_an_installation_there_are_no_packages(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", fail)
+    assert bundle("--offline")["versions"]["packages"] == {}
 
 
 def test_an_existing_file_is_kept(bundle: Bundle, tmp_path: Path) -> None:
