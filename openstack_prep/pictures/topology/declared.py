@@ -84,19 +84,19 @@ class Declared:
 
     def networks(self) -> tuple[Network, ...]:
         """Return all networks: those that exist with further subnets, declared ones, and those that are referred to."""
-        known = {each.name: each for each in self.found.networks}
+        known = {each.key: each for each in self.found.networks}  # several may have the same name
         for each in self.of(network.Network):
-            if each.name not in known:
-                key = f"network/{each.name}"
-                known[each.name] = Network(key=key, name=each.name, external=bool(each.external), exists=False)
+            key = self.key(each.name)
+            known.setdefault(key, Network(key=key, name=each.name, external=bool(each.external), exists=False))
         for name in self._outside():
-            known.setdefault(name, Network(key=f"network/{name}", name=name, external=True, foreign=True))
+            key = self.key(name)
+            known.setdefault(key, Network(key=key, name=name, external=True, foreign=True))
         for inner in self.of(subnet.Subnet):
-            name = inner.network or ""
-            there = known.get(name) or Network(key=f"network/{name}", name=name)
+            key = self.key(inner.network or "")
+            there = known.get(key) or Network(key=key, name=inner.network or "")
             if inner.name not in {each.name for each in there.subnets}:
                 added = Subnet(name=inner.name, cidr=str(inner.cidr), exists=False)
-                known[name] = replace(there, subnets=(*there.subnets, added))
+                known[key] = replace(there, subnets=(*there.subnets, added))
         return tuple(known.values())
 
     def _outside(self) -> Iterator[str]:

@@ -14,6 +14,7 @@ from openstack_prep.base.errors import NotFound
 from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.pictures.topology import drawing, looking, reading, texts
+from openstack_prep.pictures.topology.declared import with_declared
 from openstack_prep.pictures.topology.existing import topology_of
 from openstack_prep.pictures.topology.model import Topology, joined
 from openstack_prep.resources.identity.project import Project
@@ -94,8 +95,6 @@ def test_what_a_spec_declares(shipped: Spec, stored: Callable[[str, str], None])
 
 
 def test_what_exists_is_not_declared_again(shipped: Spec, two_clusters: Topology) -> None:
-    from openstack_prep.pictures.topology.declared import with_declared
-
     found = with_declared(two_clusters, shipped.resources, Project(name="mesh"))
     assert [each.name for each in found.networks] == [each.name for each in two_clusters.networks]
     assert [each.name for each in found.routers] == ["mesh"]
@@ -105,6 +104,15 @@ def test_what_exists_is_not_declared_again(shipped: Spec, two_clusters: Topology
     ]
     new = {each.name for each in found.virtual_addresses} - {each.name for each in two_clusters.virtual_addresses}
     assert new == {"cluster1", "cluster2"}  # the pools without ports
+
+
+def test_networks_may_have_the_same_name(shipped: Spec) -> None:
+    lists = mesh()
+    same = [each if each["id"] == "e" else each | {"name": "nodes1"} for each in lists.networks]
+    found = with_declared(topology_of(replace(lists, networks=same), ""), shipped.resources, Project(name="mesh"))
+    assert [each.key for each in found.networks] == ["e", "n1", "n2", "network/nodes2"]
+    drawn = drawing.draw(found)
+    assert all(each.name in drawn for each in found.servers)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SPECS.glob("*.yaml")))
