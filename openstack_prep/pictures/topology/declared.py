@@ -162,7 +162,7 @@ class Declared:
         targets = {
             each.floating_ip or each.address: each.port for each in self.of(floating_ip_attachment.FloatingIPAttachment)
         }
-        there = {each.name for each in self.found.floating_ips} | {each.address for each in self.found.floating_ips}
+        there = {text for each in self.found.floating_ips for text in (each.name, each.address)} - {""}
         for each in self.of(floating_ip.FloatingIP):
             address = str(each.address or "")
             if each.name not in there and address not in there:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,6 +18,7 @@ from openstack_prep.pictures.topology import drawing, looking, reading, texts
 from openstack_prep.pictures.topology.declared import with_declared
 from openstack_prep.pictures.topology.existing import topology_of
 from openstack_prep.pictures.topology.model import Topology, joined
+from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.loading import load_spec
@@ -113,6 +115,13 @@ def test_networks_may_have_the_same_name(shipped: Spec) -> None:
     assert [each.key for each in found.networks] == ["e", "n1", "n2", "network/nodes2"]
     drawn = drawing.draw(found)
     assert all(each.name in drawn for each in found.servers)
+
+
+def test_a_declared_floating_ip_is_drawn_beside_those_of_others(two_clusters: Topology) -> None:
+    there = FloatingIP(name="there", external_network="external", address=ip_address("192.0.2.11"))
+    declared = [FloatingIP(name="api", external_network="external"), there]
+    found = with_declared(two_clusters, declared, None).floating_ips
+    assert [(each.name, each.address) for each in found if not each.exists] == [("api", "")]
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SPECS.glob("*.yaml")))
