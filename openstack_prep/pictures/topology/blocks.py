@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeVar
@@ -39,35 +40,33 @@ class Blocks:
         return cls(topology, defaultdict(lambda: "green", hues))
 
     def tiles(self) -> dict[str, Tile]:
-        """Return a tile per network, in the order of the topology."""
-        homes = self._homes()
+        """Return a tile per network, in the order of the topology; the last one has what is on none of them."""
+        known = {each.key for each in self.topology.networks}
+        homes = self._homes(known)
         servers, virtual = defaultdict(list), defaultdict(list)
         for server in self.topology.servers:
             servers[homes[server.key]].append(server)
         for address in self.topology.virtual_addresses:
-            virtual[address.network].append(address)
+            virtual[address.network if address.network in known else ""].append(address)
         coming = defaultdict(list)
         for cluster in self.topology.clusters:
             if cluster.coming:
-                coming[next(iter(cluster.networks), "")].append(cluster)
+                coming[next((key for key in cluster.networks if key in known), "")].append(cluster)
         found = {}
         for network in self.topology.networks:
             key = network.key
             if not network.external or servers[key] or virtual[key] or coming[key]:
                 found[key] = self._block(network, servers[key], virtual[key], coming[key])
-        if servers[""] or coming[""]:
-            title = "not on a network yet" if not servers[""] else "without a port"
-            nowhere = Network(key="", name=title, exists=False)
-            found[""] = self._block(nowhere, servers[""], (), coming[""])
+        if servers[""] or virtual[""] or coming[""]:
+            nowhere = Network(key="", name="not on a known network", exists=False)
+            found[""] = self._block(nowhere, servers[""], virtual[""], coming[""])
         return found
 
-    def _homes(self) -> dict[str, str]:
-        """Return by server the network that it is drawn at: of its networks that with most servers."""
-        counts = Counter(key for each in self.topology.servers for key in {port.network for port in each.ports})
-        return {
-            each.key: max((port.network for port in each.ports), key=lambda key: (counts[key], key), default="")
-            for each in self.topology.servers
-        }
+    def _homes(self, known: AbstractSet[str]) -> dict[str, str]:
+        """Return by server the network that it is drawn at: of its known networks that with most servers."""
+        networks = {each.key: {port.network for port in each.ports} & known for each in self.topology.servers}
+        counts = Counter(key for each in networks.values() for key in each)
+        return {server: max(each, key=lambda key: (counts[key], key), default="") for server, each in networks.items()}
 
     def _block(
         self,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from openstack_prep.base.style import printable
 from openstack_prep.pictures.graph import escape_dot, escape_mermaid
-from openstack_prep.pictures.topology.model import Server, Topology, VirtualAddress
+from openstack_prep.pictures.topology.model import Cluster, Server, Topology, VirtualAddress
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,10 @@ def _edges(topology: Topology) -> Edges:
     for index, virtual in enumerate(topology.virtual_addresses):
         nodes.append(Drawn(f"v{index}", tuple(_virtual_lines(virtual)), ("(", ")"), "style=rounded", virtual.cluster))
         edges += ((bars[virtual.network], f"v{index}", ""),) if virtual.network in bars else ()
+    for index, cluster in enumerate(each for each in topology.clusters if each.coming):
+        coming = tuple(_coming_lines(cluster))
+        nodes.append(Drawn(f"t{index}", coming, ("[", "]"), "shape=box, style=dashed", cluster.name))
+        edges += ((bars[key], f"t{index}", "") for key in cluster.networks if key in bars)
     for index, floating in enumerate(topology.floating_ips):
         lines = (floating.address or "next free address", f"to {printable(floating.target)}" if floating.target else "")
         nodes.append(Drawn(f"f{index}", tuple(filter(None, lines)), ("[/", "/]"), "shape=cds"))
@@ -109,6 +113,11 @@ def _server_lines(server: Server) -> Iterator[str]:
     yield printable(server.name)
     for port in server.ports:
         yield from (f"+ {pair}" for pair in port.pairs)
+
+
+def _coming_lines(cluster: Cluster) -> Iterator[str]:
+    yield f"to come: {printable(cluster.coming)}"
+    yield from (f"+ {pair}" for pair in cluster.pairs)
 
 
 def _virtual_lines(virtual: VirtualAddress) -> Iterator[str]:

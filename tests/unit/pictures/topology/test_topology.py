@@ -23,7 +23,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.loading import load_spec
 from tests.unit.conftest import ENDPOINTS, connection, failure, sent
-from tests.unit.pictures.topology.lists import mesh, port, server
+from tests.unit.pictures.topology.lists import FOREIGN, mesh, port, server
 
 HERE = "../pictures/data"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -122,6 +122,22 @@ def test_a_declared_floating_ip_is_drawn_beside_those_of_others(two_clusters: To
     declared = [FloatingIP(name="api", external_network="external"), there]
     found = with_declared(two_clusters, declared, None).floating_ips
     assert [(each.name, each.address) for each in found if not each.exists] == [("api", "")]
+
+
+def test_what_is_on_no_known_network_is_drawn(shipped: Spec) -> None:
+    existing = topology_of(replace(mesh(), networks=[FOREIGN], routers=[]), "")
+    declared = [each for each in shipped.resources if each.kind == "stack"]
+    for found in (existing, with_declared(Topology(subject=""), declared, Project(name="mesh"))):
+        drawn = drawing.draw(found)
+        assert "not on a known network" in drawn
+        assert all(each.name in drawn for each in (*found.clusters, *found.servers, *found.virtual_addresses))
+
+
+def test_texts_have_clusters_to_come(shipped: Spec) -> None:
+    found = looking.of_declared(shipped)
+    for text, edge in ((texts.mermaid(found), "n0 --- t0"), (texts.dot(found), "n0 -- t0")):
+        assert text.count("3 servers") == 2
+        assert edge in text
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SPECS.glob("*.yaml")))
