@@ -7,13 +7,15 @@ then orders with few crossings; edges over several columns pass them as boxes wi
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 SWEEPS = 24
 PULLS = 12
+VISITS = 200_000
+"""Of links in all sweeps, and in all pulls: deep graphs, whose edges pass many columns, get fewer of both."""
 GAP, PASSAGE = 14.0, 10.0
 """Between boxes of a column, and around an edge that passes them."""
 BETWEEN, PER_EDGE, MOST_BETWEEN = 48.0, 3.0, 140.0
@@ -103,7 +105,7 @@ def _ordered(ranks: Sequence[int], links: Sequence[tuple[int, int]]) -> list[lis
     for each, rank in enumerate(ranks):
         columns[rank].append(each)
     best, fewest = [*columns], _crossings(columns, left)
-    for sweep in range(SWEEPS):
+    for sweep in range(_rounds(SWEEPS, links)):
         forward = sweep % 2 == 0
         near = left if forward else right
         for index in range(1, len(columns)) if forward else range(len(columns) - 2, -1, -1):
@@ -112,6 +114,11 @@ def _ordered(ranks: Sequence[int], links: Sequence[tuple[int, int]]) -> list[lis
         if (now := _crossings(columns, left)) < fewest:
             best, fewest = [*columns], now
     return best
+
+
+def _rounds(most: int, links: Sequence[tuple[int, int]]) -> int:
+    """Return how often all links are visited: at least once in each direction."""
+    return max(2, min(most, VISITS // max(1, len(links))))
 
 
 def _by_neighbours(column: list[int], near: Mapping[int, list[int]], fixed: Mapping[int, int]) -> list[int]:
@@ -156,7 +163,7 @@ def _tops(
     for column in columns:
         for one, other in pairwise(column):
             middles[other] = middles[one] + apart(one, other)
-    for pull in range(PULLS):
+    for pull in range(_rounds(PULLS, links)):
         for column in columns if pull % 2 else reversed(columns):
             wanted = [_mean([middles[other] for other in near[each]], middles[each]) for each in column]
             weights = [4.0 if each >= passing else 1.0 for each in column]
@@ -195,14 +202,15 @@ def _placed(
 ) -> Layout:
     """Return the layout, in which all boxes of a column are as wide as its widest."""
     lowest = min(tops, default=0.0)
+    arriving = Counter(box for chain in chains.values() for box in chain[1:])
     spots: dict[int, Spot] = {}
     x = 0.0
     for column in columns:
         widest = max((boxes[each][0] for each in column), default=0.0)
         for each in column:
             spots[each] = Spot(x, tops[each] - lowest, widest, boxes[each][1])
-        arriving = sum(chain[place] in column for chain in chains.values() for place in range(1, len(chain)))
-        x += widest + min(BETWEEN + PER_EDGE * arriving, MOST_BETWEEN)
+        edges = sum(arriving[each] for each in column)
+        x += widest + min(BETWEEN + PER_EDGE * edges, MOST_BETWEEN)
     paths = {ends: tuple(_path([spots[each] for each in chain])) for ends, chain in chains.items()}
     width = max((spot.x + spot.w for spot in spots.values()), default=0.0)
     height = max((spot.y + spot.h for spot in spots.values()), default=0.0)
