@@ -28,12 +28,22 @@ def plan_sections(data: Raw) -> Iterator[Section]:
     changing = [_step(each) for each in data["steps"] if each["action"] != Action.KEEP]
     if changing:
         yield Section(title="Changes", items=changing)
-    if data["undeclared"]:
-        note = "Managed by the spec and no longer in it; apply deletes them only with --prune."
-        yield Section(title="No longer declared", items=[_step(each) for each in data["undeclared"]], note=note)
+    yield from _undeclared(data["undeclared"])
     same = [_step(each) for each in data["steps"] if each["action"] == Action.KEEP]
     if same:
         yield Section(title="Unchanged", items=same, closed=True)
+
+
+def _undeclared(steps: Sequence[Raw]) -> Iterator[Section]:
+    """Yield what the spec no longer declares: what apply deletes with --prune, and what it keeps in any case."""
+    removals = [_step(each) for each in steps if each["action"] != Action.KEEP]
+    if removals:
+        note = "Managed by the spec and no longer in it; apply deletes them only with --prune."
+        yield Section(title="No longer declared", items=removals, note=note)
+    kept = [_step(each) for each in steps if each["action"] == Action.KEEP]
+    if kept:
+        note = "No longer in the spec; apply keeps them also with --prune, for the reason that each states."
+        yield Section(title="No longer declared, kept", items=kept, note=note)
 
 
 def warning(text: str) -> Item:
@@ -98,9 +108,7 @@ def report_sections(data: Raw, planned: Sequence[Raw]) -> Iterator[Section]:
     right = [_result(each, changes) for each in done if each["status"] == "done"]
     if right:
         yield Section(title="Done", items=right)
-    if undeclared := data.get("undeclared"):
-        note = "Managed by the spec and no longer in it; apply deletes them only with --prune."
-        yield Section(title="No longer declared", items=[_step(each) for each in undeclared], note=note)
+    yield from _undeclared(data.get("undeclared", ()))
     same = [_result(each, {}) for each in data["steps"] if each not in done]
     if same:
         yield Section(title="Unchanged", items=same, closed=True)

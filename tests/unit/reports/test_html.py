@@ -88,6 +88,15 @@ def test_what_a_plan_says(stored: Callable[[str, str], None]) -> None:
     stored("../reports/data/plan.txt", "\n".join(Reader(page(sections=sections).html()).texts))
 
 
+def test_prune_is_only_named_for_what_it_deletes() -> None:
+    removed, kept = ({**stored_data("plan.json")[0], "action": action} for action in ("delete", "keep"))
+    for sections in (
+        html_content.plan_sections(plan_data(steps=[], undeclared=[removed, kept])),
+        html_content.report_sections({"steps": [], "undeclared": [removed, kept]}, ()),
+    ):
+        assert [("only with --prune" in each.note, len(each.items)) for each in sections] == [(True, 1), (False, 1)]
+
+
 def test_what_a_run_says(stored: Callable[[str, str], None]) -> None:
     sections = list(html_content.report_sections(stored_data("report.json"), stored_data("plan.json")))
     stored("../reports/data/run.txt", "\n".join(Reader(page(sections=sections).html()).texts))
