@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -83,6 +84,18 @@ def read_object(response: requests.Response, asked: str, *, may_be_empty: bool =
         if content is None:
             origin.refuse(f"has nothing in {name}")
     return found
+
+
+def page_reader(name: str) -> Callable[[requests.Response, str], Answer]:
+    """Return a parser for pages of a list, whose member ``name`` is a list of objects if it is there."""
+
+    def read_page(response: requests.Response, asked: str) -> Answer:
+        page = read_object(response, asked)
+        if name in page:
+            objects(page[name], page.origin)
+        return page
+
+    return read_page
 
 
 def read_list(response: requests.Response, asked: str) -> list[Answer]:

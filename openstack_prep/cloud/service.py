@@ -21,7 +21,7 @@ from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotF
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud import request_log
-from openstack_prep.cloud.answers import Answer, Misshapen, objects, read_list, read_object
+from openstack_prep.cloud.answers import Answer, Misshapen, page_reader, read_list, read_object
 from openstack_prep.cloud.login import is_login
 
 if TYPE_CHECKING:
@@ -104,15 +104,15 @@ class Service:
         """Return the list of objects that answers a GET of Swift; not logged, for its headers hold Temp-URL keys."""
         return self._read(path, read_list, log=False, **options)
 
-    def _read(self, path: str, parse: Callable[[requests.Response, str], T], **options: Any) -> T:
-        """Return what a GET is answered; an answer of a wrong shape is asked for again."""
+    def _read(self, path: str, read: Callable[[requests.Response, str], T], *, once: bool = False, **options: Any) -> T:
+        """Return what a GET is answered; unless ``once``, it is sent again after an answer of a wrong shape."""
         patient = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Misshapen),
-            stop=tenacity.stop_after_attempt(1 + READ_AGAIN),
+            stop=tenacity.stop_after_attempt(1 if once else 1 + READ_AGAIN),
             wait=tenacity.wait_exponential(PAUSE),
             reraise=True,
         )
-        return patient(lambda: parse(self.request("GET", path, **options), self._asked("GET", path)))
+        return patient(lambda: read(self.request("GET", path, once=once, **options), self._asked("GET", path)))
 
     def _asked(self, method: str, path: str) -> str:
         return f"{method} {self.type}{path.split('?')[0]}"
@@ -162,14 +162,15 @@ class Service:
         found: list[Values] = []
         followed = {""}
         options: Values = {"log": log} | ({"headers": dict(headers)} if headers else {})
-        page = self.ask("GET", path, params=params, **options)
+        read = page_reader(name)
+        page = self._read(path, read, params=params, **options)
         while True:
             if name not in page:
                 raise ConfigError(
                     f"{self.endpoint} answers {path} without {name}, so it is not the URL of an API version; "
                     f"correct the endpoint override of {self.type} in clouds.yaml"
                 )
-            found += objects(page[name], page.origin)
+            found += page[name]
             following = _next_page(page, name)
             if not following:
                 return found
@@ -177,7 +178,7 @@ class Service:
                 page.origin.refuse("links to the same page again")
             followed.add(following)
             # relative to the endpoint: the host in the link may be one that only the service knows
-            page = self.ask("GET", f"{path}?{following.partition('?')[2]}", **options)
+            page = self._read(f"{path}?{following.partition('?')[2]}", read, **options)
 
     @property
     def endpoint(self) -> str:

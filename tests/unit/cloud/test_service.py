@@ -140,7 +140,10 @@ def test_what_only_reads_is_asked_for_again_after_500(
     assert (read.call_count, written.call_count, sleeps) == (2, 1, [0.5])
 
 
-@pytest.mark.parametrize("odd", [{"text": ""}, {"text": "<html>"}, {"json": []}, {"json": {"networks": None}}])
+ODD = [{"text": ""}, {"text": "<html>"}, {"json": []}, {"json": {"networks": None}}]
+
+
+@pytest.mark.parametrize("odd", [*ODD, {"json": {"networks": {"id": "1"}}}, {"json": {"networks": [1], "links": {}}}])
 def test_what_only_reads_is_asked_for_again_after_an_odd_answer(
     services: requests_mock.Mocker, network: Service, odd: dict[str, Any]
 ) -> None:
@@ -149,8 +152,16 @@ def test_what_only_reads_is_asked_for_again_after_an_odd_answer(
     assert asked.call_count == 2
     asked = services.get(NETWORKS, **odd)
     with pytest.raises(CloudError):
-        network.get("/networks")
+        network.list("/networks", "networks")
     assert asked.call_count == 1 + READ_AGAIN
+
+
+@pytest.mark.parametrize("odd", [*ODD, failure(500), failure(503)])
+def test_what_may_be_asked_for_once_is(services: requests_mock.Mocker, network: Service, odd: dict[str, Any]) -> None:
+    asked = services.get(NETWORKS, [odd, OK])
+    with pytest.raises(CloudError):
+        network.ask("GET", "/networks", once=True)
+    assert asked.call_count == 1
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 412])
