@@ -92,9 +92,11 @@ class Declared:
             key = self.key(name)
             known.setdefault(key, Network(key=key, name=name, external=True, foreign=True))
         for inner in self.of(subnet.Subnet):
-            key = self.key(inner.network or "")
-            there = known.get(key) or Network(key=key, name=inner.network or "")
-            if inner.name not in {each.name for each in there.subnets}:
+            if inner.network is None:  # only one that exists may leave it out
+                continue
+            key = self.key(inner.network)
+            there = known.setdefault(key, Network(key=key, name=inner.network))
+            if inner.cidr and inner.name not in {each.name for each in there.subnets}:
                 added = Subnet(name=inner.name, cidr=str(inner.cidr), exists=False)
                 known[key] = replace(there, subnets=(*there.subnets, added))
         return tuple(known.values())

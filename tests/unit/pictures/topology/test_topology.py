@@ -20,6 +20,7 @@ from openstack_prep.pictures.topology.existing import topology_of
 from openstack_prep.pictures.topology.model import Topology, joined
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.spec import Spec
 from openstack_prep.spec.loading import load_spec
 from tests.unit.conftest import ENDPOINTS, connection, failure, sent
@@ -115,6 +116,11 @@ def test_networks_may_have_the_same_name(shipped: Spec) -> None:
     assert [each.key for each in found.networks] == ["e", "n1", "n2", "network/nodes2"]
     drawn = drawing.draw(found)
     assert all(each.name in drawn for each in found.servers)
+
+
+def test_a_subnet_may_be_declared_by_its_name_alone(two_clusters: Topology) -> None:
+    declared = [Subnet(name="v1", enable_dhcp=False), Subnet(name="v3", network="nodes1")]
+    assert with_declared(two_clusters, declared, None).networks == two_clusters.networks
 
 
 def test_a_declared_floating_ip_is_drawn_beside_those_of_others(two_clusters: Topology) -> None:
