@@ -23,14 +23,6 @@ def add_html(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write the result as a page for a browser")
 
 
-def judge_html(options: argparse.Namespace) -> None:
-    """Refuse a file for the report before the work is done; raises ConfigError."""
-    if options.html is not None:
-        from openstack_prep.reports import html
-
-        html.judge(options.html)
-
-
 def write_html(options: argparse.Namespace, page: Callable[[], Page]) -> None:
     """Write the report if one is asked for."""
     if getattr(options, "html", None) is not None:

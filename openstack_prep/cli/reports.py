@@ -26,6 +26,30 @@ def add_reports(parser: argparse.ArgumentParser, subjects: str) -> None:
     parser.set_defaults(subjects=subjects, started=datetime.now(UTC))
 
 
+def judge_reports(options: argparse.Namespace) -> None:
+    """Refuse files for reports, also those of --html, before the work is done; raises ConfigError."""
+    paths = _paths(options)
+    if not paths:
+        return
+    from openstack_prep.reports import files
+
+    problems: dict[str, str] = {}
+    taken = dict.fromkeys(map(os.path.realpath, _subjects(options)), "an input of this command")
+    for form, path in paths.items():
+        real = os.path.realpath(path)
+        try:
+            if real in taken:
+                what = f"--{form}: {path} is {taken[real]}, which would be replaced; choose another file"
+                raise ConfigError(what)
+            files.judge(form, path)
+        except ConfigError as error:
+            problems[form] = str(error)
+        taken.setdefault(real, f"the file of --{form}")
+    if problems:
+        options.reported = frozenset(problems)
+        raise ConfigError("\n".join(problems.values()))
+
+
 def report(
     options: argparse.Namespace,
     diagnostics: Iterable[Diagnostic],
@@ -53,21 +77,26 @@ def report_error(options: argparse.Namespace, error: PrepError, code: int) -> No
 
 
 def _wanted(options: argparse.Namespace) -> bool:
-    return any(getattr(options, form, None) for form in FORMS)
+    return any(form in FORMS for form in _paths(options))
+
+
+def _paths(options: argparse.Namespace) -> dict[str, Path]:
+    """Return the files that the options name, by the form of the report."""
+    return {form: path for form in (*FORMS, "html") if (path := getattr(options, form, None))}
 
 
 def _subjects(options: argparse.Namespace) -> tuple[str, ...]:
-    given = getattr(options, options.subjects)
+    given = getattr(options, getattr(options, "subjects", "spec"))
     return tuple(map(str, given if isinstance(given, list) else filter(None, [given])))
 
 
 def _write(options: argparse.Namespace, found: tuple[Finding, ...], code: int, subjects: tuple[str, ...]) -> None:
-    from openstack_prep.base.private_file import write_readable_here
+    from openstack_prep.reports import files
     from openstack_prep.reports.findings import Findings
     from openstack_prep.reports.junit import junit
     from openstack_prep.reports.sarif import sarif
 
-    options.reported = True
+    options.reported = frozenset(FORMS)
     findings = Findings(
         command=options.called,
         subjects=subjects,
@@ -76,17 +105,6 @@ def _write(options: argparse.Namespace, found: tuple[Finding, ...], code: int, s
         started=options.started,
         ended=datetime.now(UTC),
     )
-    paths: dict[str, Path] = {form: path for form in FORMS if (path := getattr(options, form))}
-    _refuse_same(paths, [*subjects, *(each.place.file for each in found)])
-    for form, path in paths.items():
-        write_readable_here(path, {"junit": junit, "sarif": sarif}[form](findings))
-
-
-def _refuse_same(paths: dict[str, Path], inputs: Iterable[str]) -> None:
-    """Raise ConfigError if a report would replace another one, or what was examined."""
-    taken = {os.path.realpath(each): each for each in inputs if each}
-    for form, path in paths.items():
-        real = os.path.realpath(path)
-        if real in taken:
-            raise ConfigError(f"--{form}: {path} is {taken[real]}, which would be replaced; choose another file")
-        taken[real] = f"the file of --{form}"
+    for form, path in _paths(options).items():
+        if form in FORMS:
+            files.write(form, path, {"junit": junit, "sarif": sarif}[form](findings))

@@ -15,14 +15,10 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
-from openstack_prep.base.errors import ConfigError
-from openstack_prep.base.private_file import write_private
 from openstack_prep.base.style import printable
 from openstack_prep.pictures.svg import style_sheet
+from openstack_prep.reports import files
 from openstack_prep.version import __version__
-
-MARK = "<!doctype html><!-- openstack-prep report -->"
-"""The beginning of each report: a file without it is not overwritten."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +85,7 @@ class Page:
         content = [*map(_section, first), *map(_picture, self.pictures), *map(_section, last)]
         body = [*self._header(), *self._search(), *content]
         end = f"<footer>openstack-prep {_text(__version__)}</footer><script>{script}</script>"
-        return "\n".join([MARK, '<html lang="en"><head>', *head, "</head><body>", *body, end, "</body></html>\n"])
+        return "\n".join([files.MARK, '<html lang="en"><head>', *head, "</head><body>", *body, end, "</body></html>\n"])
 
     def _header(self) -> Iterator[str]:
         yield f"<header><h1>{_text(self.title)}</h1>"
@@ -180,27 +176,6 @@ def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-def judge(path: Path) -> None:
-    """Raise ConfigError if a report may not be written to a file; for the time before the work is done."""
-    if path.is_dir():
-        raise ConfigError(f"--html {path}: it is a folder; name a file in it, such as {path / 'report.html'}")
-    if path.exists() and not path.is_file():
-        raise ConfigError(f"--html {path}: it is not a regular file; name another file")
-    if not path.parent.is_dir():
-        raise ConfigError(f"--html {path}: the folder {path.parent} does not exist; create it, or name another file")
-    if path.exists() and not _is_report(path):
-        raise ConfigError(f"--html {path}: it exists and is not a report; name another file, or delete it")
-
-
-def _is_report(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(MARK)) in (MARK.encode(), b"")
-    except OSError as error:
-        raise ConfigError(f"--html {path}: it cannot be read: {error.strerror}; name another file") from None
-
-
 def write(path: Path, page: Page) -> None:
-    """Write a report that only its owner can read, completely or not at all; raises PrepError."""
-    judge(path)
-    write_private(path, page.html())
+    """Write a page that only its owner can read, completely or not at all; raises PrepError."""
+    files.write("html", path, page.html())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.reports import add_reports, report
+from openstack_prep.cli.reports import add_reports, judge_reports, report
 from openstack_prep.cli.running import error_data, print_result
 from openstack_prep.cli.style import warn
 
@@ -32,6 +32,7 @@ def _check(options: argparse.Namespace) -> int:
     from openstack_prep.kubernetes import reading
     from openstack_prep.reports.findings import of_warning
 
+    judge_reports(options)
     form: reading.Form = options.rke2 or "cluster.yml"
     mistakes: list[Mistake] = []
     valid: list[str] = []

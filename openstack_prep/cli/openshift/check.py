@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, judge_html, page_of_findings, write_html
-from openstack_prep.cli.reports import add_reports, report
+from openstack_prep.cli.html_report import add_html, page_of_findings, write_html
+from openstack_prep.cli.reports import add_reports, judge_reports, report
 from openstack_prep.cli.running import error_data, no_garbage, print_result
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep.openshift.check.preflight import HOSTS, preflight
         from openstack_prep.openshift.installer.traces import find_file
-    judge_html(options)
+    judge_reports(options)
     _refuse_options(options)
     paths = [find_file(each, CONFIG.name) for each in options.paths]
     installer = options.installer or _beside(paths[0])

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, judge_html, page_of_findings, write_html
+from openstack_prep.cli.html_report import add_html, page_of_findings, write_html
 from openstack_prep.cli.of_cluster import add_cluster_options, cloud_of, metadata_file
-from openstack_prep.cli.reports import add_reports, report
+from openstack_prep.cli.reports import add_reports, judge_reports, report
 from openstack_prep.cli.running import no_garbage, print_result
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _run(options: argparse.Namespace) -> int:
         from openstack_prep.openshift import verify
         from openstack_prep.openshift.probe import probe
 
-    judge_html(options)
+    judge_reports(options)
     metadata = metadata_file(options)
     what = verify.wanted(
         metadata=metadata,

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, judge_html, page_of_drift, write_html
+from openstack_prep.cli.html_report import add_html, page_of_drift, write_html
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.reports import add_reports, report
+from openstack_prep.cli.reports import add_reports, judge_reports, report
 from openstack_prep.cli.running import open_spec, print_result
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _run(options: argparse.Namespace) -> int:
     from openstack_prep.reports.findings import of_drift
     from openstack_prep.verbs.audit import audit
 
-    judge_html(options)
+    judge_reports(options)
     cloud, spec = open_spec(options, options.spec)
     with reading(options):
         found = audit(cloud, spec, jobs=options.jobs)

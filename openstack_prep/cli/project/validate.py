@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_spec import add_variables
-from openstack_prep.cli.reports import add_reports, report
+from openstack_prep.cli.reports import add_reports, judge_reports, report
 from openstack_prep.cli.running import error_data, no_garbage, print_result, read_spec
 from openstack_prep.cli.style import warn
 
@@ -59,6 +59,7 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep.reports.findings import of_warning
 
+    judge_reports(options)
     found = [_validated(options, path) for path in options.specs]
     mistakes = [mistake for each in found if each.error for mistake in each.error.mistakes]
     error = SpecError(mistakes) if mistakes else None

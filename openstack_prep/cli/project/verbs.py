@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, judge_html, page_of_plan, write_html
+from openstack_prep.cli.html_report import add_html, page_of_plan, write_html
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
+from openstack_prep.cli.reports import judge_reports
 from openstack_prep.cli.running import (
     add_lock_timeout,
     carry_out,
@@ -73,7 +74,7 @@ def add(command: AddCommand) -> None:
 def _plan(options: argparse.Namespace) -> int:
     _refuse_beside_destroy(options)
     _refuse_beside_target(options)
-    judge_html(options)
+    judge_reports(options)
     if options.out:
         from openstack_prep.verbs import plan_file
 
@@ -140,7 +141,7 @@ def _plan_destroy(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> Live
 
 def _apply(options: argparse.Namespace) -> int:
     _refuse_beside_target(options)
-    judge_html(options)
+    judge_reports(options)
     if options.plan:
         return _apply_saved(options)
     if options.spec is None:

@@ -60,24 +60,42 @@ def test_warnings_and_mistakes_of_rke_files_are_reported(folder: Path) -> None:
     assert "spec.warning" in lines
 
 
-def test_a_report_never_replaces_an_input_or_the_other_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_never_replaces_an_input_or_another_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(os.listdir(folder))
     assert main(["validate", "right.yaml", "--junit", "right.yaml"]) == 2
-    assert "--junit: right.yaml is right.yaml" in capsys.readouterr().err
+    assert "--junit: right.yaml is an input of this command" in capsys.readouterr().err
     assert main(["validate", "wrong.yaml", "--junit", "o", "--sarif", "./o"]) == 2
     assert "--sarif: o is the file of --junit" in capsys.readouterr().err
+    assert main(["audit", "wrong.yaml", "--html", "o", "--junit", "o"]) == 2
+    assert "--html: o is the file of --junit" in capsys.readouterr().err
+    (folder / "right.yaml").chmod(0o444)
+    assert main(["validate", "wrong.yaml", "--junit", "right.yaml", "--sarif", "none/o"]) == 2
+    said = capsys.readouterr().err
+    assert "--junit right.yaml: it exists and is not a report" in said
+    assert "--sarif none/o: the folder none does not exist" in said
     assert (folder / "right.yaml").read_text() == RIGHT
-    assert not (folder / "o").exists()
+    assert sorted(os.listdir(folder)) in (before, sorted([*before, "o"]))
 
 
-def test_a_link_is_replaced_and_a_missing_folder_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "kept").write_text("kept")
-    (folder / "o.xml").symlink_to("kept")
+def test_a_report_of_another_form_is_kept(folder: Path) -> None:
+    assert main(["validate", "right.yaml", *REPORTS]) == 0
+    assert main(["validate", "right.yaml", *REPORTS]) == 0
+    before = (folder / "o.xml").read_text()
+    assert main(["validate", "right.yaml", "--sarif", "o.xml"]) == 2
+    assert main(["plan", "right.yaml", "--html", "o.xml"]) == 2
+    assert (folder / "o.xml").read_text() == before
+
+
+def test_a_link_is_replaced_unless_it_leads_to_something_else(folder: Path) -> None:
+    (folder / "o.xml").symlink_to("gone")
     assert main(["validate", "right.yaml", "--junit", "o.xml"]) == 0
-    assert (folder / "kept").read_text() == "kept"
     assert not (folder / "o.xml").is_symlink()
-    assert main(["validate", "right.yaml", "--junit", "none/o.xml"]) == 1
-    assert "none is not a directory" in capsys.readouterr().err
-    assert sorted(os.listdir(folder)) == sorted(["clouds.yaml", "kept", "o.xml", "right.yaml", "wrong.yaml"])
+    assert not (folder / "gone").exists()
+    (folder / "kept").write_text("kept")
+    (folder / "link.xml").symlink_to("kept")
+    assert main(["validate", "right.yaml", "--junit", "link.xml"]) == 2
+    assert (folder / "kept").read_text() == "kept"
+    assert (folder / "link.xml").is_symlink()
 
 
 def test_several_specs_are_one_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

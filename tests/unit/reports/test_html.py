@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import stat
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import requests_mock
 from openstack_prep.base.errors import CloudError, ConfigError
 from openstack_prep.cli.main import main
 from openstack_prep.pictures.topology.model import Topology
-from openstack_prep.reports import html, html_content, html_pictures
+from openstack_prep.reports import files, html, html_content, html_pictures
 from openstack_prep.reports.html import Item, Page, Picture, Section
 from tests.unit.conftest import ENDPOINTS, failure
 
@@ -148,6 +149,22 @@ def test_a_report_is_private_and_replaces_only_reports(tmp_path: Path) -> None:
     assert spec.read_text() == "name: lab\n"
 
 
+def test_a_link_to_a_page_is_replaced_and_streams_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, link = tmp_path / "target.html", tmp_path / "link.html"
+    html.write(target, page())
+    link.symlink_to(target)
+    html.write(link, page(title="again"))
+    assert not link.is_symlink()
+    assert "again" not in target.read_text()
+    os.mkfifo(tmp_path / "pipe")
+    for wrong in (tmp_path / "pipe", Path("/dev/null"), Path("/dev/stdout"), Path("/dev/new.html")):
+        with pytest.raises(ConfigError, match="is not a regular file"):
+            files.judge("html", wrong)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # for root every folder is writable
+    with pytest.raises(ConfigError, match="is not writable"):
+        files.judge("html", target)
+
+
 def test_a_cloud_that_cannot_be_read_costs_the_picture_alone() -> None:
     def look() -> Topology:
         raise CloudError("GET ports: 503")
@@ -186,5 +203,7 @@ def test_the_file_is_judged_before_the_work(
     lab: Path, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["apply", "--yes", str(lab), "--html", str(lab)]) == 2
+    assert "is an input" in capsys.readouterr().err
+    assert main(["apply", "--yes", str(lab), "--html", "clouds.yaml"]) == 2
     assert "is not a report" in capsys.readouterr().err
     assert services.request_history == []
