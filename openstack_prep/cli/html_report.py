@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openstack_prep.cli.style import say
-
 if TYPE_CHECKING:
     from openstack_prep.base.raw import Raw
     from openstack_prep.cloud.connection import Cloud
@@ -21,15 +19,6 @@ if TYPE_CHECKING:
 def add_html(parser: argparse.ArgumentParser) -> None:
     """Add the option."""
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write the result as a page for a browser")
-
-
-def write_html(options: argparse.Namespace, page: Callable[[], Page]) -> None:
-    """Write the report if one is asked for."""
-    if getattr(options, "html", None) is not None:
-        from openstack_prep.reports import html
-
-        html.write(options.html, page())
-        say(f"wrote the report {options.html}")
 
 
 def page_of_plan(plan: LivePlan, data: Raw, spec: Path) -> Page:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, Mistaken, PrepError
+from openstack_prep.cli.style import say
 
 if TYPE_CHECKING:
     from openstack_prep.base.diagnostic import Diagnostic
     from openstack_prep.reports.findings import Finding
+    from openstack_prep.reports.html import Page
 
 FORMS = {"junit": "JUnit XML", "sarif": "SARIF 2.1.0"}
 
@@ -56,28 +60,34 @@ def report(
     code: int,
     subjects: Sequence[object] | None = None,
 ) -> int:
-    """Write the files that the options name, and return the exit code; raises PrepError."""
-    if _wanted(options):
-        from openstack_prep.reports.findings import placed
+    """Write the files for a pipeline that the options name, and return the exit code: not 0 if one is not written."""
+    if not _left(options, FORMS):
+        return code
+    from openstack_prep.reports.findings import placed
 
-        names = _subjects(options) if subjects is None else tuple(map(str, subjects))
-        _write(options, placed(diagnostics, names[0] if len(names) == 1 else ""), code, names)
+    names = _subjects(options) if subjects is None else tuple(map(str, subjects))
+    return _write_findings(options, placed(diagnostics, names[0] if len(names) == 1 else ""), code, names)
+
+
+def write_html(options: argparse.Namespace, page: Callable[[], Page], code: int) -> int:
+    """Write the page if one is asked for, and return the exit code: not 0 if it is not written."""
+    if not _left(options, ["html"]):
+        return code
+    if not _write(options, "html", lambda: page().html()):
+        return code or 1
+    say(f"wrote the report {options.html}")
     return code
 
 
 def report_error(options: argparse.Namespace, error: PrepError, code: int) -> None:
-    """Write the files for a run that an error has ended before they were written; raises PrepError."""
-    if not _wanted(options) or "reported" in options:
+    """Write the files for a run that an error has ended before they were written."""
+    if not _left(options, FORMS):
         return
     from openstack_prep.reports.findings import placed
 
     names = _subjects(options)
     found = placed(error.diagnostics, names[0] if len(names) == 1 else "", not isinstance(error, Mistaken))
-    _write(options, found, code, names)
-
-
-def _wanted(options: argparse.Namespace) -> bool:
-    return any(form in FORMS for form in _paths(options))
+    _write_findings(options, found, code, names)
 
 
 def _paths(options: argparse.Namespace) -> dict[str, Path]:
@@ -90,13 +100,19 @@ def _subjects(options: argparse.Namespace) -> tuple[str, ...]:
     return tuple(map(str, given if isinstance(given, list) else filter(None, [given])))
 
 
-def _write(options: argparse.Namespace, found: tuple[Finding, ...], code: int, subjects: tuple[str, ...]) -> None:
-    from openstack_prep.reports import files
+def _left(options: argparse.Namespace, forms: Iterable[str]) -> list[str]:
+    """Return which of the forms are asked for and were not tried yet."""
+    tried = getattr(options, "reported", ())
+    return [form for form in forms if form in _paths(options) and form not in tried]
+
+
+def _write_findings(
+    options: argparse.Namespace, found: tuple[Finding, ...], code: int, subjects: tuple[str, ...]
+) -> int:
     from openstack_prep.reports.findings import Findings
     from openstack_prep.reports.junit import junit
     from openstack_prep.reports.sarif import sarif
 
-    options.reported = frozenset(FORMS)
     findings = Findings(
         command=options.called,
         subjects=subjects,
@@ -105,6 +121,23 @@ def _write(options: argparse.Namespace, found: tuple[Finding, ...], code: int, s
         started=options.started,
         ended=datetime.now(UTC),
     )
-    for form, path in _paths(options).items():
-        if form in FORMS:
-            files.write(form, path, {"junit": junit, "sarif": sarif}[form](findings))
+    writers = {"junit": junit, "sarif": sarif}
+    written = [_write(options, form, partial(writers[form], findings)) for form in _left(options, FORMS)]
+    return code if all(written) else code or 1
+
+
+def _write(options: argparse.Namespace, form: str, content: Callable[[], str]) -> bool:
+    """Write a report, or print why it cannot be: the work is done by then, and its result and exit code count."""
+    from openstack_prep.reports import files
+
+    options.reported = frozenset({*getattr(options, "reported", ()), form})
+    path = _paths(options)[form]
+    try:
+        files.write(form, path, content())
+    except Exception as error:  # whatever it is must not hide what the command has done
+        if options.debug:
+            logging.getLogger("openstack_prep").debug("", exc_info=error)
+        what = f"--{form} {path}: it cannot be written: {type(error).__name__}: {error}"
+        say(str(error) if isinstance(error, PrepError) else what)
+        return False
+    return True

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NoReturn
 from openstack_prep.base.errors import ConfigError, InternalError, PrepError, RunInterrupted
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
-from openstack_prep.cli.html_report import page_of_run, write_html
+from openstack_prep.cli.html_report import page_of_run
 from openstack_prep.cli.of_cluster import connect_chosen, seconds
 from openstack_prep.cli.of_spec import read_of
 from openstack_prep.cli.parser import DATA, exit_code
+from openstack_prep.cli.reports import report_error, write_html
 from openstack_prep.cli.style import say, style_of, warn
 from openstack_prep.core import interrupts
 
@@ -146,8 +147,8 @@ def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Pa
     if spec is not None:
         lines.append(summary(report, spec, style_of(options, sys.stdout)))
     print_result(options, "\n".join(filter(None, lines)), data)
-    write_html(options, lambda: page_of_run(plan, plan_data(plan), report, data, spec))
-    return code_of(report)
+    code = code_of(report)
+    return write_html(options, lambda: page_of_run(plan, plan_data(plan), report, data, spec), code)
 
 
 def execute(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> Report:
@@ -267,21 +268,11 @@ def fail(options: argparse.Namespace, error: Exception | KeyboardInterrupt) -> i
     code = exit_code(options, found)
     try:
         print_error(options, found, code)
-        _report_error(options, found, code)
+        report_error(options, found, code)
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
     return code
-
-
-def _report_error(options: argparse.Namespace, error: PrepError, code: int) -> None:
-    """Write the files for a pipeline, if the command has any, so that they show the error, too."""
-    from openstack_prep.cli.reports import report_error
-
-    try:
-        report_error(options, error, code)
-    except PrepError as unwritten:
-        _print_lines(unwritten)
 
 
 def explained(error: Exception | KeyboardInterrupt) -> PrepError:

@@ -16,17 +16,31 @@ from openstack_prep.reports.html import Picture
 def of_plan(plan: Plan) -> Iterator[Picture]:
     """Yield what the resources of a plan need, coloured by what the plan does."""
     if plan.steps:
-        graph = Graph.of([step.resource for step in plan.steps], plan)
-        yield Picture(title="What needs what", svg=graph_drawing.draw(graph, "What needs what", embedded=True))
+        yield _drawn("What needs what", lambda: _graph(plan))
+
+
+def _graph(plan: Plan) -> Picture:
+    graph = Graph.of([step.resource for step in plan.steps], plan)
+    return Picture(title="What needs what", svg=graph_drawing.draw(graph, "What needs what", embedded=True))
 
 
 def of_topology(look: Callable[[], Topology]) -> Picture:
     """Return the networks; or why they are not drawn."""
+    return _drawn("Networks", lambda: _networks(look()))
+
+
+def _networks(found: Topology) -> Picture:
     title = "Networks"
-    try:
-        found = look()
-    except PrepError as error:
-        return Picture(title=title, note=f"Not drawn: {error}")
     if not (found.networks or found.servers or found.clusters):
         return Picture(title=title, note=f"There are no networks in {found.subject}.")
     return Picture(title=title, svg=drawing.draw(found, embedded=True))
+
+
+def _drawn(title: str, draw: Callable[[], Picture]) -> Picture:
+    """Return a drawing; or why there is none."""
+    try:
+        return draw()
+    except PrepError as error:
+        return Picture(title=title, note=f"Not drawn: {error}")
+    except Exception as error:  # noqa: BLE001 - a fault of the drawing must not cost the report
+        return Picture(title=title, note=f"Not drawn: {type(error).__name__}: {error}")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, page_of_findings, write_html
-from openstack_prep.cli.reports import add_reports, judge_reports, report
+from openstack_prep.cli.html_report import add_html, page_of_findings
+from openstack_prep.cli.reports import add_reports, judge_reports, report, write_html
 from openstack_prep.cli.running import error_data, no_garbage, print_result
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def _run(options: argparse.Namespace) -> int:
     verdict = preflight(paths[0], release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)
     verdict = _with_choice(verdict, options.os_cloud)
     print_result(options, _text(verdict), verdict.data())
-    write_html(options, lambda: _page([verdict], [], partial(_project, options, verdict)))
-    return report(options, verdict.placed, 1 if verdict.errors else 0, paths)
+    code = report(options, verdict.placed, 1 if verdict.errors else 0, paths)
+    return write_html(options, lambda: _page([verdict], [], partial(_project, options, verdict)), code)
 
 
 def _refuse_options(options: argparse.Namespace) -> None:
@@ -95,8 +95,8 @@ def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -
     elif verdicts:
         print_result(options, text, verdicts[0].data())
     found = [diagnostic for each in verdicts for diagnostic in each.placed]
-    report(options, [*(error.diagnostics if error else ()), *found], code, paths)
-    write_html(options, lambda: _page(verdicts, mistakes, None))
+    code = report(options, [*(error.diagnostics if error else ()), *found], code, paths)
+    code = write_html(options, lambda: _page(verdicts, mistakes, None), code)
     if error:
         raise error
     return code

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, page_of_findings, write_html
+from openstack_prep.cli.html_report import add_html, page_of_findings
 from openstack_prep.cli.of_cluster import add_cluster_options, cloud_of, metadata_file
-from openstack_prep.cli.reports import add_reports, judge_reports, report
+from openstack_prep.cli.reports import add_reports, judge_reports, report, write_html
 from openstack_prep.cli.running import no_garbage, print_result
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def _run(options: argparse.Namespace) -> int:
     if options.probe:
         verification = probe(what, verification, hosts=options.hosts)
     print_result(options, verification, verification.data())
-    write_html(options, lambda: _page(options, cloud, what, verification))
     subjects = [metadata or verification.infra_id]
-    return report(options, verification.links, 0 if verification.ok else 1, subjects)
+    code = report(options, verification.links, 0 if verification.ok else 1, subjects)
+    return write_html(options, lambda: _page(options, cloud, what, verification), code)
 
 
 def _page(options: argparse.Namespace, cloud: Cloud, what: Wanted, found: Verification) -> Page:

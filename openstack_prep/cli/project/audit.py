@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, page_of_drift, write_html
+from openstack_prep.cli.html_report import add_html, page_of_drift
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.reports import add_reports, judge_reports, report
+from openstack_prep.cli.reports import add_reports, judge_reports, report, write_html
 from openstack_prep.cli.running import open_spec, print_result
 
 if TYPE_CHECKING:
@@ -44,5 +44,5 @@ def _run(options: argparse.Namespace) -> int:
         return page_of_drift(spec.name, options.spec, cloud, data, networks)
 
     print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": data})
-    write_html(options, page)
-    return report(options, (of_drift(each, spec.places) for each in found), 1 if found else 0)
+    code = report(options, (of_drift(each, spec.places) for each in found), 1 if found else 0)
+    return write_html(options, page, code)

@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
     data = found[0].data() if len(found) == 1 else _data(found, error)
     print_result(options, "\n".join(filter(None, map(str, found))), data)
     warnings = (of_warning(text) for each in found for text in each.placed)
-    report(options, [*(error.diagnostics if error else ()), *warnings], code)
+    code = report(options, [*(error.diagnostics if error else ()), *warnings], code)
     if error:
         raise error
     return code

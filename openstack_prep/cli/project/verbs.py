@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, page_of_plan, write_html
+from openstack_prep.cli.html_report import add_html, page_of_plan
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.reports import judge_reports
+from openstack_prep.cli.reports import judge_reports, write_html
 from openstack_prep.cli.running import (
     add_lock_timeout,
     carry_out,
@@ -90,10 +90,11 @@ def _plan(options: argparse.Namespace) -> int:
         for warning in plan_file.list_warnings(options.spec, spec):
             warn(warning)
     print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
-    write_html(options, lambda: page_of_plan(plan, plan_data(plan), options.spec))
+    code = 2 if options.detailed_exitcode and plan else 0
+    code = write_html(options, lambda: page_of_plan(plan, plan_data(plan), options.spec), code)
     name_holder(plan)
     plan.raise_for_refusals()
-    return 2 if options.detailed_exitcode and plan else 0
+    return code
 
 
 def _refuse_beside_target(options: argparse.Namespace) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import errno
 import json
 import os
 from pathlib import Path
@@ -10,6 +12,8 @@ import pytest
 import requests_mock
 
 from openstack_prep.cli.main import main
+from openstack_prep.cli.reports import write_html
+from openstack_prep.reports.html import Page
 from tests.unit.conftest import IDENTITY
 from tests.unit.reports.schemas import read_junit, read_sarif
 
@@ -96,6 +100,43 @@ def test_a_link_is_replaced_unless_it_leads_to_something_else(folder: Path) -> N
     assert main(["validate", "right.yaml", "--junit", "link.xml"]) == 2
     assert (folder / "kept").read_text() == "kept"
     assert (folder / "link.xml").is_symlink()
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_unwritten_reports_hide_neither_mistakes_nor_each_other(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "cluster.yml").write_text("nonsense: 1\n")
+    (folder / "install-config.yaml").write_text("a: [")
+    check = ["check", "--offline", "--release", "4.20", "install-config.yaml", "--html", "o.html"]
+    commands = {"spec.unknown-key": ["validate", "wrong.yaml"], "spec.unreadable": check}
+    for code, command in {**commands, "cluster": ["rke", "check", "cluster.yml"]}.items():
+        assert main([*command, *REPORTS]) == 2
+        said = capsys.readouterr().err
+        assert code in said
+        for name in ("o.xml", "o.sarif", *(("o.html",) if "--html" in command else ())):
+            assert said.count(f"{name} cannot be written") == 1
+    assert main(["validate", "right.yaml", *REPORTS]) == 1
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_an_unwritten_page_keeps_the_code_of_what_was_done(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def wrong() -> Page:
+        raise KeyError("x")
+
+    for page in (lambda: Page(title="a", verdict="b", good=True), wrong):
+        for code, expected in {0: 1, 1: 1, 130: 130}.items():
+            options = argparse.Namespace(html=folder / "o.html", debug=False)
+            assert write_html(options, page, code) == expected
+            assert "o.html" in capsys.readouterr().err
 
 
 def test_several_specs_are_one_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

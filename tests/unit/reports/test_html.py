@@ -170,6 +170,7 @@ def test_a_cloud_that_cannot_be_read_costs_the_picture_alone() -> None:
         raise CloudError("GET ports: 503")
 
     assert html_pictures.of_topology(look).note == "Not drawn: GET ports: 503"
+    assert html_pictures.of_topology(lambda: {}["x"]).note == "Not drawn: KeyError: 'x'"
     assert "no networks" in html_pictures.of_topology(lambda: Topology(subject="project p")).note
 
 
