@@ -59,14 +59,19 @@ def report(
     diagnostics: Iterable[Diagnostic],
     code: int,
     subjects: Sequence[object] | None = None,
+    invalid: Iterable[object] = (),
 ) -> int:
-    """Write the files for a pipeline that the options name, and return the exit code: not 0 if one is not written."""
+    """Write the files for a pipeline that the options name, and return the exit code: not 0 if one is not written.
+
+    ``invalid`` are the subjects with errors, wherever these are.
+    """
     if not _left(options, FORMS):
         return code
     from openstack_prep.reports.findings import placed
 
     names = _subjects(options) if subjects is None else tuple(map(str, subjects))
-    return _write_findings(options, placed(diagnostics, names[0] if len(names) == 1 else ""), code, names)
+    found = placed(diagnostics, names[0] if len(names) == 1 else "")
+    return _write_findings(options, found, code, names, tuple(map(str, invalid)))
 
 
 def write_html(options: argparse.Namespace, page: Callable[[], Page], code: int) -> int:
@@ -107,7 +112,11 @@ def _left(options: argparse.Namespace, forms: Iterable[str]) -> list[str]:
 
 
 def _write_findings(
-    options: argparse.Namespace, found: tuple[Finding, ...], code: int, subjects: tuple[str, ...]
+    options: argparse.Namespace,
+    found: tuple[Finding, ...],
+    code: int,
+    subjects: tuple[str, ...],
+    invalid: tuple[str, ...] = (),
 ) -> int:
     from openstack_prep.reports.findings import Findings
     from openstack_prep.reports.junit import junit
@@ -120,6 +129,7 @@ def _write_findings(
         exit_code=code,
         started=options.started,
         ended=datetime.now(UTC),
+        invalid=invalid,
     )
     writers = {"junit": junit, "sarif": sarif}
     written = [_write(options, form, partial(writers[form], findings)) for form in _left(options, FORMS)]

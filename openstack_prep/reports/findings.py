@@ -73,6 +73,8 @@ class Findings:
     exit_code: int
     started: datetime
     ended: datetime
+    invalid: tuple[str, ...] = ()
+    """Subjects with errors, which may be in other files: those that a spec includes."""
 
     @property
     def title(self) -> str:
@@ -89,7 +91,7 @@ class Findings:
         """Yield the subjects without a finding, if the run had a result."""
         if self.failed:
             return
-        touched = {each.place.file for each in self.found}
+        touched = {each.place.file for each in self.found} | {*self.invalid}
         if len(self.subjects) == 1 and self.found:
             return
         yield from (each for each in self.subjects if each not in touched)

@@ -59,7 +59,8 @@ def _check(options: argparse.Namespace) -> int:
     }
     print_result(options, "\n".join(f"{path}: valid {reading.NAMES[form]}" for path in valid), data)
     findings = [*(error.diagnostics if error else ()), *map(of_warning, warnings)]
-    code = report(options, findings, error.exit_code if error else 0)
+    invalid = (path for path in options.files if str(path) not in valid)
+    code = report(options, findings, error.exit_code if error else 0, invalid=invalid)
     if error:
         raise error
     return code

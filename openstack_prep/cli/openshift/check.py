@@ -95,7 +95,8 @@ def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -
     elif verdicts:
         print_result(options, text, verdicts[0].data())
     found = [diagnostic for each in verdicts for diagnostic in each.placed]
-    code = report(options, [*(error.diagnostics if error else ()), *found], code, paths)
+    unread = {*paths} - {each.path for each in verdicts}
+    code = report(options, [*(error.diagnostics if error else ()), *found], code, paths, unread)
     code = write_html(options, lambda: _page(verdicts, mistakes, None), code)
     if error:
         raise error

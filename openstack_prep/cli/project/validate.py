@@ -67,7 +67,8 @@ def _run(options: argparse.Namespace) -> int:
     data = found[0].data() if len(found) == 1 else _data(found, error)
     print_result(options, "\n".join(filter(None, map(str, found))), data)
     warnings = (of_warning(text) for each in found for text in each.placed)
-    code = report(options, [*(error.diagnostics if error else ()), *warnings], code)
+    invalid = (each.path for each in found if each.error)
+    code = report(options, [*(error.diagnostics if error else ()), *warnings], code, invalid=invalid)
     if error:
         raise error
     return code

@@ -102,6 +102,20 @@ def test_a_link_is_replaced_unless_it_leads_to_something_else(folder: Path) -> N
     assert (folder / "link.xml").is_symlink()
 
 
+def test_no_test_passes_for_a_file_whose_mistake_is_elsewhere(folder: Path) -> None:
+    (folder / "a.yaml").write_text("name: lab\ninclude: [common.yaml]\n")
+    (folder / "common.yaml").write_text(WRONG.partition("\n")[2])
+    for command in (["validate", "a.yaml"], ["validate", "gone.yaml"], ["rke", "check", "gone.yaml"]):
+        right = "right.yaml" if command[0] == "validate" else "cluster.yml"
+        (folder / "cluster.yml").write_text(
+            "nodes:\n- {address: 192.0.2.1, user: me, role: [controlplane, etcd, worker]}\n"
+        )
+        assert main([*command, right, "--junit", "o.xml"]) == 2
+        suite = read_junit((folder / "o.xml").read_text())
+        assert [case.get("classname") for case in suite if len(case) == 0] == [right]
+        assert [child.tag for case in suite for child in case] == ["failure"]
+
+
 @pytest.fixture
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(descriptor: int) -> None:
