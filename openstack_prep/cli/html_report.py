@@ -30,7 +30,7 @@ def page_of_plan(plan: LivePlan, data: Raw, spec: Path) -> Page:
     pending = text.counts(plan.steps)
     return Page(
         title=f"Plan to {plan.purpose} {plan.spec}",
-        verdict=f"refused: {len(plan.refusals)} reasons" if plan.refusals else pending,
+        verdict=f"refused: {_count(len(plan.refusals), 'reason')}" if plan.refusals else pending,
         good=not plan.refusals,
         facts=[("Spec", str(spec)), *_cloud_facts(plan.run.admin if plan.run else None)],
         sections=list(plan_sections(data)),
@@ -38,19 +38,28 @@ def page_of_plan(plan: LivePlan, data: Raw, spec: Path) -> Page:
     )
 
 
-def page_of_run(plan: LivePlan, planned: Raw, report: Report, data: Raw, spec: Path | None) -> Page:
-    """Return the report of a plan that was carried out."""
+def page_of_run(cloud: Cloud, plan: LivePlan, report: Report, data: Raw, spec: Path | None, jobs: int) -> Page:
+    """Return the report of a plan that was carried out.
+
+    The steps are those of the report: the run may have made the plan again. So may what the plan's own run has read be
+    old: the networks are read anew.
+    """
+    from openstack_prep.core.plan import Plan
+    from openstack_prep.pictures.topology import looking
+    from openstack_prep.reports import html_pictures
     from openstack_prep.reports.html import Page
     from openstack_prep.reports.html_content import report_sections
 
+    done = Plan(spec=plan.spec, purpose=plan.purpose, steps=tuple(each.step for each in report.results))
+    networks = html_pictures.of_topology(lambda: looking.of_spec(cloud, plan.wanted, jobs=jobs))
     good = not (report.failed or report.skipped or report.interrupted)
     return Page(
         title=f"{plan.purpose.capitalize()} of {plan.spec}",
         verdict=report.summary + (", interrupted" if report.interrupted else ""),
         good=good,
-        facts=[*([("Spec", str(spec))] if spec else []), *_cloud_facts(plan.run.admin if plan.run else None)],
-        sections=list(report_sections(data, planned["steps"])),
-        pictures=list(_pictures(plan)),
+        facts=[*([("Spec", str(spec))] if spec else []), *_cloud_facts(cloud)],
+        sections=list(report_sections(data, done.data())),
+        pictures=[*html_pictures.of_plan(done), networks],
     )
 
 
@@ -90,12 +99,16 @@ def page_of_drift(spec: str, path: Path, cloud: Cloud, data: Sequence[Raw], look
 
     return Page(
         title=f"Audit of {spec}",
-        verdict=f"{len(data)} found" if data else "no drift",
+        verdict=_count(len(data), "difference") if data else "no drift",
         good=not data,
         facts=[("Spec", str(path)), *_cloud_facts(cloud)],
         sections=[drift_section(data)],
         pictures=[html_pictures.of_topology(look)],
     )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _cloud_facts(cloud: Cloud | None) -> Iterator[tuple[str, str]]:

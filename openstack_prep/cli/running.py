@@ -148,7 +148,7 @@ def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Pa
         lines.append(summary(report, spec, style_of(options, sys.stdout)))
     print_result(options, "\n".join(filter(None, lines)), data)
     code = code_of(report)
-    return write_html(options, lambda: page_of_run(plan, plan_data(plan), report, data, spec), code)
+    return write_html(options, lambda: page_of_run(cloud, plan, report, data, spec, options.jobs), code)
 
 
 def execute(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> Report:

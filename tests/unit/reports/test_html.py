@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,11 +17,17 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import CloudError, ConfigError
+from openstack_prep.cli.html_report import page_of_run
 from openstack_prep.cli.main import main
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Action, Result, Status
+from openstack_prep.core.plan import Report
 from openstack_prep.pictures.topology.model import Topology
 from openstack_prep.reports import files, html, html_content, html_pictures
 from openstack_prep.reports.html import Item, Page, Picture, Section
-from tests.unit.conftest import ENDPOINTS, failure
+from openstack_prep.spec import load_spec
+from openstack_prep.verbs import api
+from tests.unit.conftest import ENDPOINTS, connection, failure
 
 DATA = Path(__file__).parents[1] / "data"
 NAME = "</script><script>x</script>\n\u202e\"'&\x1b[31m"
@@ -186,7 +193,7 @@ def lab(clouds_yaml: Path, empty_cloud: requests_mock.Mocker, flavors: list[dict
     [
         ("plan", 0, ["Plan to apply lab", "2 to create", "flavor/master", "What needs what", "Networks of spec lab"]),
         ("plan --destroy", 0, ["Plan to destroy lab"]),
-        ("audit", 1, ["Audit of lab", "2 found", "flavor/master"]),
+        ("audit", 1, ["Audit of lab", "2 differences", "flavor/master"]),
         ("check --offline --release 4.20", 2, ["Check of install-config.yaml", "Unreadable", "spec.yaml"]),
         ("apply --yes", 1, ["Apply of lab", "1 done, 1 failed", "flavor/master", "network/nodes"]),
     ],
@@ -198,6 +205,20 @@ def test_commands_write_it(
     assert main([*command.split(), str(lab), "--html", "report.html"]) == code
     text = " ".join(Reader(Path("report.html").read_text()).texts)
     assert [each for each in words if each not in text] == []
+
+
+def test_a_run_shows_its_own_steps_and_the_networks_that_exist_now(lab: Path, services: requests_mock.Mocker) -> None:
+    cloud, spec = Cloud(connection()), load_spec(lab)
+    plan = api.plan(cloud, spec)
+    made_again = [replace(each, action=Action.KEEP) for each in plan]
+    report = Report(tuple(Result(step=each, status=Status.DONE) for each in made_again))
+    asked = len([each for each in services.request_history if "/v2.0/networks" in each.url])
+    found = page_of_run(cloud, plan, report, report.data(), lab, 1)
+    assert [each.title for each in found.sections] == ["Unchanged"]
+    assert found.pictures[0].svg == next(html_pictures.of_plan(replace(plan, steps=tuple(made_again)))).svg
+    assert found.pictures[0].svg != next(html_pictures.of_plan(plan)).svg
+    assert found.pictures[1].note == ""
+    assert len([each for each in services.request_history if "/v2.0/networks" in each.url]) > asked
 
 
 def test_the_file_is_judged_before_the_work(
