@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from openstack_prep.base.errors import PrepError
     from openstack_prep.base.raw import Raw
     from openstack_prep.cloud.connection import Cloud
     from openstack_prep.core.plan import Report
@@ -104,6 +105,20 @@ def page_of_drift(spec: str, path: Path, cloud: Cloud, data: Sequence[Raw], look
         facts=[("Spec", str(path)), *_cloud_facts(cloud)],
         sections=[drift_section(data)],
         pictures=[html_pictures.of_topology(look)],
+    )
+
+
+def page_of_error(options: argparse.Namespace, error: PrepError, subjects: Sequence[str]) -> Page:
+    """Return the report of a command that an error has ended before it had a result."""
+    from openstack_prep.reports.html import Page
+    from openstack_prep.reports.html_content import findings
+
+    return Page(
+        title=f"{options.called.capitalize()} failed",
+        verdict=_count(len(error.diagnostics), "error"),
+        good=False,
+        facts=[("File", each) for each in subjects],
+        sections=[findings("Errors", [each.data() for each in error.diagnostics])],
     )
 
 

@@ -85,14 +85,18 @@ def write_html(options: argparse.Namespace, page: Callable[[], Page], code: int)
 
 
 def report_error(options: argparse.Namespace, error: PrepError, code: int) -> None:
-    """Write the files for a run that an error has ended before they were written."""
-    if not _left(options, FORMS):
+    """Write the files for a run that an error has ended before they were written: older ones would tell another end."""
+    if not _left(options, [*FORMS, "html"]):
         return
-    from openstack_prep.reports.findings import placed
+    from openstack_prep.cli.html_report import page_of_error
 
     names = _subjects(options)
-    found = placed(error.diagnostics, names[0] if len(names) == 1 else "", not isinstance(error, Mistaken))
-    _write_findings(options, found, code, names)
+    if _left(options, FORMS):
+        from openstack_prep.reports.findings import placed
+
+        found = placed(error.diagnostics, names[0] if len(names) == 1 else "", not isinstance(error, Mistaken))
+        _write_findings(options, found, code, names)
+    write_html(options, lambda: page_of_error(options, error, names), code)
 
 
 def _paths(options: argparse.Namespace) -> dict[str, Path]:

@@ -13,6 +13,7 @@ import requests_mock
 
 from openstack_prep.cli.main import main
 from openstack_prep.cli.reports import write_html
+from openstack_prep.reports import html
 from openstack_prep.reports.html import Page
 from tests.unit.conftest import IDENTITY
 from tests.unit.reports.schemas import read_junit, read_sarif
@@ -53,6 +54,31 @@ def test_a_run_that_fails_writes_them_too(folder: Path, services: requests_mock.
     assert written(folder) == (["spec.unknown-key"], [["failure"]])
     assert main(["verify", "--metadata", "gone", *REPORTS]) == 2
     assert written(folder) == (["spec.invalid"], [["failure"]])
+
+
+def test_an_older_page_does_not_outlive_a_run_that_fails(
+    folder: Path, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = folder / "o.html"
+    html.write(page, Page(title="all is well", verdict="done", good=True))
+    services.post(f"{IDENTITY}/auth/tokens", status_code=401, json={"error": {"message": "no"}})
+    assert main(["apply", "--yes", "right.yaml", "--html", "o.html"]) == 1
+    assert "all is well" not in page.read_text()
+    assert "access.denied" in page.read_text()
+    assert main(["plan", "wrong.yaml", "--html", "o.html"]) == 2
+    assert "spec.unknown-key" in page.read_text()
+    assert main(["plan", "wrong.yaml", "--html", "right.yaml"]) == 2
+    assert (folder / "right.yaml").read_text() == RIGHT
+
+
+def test_a_folder_that_is_gone_gives_no_traceback(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = folder / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    words = ["--sarif", str(folder / "o.sarif"), "--junit", str(folder / "o.xml")]
+    assert main(["validate", str(folder / "wrong.yaml"), *words]) == 2
+    assert "spec.unknown-key" in capsys.readouterr().err
 
 
 def test_warnings_and_mistakes_of_rke_files_are_reported(folder: Path) -> None:
