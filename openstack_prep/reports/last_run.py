@@ -27,6 +27,9 @@ MOST = 20_000
 SWITCH = "OPENSTACK_PREP_REQUEST_LOG"
 """The environment variable that turns the log off, by the value ``off``."""
 PATTERN = "requests-*.jsonl"
+EXAMINING = ("plan", "audit", "check", "verify", "exposures show", "rke mesh")
+"""Commands whose exit code says what they have found."""
+RUNNING, KILLED = "without an end: it runs still, or was killed", "without an end: it was killed"
 _ERROR = "error"
 CodeOf = Callable[[Exception | KeyboardInterrupt], int]
 
@@ -130,8 +133,22 @@ def _create() -> int:
     descriptor = os.open(path, flags, 0o600)
     for old in sorted(place.glob(PATTERN))[:-KEPT]:
         with contextlib.suppress(FileNotFoundError):  # a run beside this one deletes them, too
-            old.unlink()
+            if not _is_at_work(old):
+                old.unlink()
     return descriptor
+
+
+def _is_at_work(path: Path) -> bool:
+    """Whether a run may still write to its file: the file has no end, and the process of its name exists."""
+    try:
+        os.kill(int(path.stem.rpartition("-")[2]), 0)
+    except PermissionError:
+        """It exists, and belongs to another user."""
+    except (OSError, OverflowError, ValueError):
+        return False
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 1000))
+        return b'\n{"ended":' not in file.read()
 
 
 def _text(when: float) -> str:
@@ -141,16 +158,44 @@ def _text(when: float) -> str:
 def read() -> dict[str, Any]:
     """Return the last run: how it began and ended, and its requests; a run that was killed has no end."""
     try:
-        files = sorted(folder().glob(PATTERN))
-        lines = read_text(files[-1], 16 * MIB).splitlines() if files else []
-    except (OSError, RuntimeError, UnicodeDecodeError) as error:
+        return next(_runs(), {"unknown": f"there is no log of a run in {folder()}"})
+    except (OSError, RuntimeError) as error:
         return {"unknown": f"the log cannot be read: {error}"}
-    found = [each for each in map(_parsed, lines) if each]
-    if not found:
-        return {"unknown": f"there is no log of a run in {folder()}"}
+
+
+def read_failed() -> dict[str, Any] | None:
+    """Return the last run that failed; None if it is the last of all, or there is none.
+
+    A periodic ``plan`` would hide the ``apply`` that failed before it.
+    """
+    try:
+        for number, run in enumerate(_runs()):
+            if _has_failed(run):
+                return run if number else None
+    except (OSError, RuntimeError):
+        """``read`` says it."""
+    return None
+
+
+def _has_failed(run: dict[str, Any]) -> bool:
+    return run.get("ended") == KILLED or "error" in run or ("exit_code" in run and run.get("command") not in EXAMINING)
+
+
+def _runs() -> Iterator[dict[str, Any]]:
+    """Yield the runs, the last one first."""
+    for path in sorted(folder().glob(PATTERN), reverse=True):
+        with contextlib.suppress(FileNotFoundError):  # deleted by a run that began just now
+            yield _read(path)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = [each for each in map(_parsed, read_text(path, 16 * MIB).splitlines()) if each]
+    except UnicodeDecodeError as error:
+        return {"unknown": f"{path} cannot be read: {error}"}
     began, ended = (next((each for each in found if name in each), {}) for name in ("began", "ended"))
     how = {name: ended[name] for name in ("exit_code", "error") if ended.get(name)}
-    end = {"ended": ended.get("ended", "without an end: it runs still, or was killed")}
+    end = {"ended": ended.get("ended") or (RUNNING if _is_at_work(path) else KILLED)}
     return {**began, **end, **how, "requests": [_line(each) for each in found if "method" in each]}
 
 

@@ -43,6 +43,8 @@ def _run(options: argparse.Namespace) -> int:
     if path.exists() or path.is_symlink():  # before the work; judged again when it is written
         raise ConfigError(f"--output: {path} exists; choose another file, or delete it")
     document: Values = {"versions": support.versions(), "last_run": last_run.read()}
+    if failed := last_run.read_failed():
+        document["last_failed_run"] = failed
     spec = cloud = None
     if options.spec:
         spec, document["spec"] = _spec(options)

@@ -80,6 +80,8 @@ def test_a_run_with_failed_steps_has_its_exit_code(bundle: Bundle, services: req
     assert main(["apply", "--yes", "spec.yaml"]) == 1
     found = bundle("--offline")["last_run"]
     assert (found["exit_code"], "error" in found) == (1, False)
+    assert main(["show", "spec.yaml"]) == 0
+    assert bundle("--offline")["last_failed_run"] == found
     services.get("http://nova/v2.1/flavors/detail", **failure(403))
     assert main(["plan", "spec.yaml"]) == 1
     found = bundle("--offline")["last_run"]

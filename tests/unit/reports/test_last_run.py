@@ -126,11 +126,46 @@ def test_a_request_after_the_end_is_written_nowhere(
     assert kept(state) == [before]
 
 
+def test_the_file_of_a_run_at_work_is_kept(state: Path, cloud: Cloud) -> None:
+    with recorded("apply"):
+        cloud.network.get("/networks")
+        for _ in range(last_run.KEPT + 2):
+            with recorded("show"):
+                cloud.network.get("/networks")
+    runs = [each for each in kept(state) if each[0]["command"] == "apply"]
+    assert [each[-1]["requests"] for each in runs] == [2 + 1 + last_run.KEPT + 1]
+
+
+def test_of_dead_processes_files_are_not_kept(state: Path, cloud: Cloud) -> None:
+    state.mkdir()
+    for number in range(last_run.KEPT + 1):
+        (state / f"requests-{number}-{2**22 + 1}.jsonl").write_text("")
+    with recorded("show"):
+        cloud.network.get("/networks")
+    assert len(list(state.iterdir())) == last_run.KEPT
+
+
+def test_a_run_that_found_something_does_not_hide_one_that_failed(state: Path, cloud: Cloud) -> None:
+    for command, code in {"show": 0, "apply": 1, "audit": 1, "plan": 2}.items():
+        with recorded(command) as ended:
+            cloud.network.get("/networks")
+            ended(code)
+    assert last_run.read()["command"] == "plan"
+    assert (last_run.read_failed() or {})["command"] == "apply"
+    with recorded("destroy") as ended:
+        cloud.network.get("/networks")
+        ended(1)
+    assert last_run.read_failed() is None
+
+
 def test_a_killed_run_has_no_end(state: Path, cloud: Cloud) -> None:
     with recorded("plan"):
         cloud.network.get("/networks")
     (path,) = state.iterdir()
     path.write_text("\n".join(path.read_text().splitlines()[:3]) + '\n{"method": "GE')
+    found = last_run.read()
+    assert found["ended"] == last_run.RUNNING
+    path.rename(state / f"requests-0-{2**22 + 1}.jsonl")  # more than the kernel gives
     found = last_run.read()
     assert (len(found["requests"]), "killed" in found["ended"]) == (2, True)
 
