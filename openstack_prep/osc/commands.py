@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cliff.display import DisplayCommandBase
 from osc_lib.command import command
 
+from openstack_prep import tracing
 from openstack_prep.base.style import visible
 from openstack_prep.cli.main import DEFAULTS, TEXTS, add_global, log_notes
 from openstack_prep.cli.parser import exit_code
@@ -73,7 +74,7 @@ class Prep(DisplayCommandBase[Any]):
         with interrupts.raised():
             try:
                 with recorded(self.name, lambda error: exit_code(parsed_args, explained(error))) as ended:
-                    code = self._perform(parsed_args)
+                    code = tracing.of_command(self.name, lambda: self._perform(parsed_args))
                     ended(code)
                 return code
             except (Exception, KeyboardInterrupt) as error:
@@ -103,7 +104,6 @@ class Prep(DisplayCommandBase[Any]):
             "jobs": getattr(parsed_args, "jobs", DEFAULTS["jobs"]),
             "debug": bool(self.app.options.debug),
             "format": FORMAT,
-            "command": self.name,
             "called": self.name,
             "os_cloud": (self.app.options.cloud or None) if any("--os-cl" in each for each in chosen) else None,
         }

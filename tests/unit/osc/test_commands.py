@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -155,6 +156,14 @@ def test_errors_are_those_of_our_command(client: Client, services: requests_mock
     said = client("--os-cloud", "lab", "prep", "plan", "spec.yaml")
     assert (said.code, "access.denied" in said.err, "Traceback" in said.err) == (1, True, False)
     assert "Traceback" in client("--debug", "--os-cloud", "lab", "prep", "plan", "spec.yaml").err
+
+
+def test_they_send_spans(client: Client, flavors: Flavors, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
+    said = client("--os-cloud", "lab", "prep", "apply", "--yes", "spec.yaml", "-f", "json")
+    assert [each["Status"] for each in said.rows] == ["done", "done"]
+    names = re.findall(r'"name": "(.*)"', said.err)
+    assert sorted(names) == ["create flavor", "create flavor", "openstack-prep apply"]
 
 
 def test_the_log_of_requests_has_the_end_of_our_command(
