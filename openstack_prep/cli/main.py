@@ -265,7 +265,7 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
             groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
         added = groups[group].add_parser(last, help=TEXTS[name], description=TEXTS[name])
         add_global(added, takes, forms)
-        added.set_defaults(run=run, takes=takes, forms=forms, called=name)  # ipi has a `command` of its own
+        added.set_defaults(run=run, takes=takes, forms=forms, called=name)
         return added
 
     for module, texts in COMMANDS.items():

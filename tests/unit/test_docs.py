@@ -17,6 +17,7 @@ import yaml
 import openstack_prep as prep
 from openstack_prep import hooks
 from openstack_prep.cli import main
+from openstack_prep.cli.reference.output_schema import DOCUMENTS
 from openstack_prep.kinds import KINDS
 from tests.rights import table as rights
 
@@ -54,6 +55,11 @@ def test_the_rights_are_those_that_are_tested() -> None:
     }
     named = set(re.findall(r"[a-z_]+", " ".join(kind.name for kind in rights.KINDS)))
     assert KINDS.keys() <= named
+
+
+def test_each_document_of_the_output_is_listed() -> None:
+    page = (ROOT / "docs" / "pipelines.md").read_text()
+    assert [name for name in DOCUMENTS if f"`{name}`" not in page] == []
 
 
 def test_the_readme_shows_the_shipped_spec() -> None:
