@@ -38,9 +38,9 @@ def judge_reports(options: argparse.Namespace) -> None:
     from openstack_prep.reports import files
 
     problems: dict[str, str] = {}
-    taken = dict.fromkeys(map(os.path.realpath, _subjects(options)), "an input of this command")
+    taken = dict.fromkeys(map(_real, _subjects(options)), "an input of this command")
     for form, path in paths.items():
-        real = os.path.realpath(path)
+        real = _real(path)
         try:
             if real in taken:
                 what = f"--{form}: {path} is {taken[real]}, which would be replaced; choose another file"
@@ -52,6 +52,13 @@ def judge_reports(options: argparse.Namespace) -> None:
     if problems:
         options.reported = frozenset(problems)
         raise ConfigError("\n".join(problems.values()))
+
+
+def _real(path: str | Path) -> str:
+    try:
+        return os.path.realpath(path)
+    except FileNotFoundError:  # the working directory was deleted; the judge of each file says so
+        return str(path)
 
 
 def report(

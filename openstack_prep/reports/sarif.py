@@ -114,7 +114,7 @@ def _uri(file: str) -> str:
     path = Path(os.path.abspath(file))
     try:
         return quote(os.fsencode(path.relative_to(Path.cwd())))
-    except ValueError:
+    except (ValueError, FileNotFoundError):  # elsewhere; or the working directory was deleted
         return "file://" + quote(os.fsencode(path))
 
 

@@ -79,6 +79,9 @@ def test_a_folder_that_is_gone_gives_no_traceback(folder: Path, capsys: pytest.C
     words = ["--sarif", str(folder / "o.sarif"), "--junit", str(folder / "o.xml")]
     assert main(["validate", str(folder / "wrong.yaml"), *words]) == 2
     assert "spec.unknown-key" in capsys.readouterr().err
+    assert written(folder) == (["spec.unknown-key"], [["failure"]])
+    assert main(["validate", "a.yaml", "--sarif", "o.sarif"]) == 2
+    assert "--sarif o.sarif: " in capsys.readouterr().err
 
 
 def test_warnings_and_mistakes_of_rke_files_are_reported(folder: Path) -> None:
