@@ -42,8 +42,8 @@ def page_of_plan(plan: LivePlan, data: Raw, spec: Path) -> Page:
 def page_of_run(cloud: Cloud, plan: LivePlan, report: Report, data: Raw, spec: Path | None, jobs: int) -> Page:
     """Return the report of a plan that was carried out.
 
-    The steps are those of the report: the run may have made the plan again. So may what the plan's own run has read be
-    old: the networks are read anew.
+    The steps are those of the report: the run may have created another plan. The networks are read again, because what
+    was read for the first plan is outdated.
     """
     from openstack_prep.core.plan import Plan
     from openstack_prep.pictures.topology import looking
