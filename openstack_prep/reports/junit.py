@@ -37,7 +37,8 @@ def _add_case(suite: Element, subject: str, name: str) -> Element:
 
 def _add_finding(suite: Element, finding: Finding, findings: Findings) -> None:
     found, place = finding.diagnostic, finding.place
-    subject = place.file or next(iter(findings.subjects), findings.command)
+    named = (each for each in findings.subjects if each == place.field)  # a file that does not exist
+    subject = place.file or next(named, next(iter(findings.subjects), findings.command))
     case = _add_case(suite, subject, finding.title or findings.command)
     text = f"{printable(place.file)}:{place.line}: {finding.text}" if place.file else finding.text
     if found.status is Status.OK:

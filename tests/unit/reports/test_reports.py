@@ -98,6 +98,9 @@ def test_subjects_without_findings_are_tests_that_passed(folder: Path) -> None:
     (folder / "good.yaml").touch()
     suite = read_junit(junit(findings(PLACED, subjects=("spec.yaml", "good.yaml"))))
     assert [(case.get("classname"), len(case)) for case in suite] == [("spec.yaml", 1), ("good.yaml", 0)]
+    gone = Diagnostic(code="spec.unreadable", where="gone.yaml", what="cannot be read")
+    (case,) = read_junit(junit(findings(gone, subjects=("spec.yaml", "gone.yaml"))))[:1]
+    assert case.get("classname") == "gone.yaml"
     nothing = findings()
     assert [case.get("classname") for case in read_junit(junit(nothing))] == ["spec.yaml"]
     assert read_sarif(sarif(nothing))["results"] == []
