@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from openstack_prep.base.errors import ConfigError, NotAllowed, is_transient
+from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
@@ -288,7 +289,7 @@ def _mistakes(cloud: Cloud) -> Iterator[str]:
     yield from cloud_entries.odd_values(cloud.config["auth"])
     yield from cloud_entries.missing_files(cloud.connection.config.get_requests_verify_args())
     if what := cloud_entries.odd_url(url := str(cloud.config["auth"].get("auth_url", ""))):
-        yield f"auth_url {url!r} {what}; correct it in clouds.yaml or OS_AUTH_URL"
+        yield f"auth_url {shown(url)} {what}; correct it in clouds.yaml or OS_AUTH_URL"
     if cloud.interface is not None and cloud.interface.removesuffix("URL") not in INTERFACES:
         yield f"interface {cloud.interface!r} is not one of {', '.join(INTERFACES)}; choose one of these"
 

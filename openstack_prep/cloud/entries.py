@@ -58,6 +58,8 @@ def odd_url(url: str) -> str | None:
         _ = parts.port  # parsed here
     except ValueError as error:
         return f"is not a URL ({error})"
+    if "@" in parts.netloc:  # it is not sent, but would stand in errors and saved plans
+        return "holds a login; write username and password beside it"
     usable = not url or (parts.scheme in ("http", "https") and parts.hostname)
     return None if usable else "is not an http or https URL"
 

@@ -128,7 +128,7 @@ def test_logins_in_urls_and_the_secrets_of_the_tenant_are_hidden(
         written = (tmp_path / "bundle.yaml").read_text()
         assert not [each for each in ("tenant-word", "url%21word") if each in written]
         assert "see https://********@mirror/x of " in written
-    assert "authenticate to http://********@keystone/v3" in found["cloud"]["errors"][0]["what"]
+    assert "holds a login" in found["cloud"]["errors"][0]["what"]
 
 
 def test_without_an_installation_there_are_no_packages(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -395,9 +395,10 @@ def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        (IDENTITY, "'http://[::1/v3'", "auth_url 'http://[::1/v3' is not a URL"),
-        (IDENTITY, "http://host:99999/v3", "auth_url 'http://host:99999/v3' is not a URL"),
-        (IDENTITY, "keystone.example.com", "auth_url 'keystone.example.com' is not an http or https URL"),
+        (IDENTITY, "'http://[::1/v3'", 'auth_url "http://[::1/v3" is not a URL'),
+        (IDENTITY, "http://host:99999/v3", 'auth_url "http://host:99999/v3" is not a URL'),
+        (IDENTITY, "keystone.example.com", 'auth_url "keystone.example.com" is not an http or https URL'),
+        (IDENTITY, "https://me:hush@host/v3", 'auth_url "https://...host/v3" holds a login; write username'),
         (IDENTITY, "'http://host/{0}'", "openstacksdk cannot interpret its settings"),
         ("auth:", "interface: nope\n    auth:", "interface 'nope' is not one of public, internal, admin"),
     ],
