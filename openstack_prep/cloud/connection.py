@@ -236,11 +236,10 @@ class Cloud:
 def connect(
     cloud: str | None = None, *, connection: Connection | None = None, clouds_file: Path | None = None
 ) -> Cloud:
-    """Return the cloud of a clouds.yaml entry, of OS_CLOUD, of OS_* variables, or of an SDK connection.
+    """Return the cloud of a clouds.yaml entry, of OS_CLOUD, of OS_* variables, or of an SDK ``connection``.
 
-    ``cloud`` is the name of an entry; ``connection`` is an ``openstack.connection.Connection``. With ``clouds_file``
-    the entry is taken from that file and OS_* variables are ignored, as the OpenShift installer does. No request is
-    sent yet. Raises ConfigError if there is no such entry, where openstacksdk looks for it, or if it is incomplete.
+    ``cloud`` is the name of an entry. With ``clouds_file`` it is taken from there, and OS_* variables are ignored, as
+    the OpenShift installer does. No request is sent yet. Raises ConfigError for a missing or incomplete entry.
     """
     if connection is not None:
         return Cloud(connection)
@@ -249,7 +248,7 @@ def connect(
 
     try:
         _check_files(clouds_file)
-        made = Cloud(_connection(cloud, clouds_file))
+        made = Cloud(opened(cloud, clouds_file))
         if mistakes := [*_mistakes(made)]:  # of this entry: to choose another one is no answer
             raise ConfigError(f"cloud {made.name!r}: {'; '.join(mistakes)}")  # envvars: of OS_* variables
         return made
@@ -259,13 +258,14 @@ def connect(
         raise ConfigError(_explain(cloud, "openstacksdk cannot interpret its settings", clouds_file)) from error
 
 
-def _connection(cloud: str | None, clouds_file: Path | None) -> Connection:
+def opened(cloud: str | None, clouds_file: Path | None = None) -> Connection:
+    """Return the connection of an entry as the SDK makes it, unexamined; raises what the SDK raises."""
     import openstack
     from openstack.config import OpenStackConfig
     from openstack.connection import Connection
     from openstack.proxy import Proxy
 
-    # this cache of the SDK would keep up to 256 clients of former connections, and their sockets (openstacksdk 4.22.0)
+    # this cache of the SDK keeps clients of former connections, and their sockets (openstacksdk 4.22.0)
     cast(Any, Proxy)._extract_name.cache_clear()
     if clouds_file is None:
         return openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__)

@@ -87,13 +87,12 @@ def _cloud(options: argparse.Namespace, spec: Spec | None) -> tuple[Cloud | None
 
 def _entries(options: argparse.Namespace, spec: Spec | None) -> Iterator[Cloud]:
     """Yield the clouds that the command and the spec name, for their secrets; the other parts say what is wrong."""
-    from openstack_prep.cloud.connection import connect
+    from openstack_prep.cloud.connection import Cloud, opened
 
-    with contextlib.suppress(ConfigError):
-        yield connect_chosen(options, spec.clouds.admin if spec else None)
-    if spec and spec.clouds.tenant:
-        with contextlib.suppress(ConfigError):
-            yield connect(spec.clouds.tenant)
+    named = [options.os_cloud or spec.clouds.admin, spec.clouds.tenant] if spec else [options.os_cloud]
+    for entry in dict.fromkeys([named[0], *filter(None, named[1:])]):
+        with contextlib.suppress(Exception):  # also those of the SDK
+            yield Cloud(opened(entry))
 
 
 def _plan(options: argparse.Namespace, spec: Spec, cloud: Cloud) -> Values:
