@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from openstack_prep.base.errors import PrepError
@@ -15,7 +15,10 @@ DATA = ("json", "yaml")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises UsageError."""
+    """A parser that raises UsageError, and takes options only by their whole names: a later one may begin alike."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
         from openstack_prep.cli.usage_error import UsageError  # not needed for --version and --help

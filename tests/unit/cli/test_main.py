@@ -660,3 +660,12 @@ def test_a_program_may_run_commands_again_and_again(tmp_path: Path) -> None:
         assert gc.get_freeze_count() <= before
         gc.collect()
         assert len([each for each in gc.get_objects() if type(each) is Session]) <= 1  # of the command just now
+
+
+def test_options_have_to_be_written_in_full(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", "--juni", str(tmp_path / "j.xml"), str(tmp_path / "spec.yaml")])
+    assert ended.value.code == 2
+    assert "--juni" in capsys.readouterr().err
+    assert not (tmp_path / "j.xml").exists()
