@@ -10,9 +10,9 @@ import contextlib
 import json
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,7 @@ class _File(logging.Handler):
     def __init__(self, command: str) -> None:
         super().__init__()
         self._command, self._number = command, 0
+        self._began = datetime.now(UTC)
         self._descriptor: int | None = None
         self._failed = self._ended = False
         self._exit: dict[str, Any] = {}
@@ -82,7 +83,8 @@ class _File(logging.Handler):
         if self._number > MOST:
             return
         asked = asdict(record.asked)  # type: ignore[attr-defined]
-        self._write(asked | {"started": _text(asked["started"]), "seconds": round(asked["seconds"], 3)})
+        started = _text(datetime.fromtimestamp(asked["started"], UTC))
+        self._write(asked | {"started": started, "seconds": round(asked["seconds"], 3)})
 
     def exits(self, code: int, error: str | None = None) -> None:
         self._exit = {"exit_code": code, "error": error}
@@ -91,7 +93,7 @@ class _File(logging.Handler):
         """Write the last line; a request that is still under way in a thread is not kept."""
         with self._locked():
             if self._descriptor is not None:
-                self._write({"ended": _text(time.time()), **self._exit, "requests": self._number})
+                self._write({"ended": _text(datetime.now(UTC)), **self._exit, "requests": self._number})
                 os.close(self._descriptor)
             self._descriptor, self._ended = None, True
 
@@ -110,7 +112,7 @@ class _File(logging.Handler):
             if self._descriptor is None:
                 self._descriptor = _create()
                 head = {"command": self._command, "version": __version__, "process": os.getpid()}
-                self._put({"began": _text(time.time()), **head})
+                self._put({"began": _text(self._began), **head})
             self._put(data)
         except (OSError, RuntimeError) as error:
             self._failed = True
@@ -126,9 +128,7 @@ def _create() -> int:
     """Return the descriptor of a new file; delete the files of all but the last runs."""
     place = folder()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    now = time.time()
-    stamp = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}.{int(now % 1 * 10**6):06}"
-    path = place / PATTERN.replace("*", f"{stamp}-{os.getpid()}")
+    path = place / PATTERN.replace("*", f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
     for old in sorted(place.glob(PATTERN))[:-KEPT]:
@@ -143,7 +143,7 @@ def _is_at_work(path: Path) -> bool:
     try:
         os.kill(int(path.stem.rpartition("-")[2]), 0)
     except PermissionError:
-        """It exists, and belongs to another user."""
+        pass  # it exists, and belongs to another user
     except (OSError, OverflowError, ValueError):
         return False
     with path.open("rb") as file:
@@ -151,8 +151,8 @@ def _is_at_work(path: Path) -> bool:
         return b'\n{"ended":' not in file.read()
 
 
-def _text(when: float) -> str:
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(when))}.{int(when % 1 * 1000):03}Z"
+def _text(when: datetime) -> str:
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def read() -> dict[str, Any]:
@@ -168,12 +168,10 @@ def read_failed() -> dict[str, Any] | None:
 
     A periodic ``plan`` would hide the ``apply`` that failed before it.
     """
-    try:
+    with contextlib.suppress(OSError, RuntimeError):  # ``read`` says it
         for number, run in enumerate(_runs()):
             if _has_failed(run):
                 return run if number else None
-    except (OSError, RuntimeError):
-        """``read`` says it."""
     return None
 
 

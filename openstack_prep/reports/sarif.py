@@ -76,7 +76,7 @@ def _invocation(findings: Findings) -> Values:
 
 
 def _time(when: datetime) -> str:
-    return when.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _results(found: list[Finding], codes: list[str]) -> Iterator[Values]:

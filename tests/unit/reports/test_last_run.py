@@ -44,6 +44,7 @@ def test_a_run_keeps_its_requests_in_a_private_file(state: Path, cloud: Cloud) -
     assert (path.stat().st_mode & 0o777, state.stat().st_mode & 0o777) == (0o600, 0o700)
     began, login, asked, ended = kept(state)[0]
     assert began["command"] == "plan"
+    assert began["began"] <= login["started"] <= asked["started"] <= ended["ended"]
     assert (login["path"], login["status"]) == ("/auth/tokens", 201)
     expected = {"method": "GET", "service": "network", "path": "/networks", "status": 200, "request_id": "req-1"}
     assert asked.items() >= expected.items()
