@@ -10,12 +10,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from importlib import metadata
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats import yaml_text
-from openstack_prep.base.raw import Values
+from openstack_prep.base.raw import Values, map_texts
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
@@ -123,15 +122,10 @@ def written(document: Values, secrets: Iterator[str]) -> str:
     """Return the text of a bundle, in which stars replace secrets, and ~ the user's home."""
     hidden = sorted({each.strip() for each in secrets}, key=len, reverse=True)
 
-    def clean(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {clean(key): clean(each) for key, each in value.items()}
-        if isinstance(value, list):
-            return [clean(each) for each in value]
-        if not isinstance(value, str):
-            return value
+    def clean(text: str) -> str:
         for secret in hidden:
-            value = value.replace(secret, HIDDEN) if len(secret) >= SHORTEST else value
-        return LOGIN.sub(HIDDEN, value)
+            text = text.replace(secret, HIDDEN) if len(secret) >= SHORTEST else text
+        return LOGIN.sub(HIDDEN, text)
 
-    return HEAD + yaml_text.dump(without_folders(clean(json.loads(json.dumps(document, default=str)))))
+    plain_data = json.loads(json.dumps(document, default=str))
+    return HEAD + yaml_text.dump(without_folders(map_texts(plain_data, clean)))

@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 from openstack_prep.base.fields import file_path
 from openstack_prep.base.given_file import read_bytes
+from openstack_prep.base.raw import map_texts
 from openstack_prep.openshift.install_config_file import FILES, InstallConfig
 from openstack_prep.resources.heat.heat_package import SHIPPED, Package
 from openstack_prep.resources.image.image import Image
@@ -129,7 +130,7 @@ def portable(value: Any, base: Path) -> Any:
     Paths in the folder of the spec begin with ``./``, those in the user's home with ``~/``; all others are replaced
     with a digest.
     """
-    return _digested(without_folders(value, base))
+    return map_texts(without_folders(value, base), _digested)
 
 
 def without_folders(value: Any, base: Path | None = None) -> Any:
@@ -140,26 +141,15 @@ def without_folders(value: Any, base: Path | None = None) -> Any:
         home = Path("/")
     folders = [(base, ".")] if base else []
     folders += [(home, "~")] if home.is_absolute() else []  # HOME may be any text
-    return _shortened(value, [(str(path), short) for path, short in folders if path != path.parent])
+    shortened = [(str(path), short) for path, short in folders if path != path.parent]
+    return map_texts(value, lambda text: _shortened(text, shortened))
 
 
-def _shortened(value: object, folders: Sequence[tuple[str, str]]) -> object:
-    if isinstance(value, Mapping):
-        return {_shortened(key, folders): _shortened(each, folders) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_shortened(each, folders) for each in value]
-    if not isinstance(value, str):
-        return value
+def _shortened(text: str, folders: Sequence[tuple[str, str]]) -> str:
     for folder, short in folders:
-        value = re.sub(rf"(?<![\w.~-]){re.escape(folder)}(?=/|$)", short, value)
-    return value
+        text = re.sub(rf"(?<![\w.~-]){re.escape(folder)}(?=/|$)", short, text)
+    return text
 
 
-def _digested(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {_digested(key): _digested(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_digested(each) for each in value]
-    if not isinstance(value, str):
-        return value
-    return f"path {hashlib.sha256(value.encode()).hexdigest()[:16]}" if value.startswith("/") else value
+def _digested(text: str) -> str:
+    return f"path {hashlib.sha256(text.encode()).hexdigest()[:16]}" if text.startswith("/") else text
