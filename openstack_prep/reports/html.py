@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
 from importlib import resources
-from pathlib import Path
 
 from openstack_prep.base.style import printable
 from openstack_prep.pictures.svg import style_sheet
@@ -174,8 +173,3 @@ def _resource(name: str) -> str:
 
 def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-
-
-def write(path: Path, page: Page) -> None:
-    """Write a page that only its owner can read, completely or not at all; raises PrepError."""
-    files.write("html", path, page.html())

@@ -10,7 +10,7 @@ from openstack_prep.cli.running import plan_data
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.pictures.topology import looking
-from openstack_prep.reports import html, html_content, html_pictures
+from openstack_prep.reports import files, html, html_content, html_pictures
 from openstack_prep.spec.loading import load_spec
 from openstack_prep.spec.resolving import resolve_spec
 from openstack_prep.spec.targets import NoCloud
@@ -59,5 +59,5 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sections=list(html_content.plan_sections(plan_data(plan))),
         pictures=[*html_pictures.of_plan(plan), html_pictures.of_topology(lambda: looking.of_declared(spec))],
     )
-    html.write(folder / "report.html", page)
+    files.write("html", folder / "report.html", page.html())
     return folder / "report.html"

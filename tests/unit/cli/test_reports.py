@@ -13,7 +13,7 @@ import requests_mock
 
 from openstack_prep.cli.main import main
 from openstack_prep.cli.reports import write_html
-from openstack_prep.reports import html
+from openstack_prep.reports import files
 from openstack_prep.reports.html import Page
 from tests.unit.conftest import IDENTITY
 from tests.unit.reports.schemas import read_junit, read_sarif
@@ -60,7 +60,7 @@ def test_an_older_page_does_not_outlive_a_run_that_fails(
     folder: Path, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = folder / "o.html"
-    html.write(page, Page(title="all is well", verdict="done", good=True))
+    files.write("html", page, Page(title="all is well", verdict="done", good=True).html())
     services.post(f"{IDENTITY}/auth/tokens", status_code=401, json={"error": {"message": "no"}})
     assert main(["apply", "--yes", "right.yaml", "--html", "o.html"]) == 1
     assert "all is well" not in page.read_text()

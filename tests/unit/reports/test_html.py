@@ -23,7 +23,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action, Result, Status
 from openstack_prep.core.plan import Report
 from openstack_prep.pictures.topology.model import Topology
-from openstack_prep.reports import files, html, html_content, html_pictures
+from openstack_prep.reports import files, html_content, html_pictures
 from openstack_prep.reports.html import Item, Page, Picture, Section
 from openstack_prep.spec import load_spec
 from openstack_prep.verbs import api
@@ -144,23 +144,23 @@ def test_names_of_others_are_text_and_the_policy_knows_our_script_alone() -> Non
 
 def test_a_report_is_private_and_replaces_only_reports(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    html.write(file, page())
+    files.write("html", file, page().html())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    html.write(file, page(title="again"))
+    files.write("html", file, page(title="again").html())
     assert "again" in file.read_text()
     spec = tmp_path / "spec.yaml"
     spec.write_text("name: lab\n")
     for wrong, what in [(spec, "is not a report"), (tmp_path, "is a folder"), (tmp_path / "a/b", "does not exist")]:
         with pytest.raises(ConfigError, match=what):
-            html.write(wrong, page())
+            files.write("html", wrong, page().html())
     assert spec.read_text() == "name: lab\n"
 
 
 def test_a_link_to_a_page_is_replaced_and_streams_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target, link = tmp_path / "target.html", tmp_path / "link.html"
-    html.write(target, page())
+    files.write("html", target, page().html())
     link.symlink_to(target)
-    html.write(link, page(title="again"))
+    files.write("html", link, page(title="again").html())
     assert not link.is_symlink()
     assert "again" not in target.read_text()
     os.mkfifo(tmp_path / "pipe")
