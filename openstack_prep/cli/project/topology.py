@@ -36,8 +36,8 @@ def _run(options: argparse.Namespace) -> int:
     given["--project"] = options.project
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
-        what = " and ".join(named) if named else "nothing"
-        raise ConfigError(f"topology: given: {what}; give exactly one of SPEC, --metadata, --infra-id and --project")
+        what = f"{' and '.join(named)} are" if named else "nothing is"
+        raise ConfigError(f"topology: {what} given; give exactly one of SPEC, --metadata, --infra-id and --project")
     if options.offline and options.spec is None:
         raise ConfigError(f"topology: --offline only applies to a SPEC, not to {named[0]}; leave it out")
     found = _of_spec(options) if options.spec else _of_cloud(options)

@@ -240,7 +240,7 @@ def test_a_project_that_does_not_exist(empty_cloud: requests_mock.Mocker) -> Non
     ("line", "what"),
     [
         ("topology", "nothing is given"),
-        ("topology spec.yaml --project p", "SPEC and --project is given"),
+        ("topology spec.yaml --project p", "SPEC and --project are given"),
         ("topology --offline --project p", "--offline only applies to a SPEC"),
     ],
 )
