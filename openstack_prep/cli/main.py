@@ -43,7 +43,7 @@ COMMANDS = {
             "report drift that no spec declares: resources, rules, roles, address pairs; exit code 1 if there is any"
         )
     },
-    "project.graph": {"graph": "draw what needs what in a spec, for Mermaid or Graphviz"},
+    "project.graph": {"graph": "draw what needs what in a spec, as a picture (SVG), or for Mermaid or Graphviz"},
     "project.topology": {"topology": "draw the networks of a spec, a cluster or a project, with what is on them"},
     "project.support_bundle": {
         "support-bundle": "write versions, a spec and its plan without secrets, and the last run's requests to one file"
@@ -196,7 +196,9 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of a command, global ones with their defaults."""
     words = sys.argv[1:] if arguments is None else arguments
     parser = build_parser(words)
-    options = parser.parse_args(words, argparse.Namespace(build_parser=build_parser))
+    options, unknown = parser.parse_known_args(words, argparse.Namespace(build_parser=build_parser))
+    if unknown:
+        options.parser.refuse(unknown)
     for name, value in DEFAULTS.items():
         if name not in options:
             setattr(options, name, value)
@@ -265,7 +267,7 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
             groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
         added = groups[group].add_parser(last, help=TEXTS[name], description=TEXTS[name])
         add_global(added, takes, forms)
-        added.set_defaults(run=run, takes=takes, forms=forms, called=name)
+        added.set_defaults(parser=added, run=run, takes=takes, forms=forms, called=name)
         return added
 
     for module, texts in COMMANDS.items():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -25,6 +26,23 @@ class Parser(argparse.ArgumentParser):
 
         self.print_usage(sys.stderr)
         raise UsageError(self.prog, message)
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """End with the words that no option or argument takes, and the options that are probably meant."""
+        options = self._option_string_actions
+        self.error("; ".join(f"{word} is unknown{_meant(word.partition('=')[0], options)}" for word in unknown))
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Refuse a value that is no choice, and name the one that is probably meant (Python 3.14: suggest_on_error)."""
+        if action.choices is not None and value not in action.choices:
+            choices = [*map(str, action.choices)]
+            fix = _meant(str(value), choices) or f"; use {', '.join(choices)}"
+            raise argparse.ArgumentError(action, f"{value} is unknown{fix}")
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def guess_options(arguments: Sequence[str] | None) -> argparse.Namespace:

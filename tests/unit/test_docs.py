@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import NoReturn
@@ -143,13 +142,13 @@ class Parsed(BaseException):
 
 @pytest.mark.parametrize("name", PAGES, ids=str)
 def test_commands_in_examples_parse(name: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parse = argparse.ArgumentParser.parse_args
+    parse = main._parsed
 
-    def only_parse(*arguments: object) -> NoReturn:
-        parse(*arguments)  # type: ignore[call-overload]
+    def only_parse(arguments: Sequence[str]) -> NoReturn:
+        parse(arguments)
         raise Parsed
 
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", only_parse)
+    monkeypatch.setattr(main, "_parsed", only_parse)
     for command in commands(PAGES[name]):
         with pytest.raises(Parsed):
             main.main(command)
