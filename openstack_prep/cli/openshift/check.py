@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.html_report import add_html, page_of_findings
@@ -54,6 +56,8 @@ def _run(options: argparse.Namespace) -> int:
     judge_reports(options)
     _refuse_options(options)
     paths = [find_file(each, CONFIG.name) for each in options.paths]
+    if not options.release:
+        _refuse_missing(paths)
     installer = options.installer or _beside(paths[0])
     release = options.release or _release(installer)
     if options.offline:
@@ -73,6 +77,13 @@ def _refuse_options(options: argparse.Namespace) -> None:
     for name in ("hosts", "os_cloud"):
         if options.offline and getattr(options, name):
             raise ConfigError(f"--{name.replace('_', '-')} does not apply with --offline; leave it out")
+
+
+def _refuse_missing(paths: list[Path]) -> None:
+    """Name the files that do not exist; the installer beside them, which tells the release, is not missed then."""
+    what, fix = f"cannot be read: {os.strerror(errno.ENOENT)}", "name the file or its folder"
+    if missing := [Mistake(str(each), what, fix, code=Code.SPEC_UNREADABLE) for each in paths if not each.exists()]:
+        raise SpecError(missing)
 
 
 def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -> int:

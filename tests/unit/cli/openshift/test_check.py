@@ -101,6 +101,11 @@ def test_a_file_that_is_not_there_and_a_spec(folder: Path, capsys: pytest.Captur
     assert said in capsys.readouterr().err
 
 
+def test_a_missing_file_is_named_before_the_release_is_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "none.yaml"]) == 2
+    assert "none.yaml: cannot be read" in capsys.readouterr().err
+
+
 def test_files_alone_need_neither_a_cloud_nor_an_entry(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "clouds.yaml").unlink()
     (folder / "other.yaml").write_text("a: [")
