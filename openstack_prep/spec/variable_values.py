@@ -115,6 +115,8 @@ class Values:
             if declared.variable.secret:
                 self._keep_secret(name, Source(_source(value, plain=plain), folder, place))
             else:
+                if parse and value == "" and declared.variable.default is None:
+                    raise InvalidValue("is empty", "set what it is taken from; for an empty text use --vars-file")
                 self._keep(name, typed(value, declared.variable.of, parse=parse))
         except InvalidValue as error:
             hidden = "a secret" if declared.variable.secret else shown(value)

@@ -372,6 +372,21 @@ def test_a_wrong_value_names_the_variables_that_it_consists_of(read: Read) -> No
     assert '"d/1/1" of ${a.b}, ${c} ' in mistake.what
 
 
+@pytest.mark.parametrize("where", ["argument", "environment"])
+def test_an_empty_text_of_a_shell_is_no_value_of_a_variable_without_default(
+    where: str, read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is what an unset variable of a shell leaves."""
+    read("name: x${a}${b}\nvariables: {a: {}, b: {default: y}}\n", variables={"a": ""})
+    if where == "environment":
+        monkeypatch.setenv("OPENSTACK_PREP_VAR_A", "")
+    given = Given(arguments=[("a", ""), ("b", "")] if where == "argument" else [])
+    with pytest.raises(SpecError) as caught:
+        read_spec(Path("spec.yaml"), given)
+    (mistake,) = caught.value.mistakes
+    assert mistake.where == ("--var a" if where == "argument" else "OPENSTACK_PREP_VAR_A")
+
+
 def test_an_argument_is_given_once(read: Read) -> None:
     read(variables={"env": "x"})
     same = Given(arguments=[("env", "x"), ("cores", "5"), ("env", "x")])
