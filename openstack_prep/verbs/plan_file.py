@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.given_file import folder_of, read_bytes
+from openstack_prep.base.invalid import shown
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.core.consent import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
@@ -142,6 +143,22 @@ class SavedPlan:
             raise PlanRefused([Mistake(str(self.path), what, f"pass the spec: {command}")])
         what = f"{made_from}, but {existing[0]} is a different spec, or has changed since"
         raise PlanRefused([Mistake(str(self.path), what, f"pass the spec that it was created from, or {AGAIN}")])
+
+    def check_variables(self, declared: Spec) -> None:
+        """Raise PlanRefused if variables have other values: whatever else differs would follow from them."""
+        was, now = self.content.variables, declared.values
+        differing = sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name))
+        texts = {
+            name: [shown(values[name]) if name in values else "its default" for values in (now, was)]
+            for name in differing
+        }
+        fix = f"leave it out, the plan holds the values; or {AGAIN}"
+        refusals = [
+            self._refusal(f"variables.{name}", f"is {here} now, and was {there} when the plan was created", fix)
+            for name, (here, there) in texts.items()
+        ]
+        if refusals:
+            raise PlanRefused(refusals)
 
     def check_cloud(self, cloud: Cloud) -> None:
         """Raise PlanRefused if the cloud, region or project differs; the user may differ."""

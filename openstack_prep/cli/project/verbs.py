@@ -164,6 +164,7 @@ def _apply_saved(options: argparse.Namespace) -> int:
     saved = SavedPlan(options.plan)
     path = saved.find_spec(options.spec)
     cloud, spec = open_spec(options, path, saved.content.variables)
+    saved.check_variables(spec)
     saved.check_cloud(cloud.authenticate())
     with reading(options):
         plan = api.plan(

@@ -205,6 +205,21 @@ def test_a_value_with_a_folder_of_this_machine_is_reported(spec: Path) -> None:
     assert [each.split()[1] for each in found] == (["a", "c"] if Path.home() != Path("/") else ["a"])
 
 
+def test_other_values_of_variables_are_named(spec: Path, tmp_path: Path, cloud: Cloud) -> None:
+    spec.write_text("name: lab\nvariables: {a: {}, b: {default: x}}\nnetworks: [{name: n, description: '${a}${b}'}]\n")
+    path = tmp_path / "kept.plan"
+    save(path, plan(), spec, load_spec(spec, variables={"a": "1"}), spec.read_bytes(), cloud)
+    saved = SavedPlan(path)
+    saved.check_variables(load_spec(spec, variables={"a": "1"}))
+    with pytest.raises(PlanRefused) as caught:
+        saved.check_variables(load_spec(spec, variables={"a": "2", "b": "y"}))
+    assert [each.where for each in caught.value.mistakes] == [f"{path}: variables.a", f"{path}: variables.b"]
+    assert [('"2"' in each.what, '"1"' in each.what) for each in caught.value.mistakes] == [
+        (True, True),
+        (False, False),
+    ]
+
+
 def test_two_of_the_same_plan_share_no_digest_of_a_content(keep: Keep) -> None:
     """The spec may hold a password in plain text: without a salt its digest could be looked up."""
     one, other = (json.loads(keep(name=name).read_text()) for name in ("one.plan", "other.plan"))
