@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Len
 
-from openstack_prep.base.given_file import MOST_KEY, read_text
+from openstack_prep.base.given_file import MOST_KEY, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue, one_line
 from openstack_prep.base.raw import Values
 
@@ -178,7 +178,7 @@ def public_key(value: object, base: Path) -> object:
         try:
             value = read_text(Path(path), MOST_KEY)
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidValue(f"cannot be read: {error}", "use a public key such as ~/.ssh/id_ed25519.pub") from None
+            raise InvalidValue(unreadable(error), "name another file, or create a key with ssh-keygen") from None
     if not isinstance(value, str):
         return value
     if "PRIVATE KEY" in value:

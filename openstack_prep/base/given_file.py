@@ -59,6 +59,13 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
     raise OSError(errno.EFBIG, f"it has more than {_size(most)}", str(path))
 
 
+def unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Return that a file cannot be read, and why, without its path."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"cannot be read: it is not UTF-8 text from byte {error.start} on"
+    return f"cannot be read: {error.strerror or error}"
+
+
 def folder_of(path: Path) -> Path:
     """Return the folder that relative paths in a file refer to: its own, also if ``path`` is a link to the file.
 

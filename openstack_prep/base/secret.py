@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.fields import file_path
-from openstack_prep.base.given_file import MOST_SECRET, read_text
+from openstack_prep.base.given_file import MOST_SECRET, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 
@@ -199,7 +199,7 @@ def _from_file(name: str, base: Path) -> Secret:
     try:
         lines = read_text(path, MOST_SECRET).splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"{path} cannot be read: {error}", "write the secret to it", Code.SECRET_MISSING) from None
+        raise InvalidValue(f"{path} {unreadable(error)}", "write the secret to it", Code.SECRET_MISSING) from None
     if not lines or not lines[0]:
         raise InvalidValue(f"{path} is empty", "write the secret to its first line", Code.SECRET_MISSING)
     return Secret(lines[0])
@@ -212,7 +212,7 @@ def _whole_file(name: str, base: Path) -> Secret:
         try:
             text = read_text(Path(path), MOST_SECRET)
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} cannot be read: {error}") from None
+            raise ConfigError(f"{path} {unreadable(error)}") from None
         if not text.strip():
             raise ConfigError(f"{path} is empty; write the secret to it")
         return text

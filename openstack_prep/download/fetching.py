@@ -18,7 +18,7 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit, urlunsplit
 
 from openstack_prep.base import certificate
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.base.given_file import refuse_special
+from openstack_prep.base.given_file import refuse_special, unreadable
 
 if TYPE_CHECKING:
     import requests
@@ -80,7 +80,7 @@ def _open_file(path: str) -> tuple[Chunks, int]:
         size = file.seek(0, 2)
         file.seek(0)
     except OSError as error:
-        raise DownloadError(f"{path} cannot be read: {error}") from error
+        raise DownloadError(f"{path} {unreadable(error)}") from error
 
     def chunks() -> Chunks:
         with file:
@@ -88,7 +88,7 @@ def _open_file(path: str) -> tuple[Chunks, int]:
                 while chunk := file.read(CHUNK):
                     yield chunk
             except OSError as error:
-                raise DownloadError(f"{path} cannot be read: {error}") from error
+                raise DownloadError(f"{path} {unreadable(error)}") from error
 
     return chunks(), size
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json
-from openstack_prep.base.given_file import read_text
+from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.private_file import write_private
 from openstack_prep.openshift.check.entry import places
 from openstack_prep.openshift.cluster import Metadata, read_metadata
@@ -289,4 +289,4 @@ def _read(path: Path) -> str:
     try:
         return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}; correct it, or move it away") from error
+        raise ConfigError(f"{path} {unreadable(error)}; correct it, or move it away") from error

@@ -17,7 +17,7 @@ import yaml
 from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.fields import File, is_address
 from openstack_prep.base.formats.foreign_text import parse_yaml
-from openstack_prep.base.given_file import read_text
+from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
@@ -256,7 +256,7 @@ def _read(path: Path) -> str:
     try:
         return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise PrepError(f"{path} cannot be read: {error}; give another file, or delete this one") from error
+        raise PrepError(f"{path} {unreadable(error)}; give another file, or delete this one") from error
 
 
 def _is_ours(text: str, ownership: OwnershipTag) -> bool:

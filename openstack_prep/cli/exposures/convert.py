@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _texts(names: list[str]) -> dict[str, str]:
     """Return the texts of the files; raises SpecError for all that cannot be read."""
-    from openstack_prep.base.given_file import read_text
+    from openstack_prep.base.given_file import read_text, unreadable
 
     texts: dict[str, str] = {}
     mistakes = []
@@ -81,9 +81,8 @@ def _texts(names: list[str]) -> dict[str, str]:
         try:
             texts[shown] = read_text(Path("/dev/stdin" if name == STDIN else name))
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 text from byte {error.start} on"
             texts[shown] = ""
-            mistakes.append(Mistake(shown, f"cannot be read: {why}", "name a readable file, or - for standard input"))
+            mistakes.append(Mistake(shown, unreadable(error), "name a readable file, or - for standard input"))
     if mistakes:
         raise SpecError(mistakes)
     return texts

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.base.given_file import MIB, read_text
+from openstack_prep.base.given_file import MIB, read_text, unreadable
 from openstack_prep.base.style import printable
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_running_cluster import add_cluster, chosen_cluster
@@ -157,4 +157,4 @@ def _services(name: str | None) -> str | None:
     try:
         return read_text(Path("/dev/stdin" if name == "-" else name), LARGEST)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--services {name} cannot be read: {error}; name a file, or - for standard input") from None
+        raise ConfigError(f"--services {name} {unreadable(error)}; name a file, or - for standard input") from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
-from openstack_prep.base.given_file import read_bytes
+from openstack_prep.base.given_file import read_bytes, unreadable
 from openstack_prep.base.private_file import write_shared
 from openstack_prep.exposures.register import pool_text
 from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Outcomes, Request
@@ -98,11 +98,11 @@ class PoolFileRegister:
         except (FileNotFoundError, NotADirectoryError):
             return ""
         except UnicodeDecodeError as error:
-            what = f"cannot be read: it is not UTF-8 text from byte {error.start} on"
+            what = unreadable(error)
             raise SpecError([Mistake(str(self.path), what, "restore an earlier version")]) from None
         except OSError as error:
             fix = "change its permissions, or choose another file"
-            raise PrepError(f"{self.path} cannot be read: {error}; {fix}") from error
+            raise PrepError(f"{self.path} {unreadable(error)}; {fix}") from error
 
     def _parse(self, text: str) -> Pool:
         pool = pool_text.read(self.path, text)

@@ -16,7 +16,7 @@ from typing import ClassVar
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.fields import File, Name, Text
-from openstack_prep.base.given_file import read_text
+from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.private_file import PRIVATE, mode, write_private
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import Secret
@@ -94,7 +94,7 @@ class EnvFile(Resource[CloudRun]):
         try:
             text = read_text(Path(self.path))
         except (OSError, UnicodeDecodeError) as error:
-            raise PrepError(f"{self.path} cannot be read: {error}; choose another file, or remove this one") from error
+            raise PrepError(f"{self.path} {unreadable(error)}; choose another file, or remove this one") from error
         ours, wanted = ownership.owns(text.partition("\n")[0]), self.exports()
         variables = {
             name: value if value == wanted.get(name) or (ours and not SECRET.search(name)) else Secret(value)
