@@ -29,8 +29,11 @@ class Parser(argparse.ArgumentParser):
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """End with the words that no option or argument takes, and the options that are probably meant."""
-        options = self._option_string_actions
-        self.error("; ".join(f"{word} is unknown{_meant(word.partition('=')[0], options)}" for word in unknown))
+        known, options = self._option_string_actions, [word for word in unknown if word[:1] == "-"]
+        # the value of an unknown option is unknown as well, and not worth a word
+        self.error(
+            "; ".join(f"{word} is unknown{_meant(word.partition('=')[0], known)}" for word in options or unknown)
+        )
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Refuse a value that is no choice, and name the one that is probably meant (Python 3.14: suggest_on_error)."""
@@ -41,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
     return f"; did you mean {close[0]}?" if close else ""
 
 
