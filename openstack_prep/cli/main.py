@@ -43,8 +43,8 @@ COMMANDS = {
             "report drift that no spec declares: resources, rules, roles, address pairs; exit code 1 if there is any"
         )
     },
-    "project.graph": {"graph": "draw what needs what in a spec, as a picture (SVG), or for Mermaid or Graphviz"},
-    "project.topology": {"topology": "draw the networks of a spec, a cluster or a project, with what is on them"},
+    "project.graph": {"graph": "print what needs what in a spec, as a picture (SVG), or for Mermaid or Graphviz"},
+    "project.topology": {"topology": "print the networks of a spec, a cluster or a project, with what is on them"},
     "project.support_bundle": {
         "support-bundle": "write versions, a spec and its plan without secrets, and the last run's requests to one file"
     },
