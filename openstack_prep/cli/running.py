@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from openstack_prep.base.errors import ConfigError, InternalError, PrepError, RunInterrupted
+from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
 from openstack_prep.cli.html_report import page_of_run
@@ -205,8 +206,8 @@ def confirm(question: str, wanted: str) -> None:
     """Ask a person; raises ConfigError without the wanted answer."""
     if not sys.stdin.isatty():
         raise ConfigError("not a terminal; pass --yes to confirm")
-    if answer(question) != wanted:
-        raise ConfigError("not confirmed; nothing was changed")
+    if (typed := answer(question)) != wanted:
+        raise ConfigError(f"not confirmed: {shown(typed)} is not {shown(wanted)}; nothing was changed")
 
 
 def answer(question: str) -> str:

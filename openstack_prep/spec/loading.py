@@ -88,7 +88,7 @@ class Spec:
         found = [each.key for each in self.resources if each.key.kind == kind]
         keys = frozenset(key for key in found if name in (None, key.name))
         if not keys:
-            hint = f"choose one of {', '.join(key.name for key in found)}" if found else f"it declares no {kind}"
+            hint = f"choose one of {', '.join(key.name for key in found)}" if found else f"declare one in {kind}s"
             raise SpecError([Mistake(self.name, f"the spec has no {kind} {name or ''}".rstrip(), hint)])
         return replace(self, only=keys)
 

@@ -197,6 +197,7 @@ def test_plan_shows_what_stays_unchanged_when_asked(prep: Prep, flavors: Flavors
 
 def test_ids_of_what_was_created_are_shown_when_asked(prep: Prep, flavors: Flavors) -> None:
     assert " f1 " in prep("apply", "--yes", "--jobs", "1", "--ids", "spec.yaml").out
+    assert prep("plan", "--all", "--ids", "spec.yaml").out.splitlines()[0].split() == ["=", "flavor/master", "f1"]
     prep("destroy", "--yes", "spec.yaml")
     assert re.search(r"^  \+ flavor/master  \(\d", prep("apply", "--yes", "spec.yaml").out, re.MULTILINE)
 
@@ -334,7 +335,7 @@ def test_anything_but_yes_is_no(prep: Prep, flavors: Flavors, answer: Callable[[
     answer(line)
     said = prep("apply", "spec.yaml")
     assert said.code == 2
-    assert "not confirmed; nothing was changed" in said.err
+    assert f'not confirmed: "{line.strip()}" is not "yes"; nothing was changed' in said.err
     assert flavors == []
 
 

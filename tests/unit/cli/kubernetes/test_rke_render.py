@@ -69,7 +69,7 @@ def test_a_cluster_that_the_spec_has_not(capsys: pytest.CaptureFixture[str], tmp
     assert "the spec has no rke_cluster b; choose one of a" in capsys.readouterr().err
     spec.write_text("name: x\n")
     assert main(["rke", "render", str(spec)]) == 2
-    assert "the spec has no rke_cluster; it declares no rke_cluster" in capsys.readouterr().err
+    assert "the spec has no rke_cluster; declare one in rke_clusters" in capsys.readouterr().err
 
 
 def test_only_the_files_are_made(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
