@@ -62,11 +62,11 @@ def fields_of_new(resource: Resource) -> Values:
 def step_line(step: Step, width: int, style: Style = PLAIN) -> str:
     """Return what a step would do, and below it which lines of a file."""
     texts = step.resource.texts(step.observed) if step.observed and step.changes else None
-    if texts is None:
-        return style.line(step.action.symbol, f"{step!s:<{width}}", details(step, style.most))
-    rest = tuple(change for change in step.changes if change.field not in texts.fields)
-    line = style.line(step.action.symbol, f"{step!s:<{width}}", details(replace(step, changes=rest), style.most))
-    return "\n".join([line, *_changed_lines(texts, style)])
+    rest = tuple(change for change in step.changes if texts is None or change.field not in texts.fields)
+    found = step.observed.id if step.observed and style.ids else ""
+    words = "  ".join(filter(None, (found, details(replace(step, changes=rest), style.most))))
+    line = style.line(step.action.symbol, f"{step!s:<{width}}", words)
+    return "\n".join([line, *(_changed_lines(texts, style) if texts else ())])
 
 
 def _changed_lines(texts: Texts, style: Style) -> Iterable[str]:
