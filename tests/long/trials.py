@@ -110,9 +110,7 @@ def in_process(place: Place, name: str, turns: int, every: int) -> Trial:
             outages[-1].start()
     for each in outages:
         each.join()
-    _end(
-        trial, process, (143, *((-15,) if name == "library" else ())), lambda: "".join([*said, *(process.stdout or ())])
-    )
+    _end(trial, process, (143, -signal.SIGTERM), lambda: "".join([*said, *(process.stdout or ())]))
     return trial
 
 
@@ -122,7 +120,7 @@ def _outage(place: Place) -> None:
 
 
 def _end(trial: Trial, process: subprocess.Popen[str], codes: tuple[int, ...], said: Callable[[], str]) -> None:
-    """Send SIGTERM, and judge how it ended and what it holds; between two calls the library leaves signals alone."""
+    """Send SIGTERM, and judge how it ended and what it holds; between two calls nobody catches the signal."""
     process.send_signal(signal.SIGTERM)
     text = said()
     try:
