@@ -111,7 +111,7 @@ def read_parts(path: Path, sections: Collection[str] | None, given: Given) -> Pa
         filling = Filling(each.document, values, tokens)
         wanted = {name: value for name, value in each.data.items() if sections is None or name in sections}
         data = filling.fill(wanted if sections is None else _without_secrets(wanted))
-        failed = frozenset(filling.failed)
+        failed = frozenset((*filling.failed, *((name,) for name in each.document.doubled)))
         parts.append(Part(each.document, each.path, each.base, data, filling.moved, failed, filling))
         mistakes += filling.mistakes
         used |= filling.used

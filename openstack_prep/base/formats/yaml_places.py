@@ -16,7 +16,7 @@ import yaml
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.foreign_text import count_parts, refuse_deep
-from openstack_prep.base.given_file import read_text
+from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.secret import HIDDEN, without_values
 
 LONGEST = 4096
@@ -131,8 +131,7 @@ class Document:
             self.data: object = loader.construct_document(self._root) if self._root else None
             refuse_deep(self.data)
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 text from byte {error.start} on"
-            raise _unreadable(str(path), f"cannot be read: {why}", "choose a readable YAML file") from None
+            raise _unreadable(str(path), unreadable(error), "choose a readable YAML file") from None
         except yaml.YAMLError as error:
             raise _yaml_error(str(path), error, text or "") from None
         except (ValueError, RecursionError):
@@ -142,6 +141,12 @@ class Document:
     def repeated(self) -> list[Mistake]:
         """Duplicate keys; ``repeated_at`` has them by where they begin in the text, as ``part`` returns it."""
         return list(self.repeated_at.values())
+
+    @property
+    def doubled(self) -> set[str]:
+        """The keys that the document itself has more than once; which of their values is meant, nobody knows."""
+        starts = ((key.value, key.start_mark.index) for key, _ in getattr(self._root, "value", ()))
+        return {name for name, start in starts if start in self.repeated_at}
 
     def place(self, where: Sequence[str | int]) -> str:
         """Return "file:line" of a part, or of the innermost part around it that exists."""

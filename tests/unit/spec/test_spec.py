@@ -278,6 +278,10 @@ MISTAKES: dict[str, tuple[str, list[tuple[str, ...]]]] = {
         "name: x\nquota:\n  cores: 1\n  cores: 2\n",
         [("spec.duplicate-key", "spec.yaml:4", "cores", "line 3")],
     ),
+    "a section twice, whose second value is not judged": (
+        "name: x\nnetworks: [{name: n}]\nnetworks: [{nam: n}]\n",
+        [("spec.duplicate-key", "spec.yaml:3", "networks", "line 2")],
+    ),
     "a name twice": (
         "name: x\nnetworks:\n  - name: n\n  - name: o\n  - name: n\n",
         [("spec.duplicate-name", "spec.yaml:5", "network/n", "spec.yaml:3")],
