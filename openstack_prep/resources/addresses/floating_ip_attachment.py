@@ -27,7 +27,7 @@ from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
 from openstack_prep.resources.network.network import routers_of
-from openstack_prep.resources.network.port import NamedPort, of_another, ports_of
+from openstack_prep.resources.network.port import NamedPort, PortOfInstaller, of_another, ports_of
 
 LONGEST_DESCRIPTION = 255
 
@@ -91,7 +91,8 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
 
     @property
     def _named_port(self) -> NamedPort:
-        return NamedPort(name=self.port, project=self.project, project_domain=self.project_domain)
+        kind = PortOfInstaller if self.tag else NamedPort
+        return kind(name=self.port, project=self.project, project_domain=self.project_domain)
 
     # --- existing state -------------------------------------------------------------------
 
@@ -159,7 +160,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         for other in FloatingIP.listing(run, project_id) if project_id else ():
             if other.port_id == port.id and (record is None or other.id != record.id):
                 has = f"floating IP {other.address} is already attached to the port"
-                yield self.mistake(has, "detach it first, or declare it here")
+                yield self.mistake(has, "detach it first, or attach that one")
 
     def _taken(self, run: CloudRun, record: FloatingIPRecord) -> Mistake:
         serves = f"{record.address} is attached to another port: {self._current_port(run, record)}"

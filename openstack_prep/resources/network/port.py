@@ -76,6 +76,13 @@ class NamedPort(InProject):
         return Observed(id=port.id, record=port) if port else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class PortOfInstaller(NamedPort):
+    """A port that the OpenShift installer creates: no spec can declare it."""
+
+    declarable: ClassVar[bool] = False
+
+
 def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None) -> Raw:
     """Return the port with exactly this name in the connection's own project, as soon as it exists.
 

@@ -103,6 +103,13 @@ def test_the_command_takes_cluster_and_cloud_from_metadata_json(
     assert step["action"] == "keep"
 
 
+def test_a_port_of_another_cluster_cannot_be_declared_in_a_spec(
+    clouds_yaml: Path, neutron: Answers, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["post-ipi", "--os-cloud", "lab", "--infra-id", "typo-x7k2p", "--ingress-ip", "192.0.2.5"]) == 2
+    assert "port/typo-x7k2p-ingress-port does not exist; correct the name [spec.unresolved" in capsys.readouterr().err
+
+
 def test_without_consent_the_plan_is_not_carried_out(
     clouds_yaml: Path, neutron: Answers, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
 ) -> None:
