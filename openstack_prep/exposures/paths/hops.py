@@ -91,7 +91,8 @@ def _names(placed: Placed, view: View) -> Iterator[Diagnostic]:
         elif not answer.addresses:
             below = f", a name below {name}," if host != name else ""
             fix = f"let {name} lead to {placed.outside or 'the address'}: the files in {view.cluster.directory} say so"
-            yield Diagnostic(code="dns.missing", where=NAME, what=f"{host}{below} has no address", fix=fix)
+            why = "whoever connects by this name fails"
+            yield Diagnostic(code="dns.missing", where=NAME, what=f"{host}{below} has no address", why=why, fix=fix)
         elif placed.outside and placed.outside not in answer.addresses:
             what = f"{host} is {', '.join(answer.addresses)} ({answer.source}), not {placed.outside}"
             yield Diagnostic(code="dns.wrong-address", where=NAME, what=what, fix=f"correct the DNS of {name}")

@@ -35,7 +35,8 @@ def _name(path: AccessPath, host: str, answer: Answer, fix: str) -> Diagnostic:
         what = f"{answer.source} did not resolve {host} in time"
         return unknown("dns.timeout", NAME, what, "check the resolver, then try again")
     if not answer.addresses:
-        return Diagnostic(code="dns.missing", where=NAME, what=f"{host} has no address", fix=fix)
+        why = "whoever connects by this name fails"
+        return Diagnostic(code="dns.missing", where=NAME, what=f"{host} has no address", why=why, fix=fix)
     resolved = f"{host} is {', '.join(answer.addresses)} ({answer.source})"
     wrong = [each for each in answer.addresses if each != address]
     if address and not path.direct and wrong:
