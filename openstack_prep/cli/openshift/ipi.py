@@ -64,6 +64,7 @@ def _run(options: argparse.Namespace) -> int:
         return _around(options)
     except NotReady as error:  # each line gets our prefix, unlike the installer's
         _tell(str(error))
+        _tell("the installer was not started; correct the errors, and run the command again")
         return error.exit_code
 
 
