@@ -29,6 +29,8 @@ GONE_SECONDS = 20
 DURING = 0.05  # seconds after a request was sent, for a kill while the service works on it
 FIRST_WRITES = (1, 2, 3)
 """At which of its writes each run of a chain is killed, in turn; the first one takes the lease."""
+FURTHER = 6
+"""At which write one run of each turn is killed: the first ones may change nothing, such as quotas reset again."""
 CHAIN_LIMIT = 600
 """How many runs a chain may have."""
 
@@ -133,7 +135,8 @@ class Ground:
 
     def _chain(self, there: Folder, verb: str, outcome: Outcome) -> int:
         """Run a verb, killed each time, until a run is not; return how many runs that took."""
-        stops = (Stop(write, phase, DURING, writes=True) for phase in PHASES for write in FIRST_WRITES)
+        stops = [Stop(write, phase, DURING, writes=True) for phase in PHASES for write in FIRST_WRITES]
+        stops.append(Stop(FURTHER, "after", writes=True))
         for number, stop in enumerate(islice(cycle(stops), CHAIN_LIMIT), 1):
             code = there.run(verb, "--yes", stop=stop).code
             outcome.hits += code == shipped.KILLED
