@@ -35,7 +35,9 @@ def summary(report: Report, spec: Path, style: Style) -> str:
 def _words(kind: str, number: int) -> str:
     """Return "floating IPs" for ``floating_ip``."""
     words = " ".join(ACRONYMS.get(word, word) for word in kind.split("_"))
-    if number == 1 or words.endswith("s"):
+    if words.endswith("s"):  # one resource is several of them, such as the rules of a group
+        return f"{'set' if number == 1 else 'sets'} of {words}"
+    if number == 1:
         return words
     return f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
 

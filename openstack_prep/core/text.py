@@ -209,6 +209,11 @@ def observed_table(found: Mapping[Key, Observed | None], style: Style = PLAIN) -
     return "\n".join(lines)
 
 
+def counted(number: int, word: str) -> str:
+    """Return "1 port" or "5 ports"."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def width_of(steps: Iterable[Step]) -> int:
     return max((len(str(step)) for step in steps), default=0)
 

@@ -17,6 +17,7 @@ from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, Key, Observed, Resource
+from openstack_prep.core.text import counted
 from openstack_prep.exposures.neighbours import ExposureFields, ExposureNeighbours, Pool, held
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.virtualization import OutsideNetwork, Virtualization
@@ -195,7 +196,7 @@ class MachinePairs(AddressPairs):
         absent = unclaimed | {each.exposure for each in machines.values() if each and _pair(each) in lacking}
         stale = {f"{pair} on {each.port.name or each.port.id}" for each in shares for pair in each.stale}
         return Observed(
-            id=f"{len(meant)} ports",
+            id=counted(len(meant), "port"),
             ours=any(each.mine for each in shares),
             values={"pairs": frozenset(map(_named, machines.keys() - absent)) | stale},
             outputs={"pairs": ", ".join(sorted(there))} if there else {},

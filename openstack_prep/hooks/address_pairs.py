@@ -120,7 +120,7 @@ def _of_spec(
         if not _is_in(cloud, each):
             scope = f"project {cloud.project_name} of domain {cloud.project_domain_name}"
             belongs = f"{each.key} belongs to {each.project} of domain {each.project_domain}"
-            fix = "choose a clouds.yaml entry of that project with --os-cloud"
+            fix = "choose an entry of that project with --os-cloud, and its clouds.yaml with OS_CLIENT_CONFIG_FILE"
             raise ConfigError(f"cloud {cloud.name} is scoped to {scope}, {belongs}; {fix}")
     mine = (each for each in claims if _is_in(cloud, each))
     here = [replace(each, project=None) for each in (*concerned, *mine)]
@@ -176,17 +176,18 @@ def _spec_of_sync(wanted: Sync, found: kubernetes.Services | None, tell: Callabl
             Mistake(
                 "ports",
                 f"{' and '.join(given)} are both set" if given else "no ports selected",
-                "pass a SPEC, or exactly one of stack, tag, security group, ports",
+                "pass a SPEC, or exactly one of stack, tag, security group (--security-group) and ports (--port)",
             )
         )
     if wanted.addresses is None and found is None:
-        mistakes.append(Mistake("addresses", "no addresses selected", "pass addresses, or the Services that use them"))
+        fix = "pass addresses (--address), or the Services that use them (--services, --kubeconfig)"
+        mistakes.append(Mistake("addresses", "no addresses selected", fix))
     if found is not None and not wanted.within:
         # otherwise any user who may create Services could ask for every address, even the gateway's
-        fix = "set the ranges from which Services get their addresses, so that no Service can use any other"
+        fix = "set the ranges from which Services get their addresses (--within), so that no Service can use any other"
         mistakes.append(Mistake("within", "is missing", fix))
     if wanted.within and found is None:
-        mistakes.append(Mistake("within", "only applies together with services", "pass services, or remove it"))
+        mistakes.append(Mistake("within", "only applies together with services", "pass Services, or remove it"))
     if wanted.ports and not wanted.name:
         mistakes.append(Mistake("name", "is missing", "set a name, under which the pairs are recorded"))
     addresses = _read("addresses", wanted.addresses or (), mistakes)

@@ -350,7 +350,7 @@ def test_the_call_of_the_library(tenant: Tenant, nodes: Any) -> None:
     nodes.update_port(nodes.find_port("two"), security_group_ids=[])
     (result,) = sync_address_pairs(cloud, wanted).changed
     assert result.observed is not None
-    assert result.observed.id == "1 ports"
+    assert result.observed.id == "1 port"
     assert pairs_of(nodes) == {"one": {"10.1.0.200/30"}, "two": set(), "other": set()}
 
     many = Sync(security_group="rke", addresses=["10.1.0.1-10.1.0.254"])

@@ -184,7 +184,8 @@ class RelatedResources:
             one, other = getattr(cluster, field), _read(parameters.get(parameter))
             if one and other is not None and one != other:
                 what = f"{field} {show(one)} differs from parameter {parameter} {show(other)} of stack/{cluster.stack}"
-                fix = f"remove {field}" if of_spec else f"write {field}: {show(other)}"
+                written = f"write {field}: {show(other)}, with --stack as --set {field}={show(other)}"
+                fix = f"remove {field}" if of_spec else written
                 yield cluster.mistake(what, fix, Code.CLUSTER_STACK, field)
 
 

@@ -16,6 +16,7 @@ from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefuse
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.core.text import counted
 from openstack_prep.resources.addresses import pair_checks, pair_writing
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
@@ -136,7 +137,7 @@ class AddressPairs(PairFields):
             "elsewhere": frozenset(f"{pair} on {port}" for pair, port in stale if block_of(pair) in desired),
         }
         return Observed(
-            id=f"{len(meant)} ports",
+            id=counted(len(meant), "port"),
             ours=any(each.mine for each in shares),
             values=values,
             record=PortShares(tuple(shares)),
@@ -232,7 +233,7 @@ class AddressPairs(PairFields):
             ]  # map would cancel the rest
         done = [share for share in (*updated, *(each.result() for each in waiting)) if share is not None]
         meant = sum(each.meant for each in done)
-        return self._observe(run, done, known=True) or Observed(id=f"{meant} ports", values=self.desired())
+        return self._observe(run, done, known=True) or Observed(id=counted(meant, "port"), values=self.desired())
 
     def _update_port(self, run: CloudRun, share: Share, judge: Callable[[Share], Share] | None) -> Share | None:
         """Return a port's share once its pairs match the spec; None if the port no longer exists."""

@@ -18,6 +18,7 @@ from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.core.text import counted
 from openstack_prep.resources.addresses.address_room import Room
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.addresses.pool_fields import CEILING, PoolFields, PoolNeighbours
@@ -115,7 +116,7 @@ class AddressPool(PoolFields):
             id=", ".join(values["addresses"]) or self._shown,
             values=values,
             ours=True,
-            outputs={"reserved": f"{len(kept)} ports"},
+            outputs={"reserved": counted(len(kept), "port")},
             record=PoolPorts(tuple(kept)),
             contained_ids=frozenset(port.id for port in kept),
         )

@@ -227,14 +227,16 @@ def test_services_alone_do_not_say_what_is_allowed(cloud: Cloud) -> None:
         (
             Sync(),
             [
-                "ports: no ports selected; pass a SPEC, or exactly one of stack, tag, security group, ports",
-                "addresses: no addresses selected; pass addresses, or the Services that use them",
+                "ports: no ports selected; pass a SPEC, or exactly one of "
+                "stack, tag, security group (--security-group) and ports (--port)",
+                "addresses: no addresses selected; pass addresses (--address), "
+                "or the Services that use them (--services, --kubeconfig)",
             ],
         ),
         (
             Sync(ports=["a"], addresses=["x", "10.0.0.9-10.0.0.1"], within=["y"]),
             [
-                "within: only applies together with services; pass services, or remove it",
+                "within: only applies together with services; pass Services, or remove it",
                 "name: is missing; set a name, under which the pairs are recorded",
                 "addresses: 'x' is not a range of addresses; use one such as 10.0.0.200-10.0.0.219 or 10.0.0.192/28",
                 "addresses: '10.0.0.9-10.0.0.1' ends before it begins; write the lower address first",
