@@ -25,6 +25,14 @@ PYTHON: dict[str, type | tuple[type, ...]] = {
     "list": list,
     "map": dict,
 }
+AS_IN_YAML = {
+    "string": "put it in quotes",
+    "integer": "write a whole number, such as 4",
+    "number": "write a number, such as 1.5",
+    "boolean": "write true or false",
+    "list": "write [a, b]",
+    "map": "write {a: b}",
+}
 FILES = ("file", "content", "generate")
 """Sources of a secret that are paths."""
 
@@ -126,10 +134,9 @@ def typed(value: object, kind: str, *, parse: bool) -> object:
         try:
             ((_, value),) = read_documents("value", value)
         except (SpecError, ValueError):
-            raise InvalidValue(f"is not {ARTICLE.get(kind, 'a')} {kind}", "write it as in YAML") from None
+            raise InvalidValue(f"is not {ARTICLE.get(kind, 'a')} {kind}", AS_IN_YAML[kind]) from None
     if not is_plain(value):
         raise InvalidValue("has parts that YAML cannot express, or keys that are not text", "write a plain value")
     if not is_of(value, kind):
-        fix = "put it in quotes" if kind == "string" else "write [a, b]" if kind == "list" else ""
-        raise InvalidValue(f"is not {ARTICLE.get(kind, 'a')} {kind}", fix)
+        raise InvalidValue(f"is not {ARTICLE.get(kind, 'a')} {kind}", AS_IN_YAML[kind])
     return value
