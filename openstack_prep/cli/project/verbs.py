@@ -26,7 +26,7 @@ from openstack_prep.cli.running import (
     print_warnings,
     run_plan,
 )
-from openstack_prep.cli.style import style_of, warn
+from openstack_prep.cli.style import say, style_of, warn
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -92,6 +92,8 @@ def _plan(options: argparse.Namespace) -> int:
     print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
     code = 2 if options.detailed_exitcode and plan else 0
     code = write_html(options, lambda: page_of_plan(plan, plan_data(plan), options.spec), code)
+    if options.out:
+        say(f"did not save {options.out}: the plan is refused" if plan.refusals else f"saved the plan as {options.out}")
     name_holder(plan)
     plan.raise_for_refusals()
     return code

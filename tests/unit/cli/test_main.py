@@ -442,7 +442,8 @@ def test_a_target_that_makes_no_sense_is_two(prep: Prep, flavors: Flavors, words
 
 @pytest.fixture
 def kept(prep: Prep, flavors: Flavors, tmp_path: Path) -> Path:
-    assert prep("plan", "-o", "kept.plan", "spec.yaml").code == 0
+    said = prep("plan", "-o", "kept.plan", "spec.yaml")
+    assert (said.code, said.err.splitlines()[-1]) == (0, "openstack-prep: saved the plan as kept.plan")
     return tmp_path / "kept.plan"
 
 
@@ -539,7 +540,8 @@ def test_a_kept_plan_holds_the_consent_to_a_replacement(prep: Prep, flavors: Fla
 
 def test_a_refused_plan_is_not_kept(prep: Prep, flavors: Flavors, spec: Path, tmp_path: Path) -> None:
     spec.write_text(SPEC + "  - {name: huge}\n")
-    assert prep("plan", "-o", "kept.plan", "spec.yaml").code == 2
+    said = prep("plan", "-o", "kept.plan", "spec.yaml")
+    assert (said.code, "did not save kept.plan" in said.err) == (2, True)
     assert not (tmp_path / "kept.plan").exists()
 
 
