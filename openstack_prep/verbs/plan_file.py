@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
-from openstack_prep.base.given_file import folder_of, read_bytes
+from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, PrepError, SpecError
+from openstack_prep.base.given_file import folder_of, read_bytes, unreadable
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.core.consent import refuse_replacements
@@ -33,6 +33,27 @@ if TYPE_CHECKING:
     from openstack_prep.spec import Spec
 
 
+MADE_BY = b'"made_by": "openstack-prep '
+LONGEST_HEAD = 200
+"""Bytes of a saved plan within which it says who made it."""
+
+
+def refuse_other_file(path: Path) -> None:
+    """Raise ConfigError if there is a file that is no saved plan: a slip of the shell's completion names the spec.
+
+    A link is replaced, not followed, so what it leads to is safe.
+    """
+    if path.is_symlink() or not path.is_file():
+        return
+    try:
+        head = read_bytes(path)[:LONGEST_HEAD]
+    except OSError as error:
+        raise ConfigError(f"{path} {unreadable(error)}; choose another file for the plan") from error
+    if head and MADE_BY not in head:
+        what = f"{path} is no saved plan, and would be replaced"
+        raise ConfigError(f"{what}; choose another file for the plan, or delete this one")
+
+
 def save(
     path: Path, plan: Plan, spec: Path, declared: Spec, read: bytes, cloud: Cloud, tenant: Cloud | None = None
 ) -> None:
@@ -41,6 +62,7 @@ def save(
     ``spec`` is the file, ``declared`` what it declares, and ``read`` its content as it was before it was loaded.
     ``tenant`` is the connection of its ``clouds.tenant``.
     """
+    refuse_other_file(path)
     if content_of(spec) != read:
         raise PrepError(f"{spec} was modified while the plan was created; plan again")
     if declared.values and declared.has_plain_secrets:

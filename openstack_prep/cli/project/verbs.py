@@ -78,6 +78,7 @@ def _plan(options: argparse.Namespace) -> int:
     if options.out:
         from openstack_prep.verbs import plan_file
 
+        plan_file.refuse_other_file(options.out)
         read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
     plan = (_plan_destroy if options.destroy else _plan_apply)(options, cloud, spec)

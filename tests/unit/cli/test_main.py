@@ -545,6 +545,14 @@ def test_a_refused_plan_is_not_kept(prep: Prep, flavors: Flavors, spec: Path, tm
     assert not (tmp_path / "kept.plan").exists()
 
 
+def test_a_plan_replaces_only_plans(prep: Prep, flavors: Flavors, spec: Path, kept: Path) -> None:
+    before = spec.read_text()
+    said = prep("plan", "-o", "spec.yaml", "spec.yaml")
+    assert (said.code, "spec.yaml is no saved plan" in said.err) == (2, True)
+    assert spec.read_text() == before
+    assert prep("plan", "-o", "kept.plan", "spec.yaml").code == 0
+
+
 def test_apply_takes_a_spec_or_a_plan(prep: Prep) -> None:
     said = prep("apply")
     assert said.code == 2

@@ -238,9 +238,8 @@ def careless() -> Any:
 
 
 @pytest.mark.usefixtures("careless")
-def test_only_its_owner_can_read_it(tmp_path: Path, keep: Keep) -> None:
-    (tmp_path / "kept.plan").write_text("old")
-    (tmp_path / "kept.plan").chmod(0o666)
+def test_only_its_owner_can_read_it(keep: Keep) -> None:
+    keep().chmod(0o666)
     assert keep().stat().st_mode & 0o777 == 0o600
 
 
