@@ -218,7 +218,7 @@ class Cloud:
         region = cloud_region.CloudRegion(
             name=self.name,
             region_name=self.region,
-            config={**settings, "auth_type": "v3password", "auth": {"auth_url": self.auth_url}},
+            config={**settings, "auth_type": "v3password", "auth": {"auth_url": cloud_entries.of_v3(self.auth_url)}},
             auth_plugin=v3.Password(
                 self.auth_url,
                 username=username,

@@ -51,6 +51,15 @@ def missing_files(for_tls: Iterable[object]) -> Iterator[str]:
                 yield f"{what}; correct the path or the file's permissions"
 
 
+def of_v3(auth_url: str) -> str:
+    """Return the address of Keystone's API v3; that of an entry may be one without a version.
+
+    Source: openstacksdk 4.22.0, cloud_region.py, get_endpoint: identity requests of a login without a project's name go
+    to the auth_url as it is.
+    """
+    return f"{auth_url.rstrip('/').removesuffix('/v3')}/v3"
+
+
 def odd_url(url: str) -> str | None:
     """Return what is wrong with an auth_url; None for a usable one, or none at all."""
     try:
