@@ -20,11 +20,12 @@ class Entry:
     username: str
     password: str
     project: str
+    region: str = REGION
 
     def __str__(self) -> str:
         return f"""\
   {self.cloud}:
-    region_name: {REGION}
+    region_name: {self.region}
     identity_api_version: 3
     interface: public
     auth:
