@@ -1,4 +1,4 @@
-"""Versions, and the extensions whose fields are there."""
+"""Versions, the extensions whose fields are there, and collections in which nothing can be made."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ ALIASES = _ALIASES.split()
 def versions(asked: Request) -> Answer:
     links = [{"rel": "self", "href": f"{asked.url}/v2.0/"}]
     return Answer(200, {"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
+
+
+def _empty(collection: str) -> None:
+    plural = collection.replace("-", "_")
+    NETWORK.on("GET", f"/v2.0/{collection}")(lambda asked: Answer(200, {plural: []}))
+
+
+for each in ("rbac-policies", "subnetpools", "trunks"):
+    _empty(each)
 
 
 @NETWORK.on("GET", "/v2.0/extensions")

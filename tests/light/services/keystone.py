@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.light.apis import IDENTITY
-from tests.light.listing import select
+from tests.light.listing import following, limit_of, page, select
 from tests.light.state import DOMAIN, IMPLIES, plain_id
 from tests.light.table import Row, Table
 from tests.light.web import NOTHING, Answer, Json, Query, Refused, Request, missing
@@ -46,14 +46,12 @@ def one(asked: Request, plural: str, row: Row, status: int = 200) -> Answer:
 
 
 def many(asked: Request, plural: str, rows: Iterable[Row]) -> Answer:
-    """Answer a list; Keystone cuts it off at ``limit`` and says so."""
-    listed = [shown(asked, plural, row) for row in rows]
-    links = {"next": None, "self": asked.whole_url, "previous": None}
-    body: Json = {plural: listed, "links": links}
-    limit = asked.first("limit")
-    if limit.isdigit() and len(listed) > int(limit):
-        body |= {plural: listed[: int(limit)], "truncated": True}
-    return Answer(200, body)
+    """Answer a list; with ``limit`` as much of it, and a link to the rest."""
+    listed, last = page(list(rows), asked, limit_of(asked))
+    following_url = f"{asked.url}{asked.path}?{following(asked, last)}" if last else None
+    links = {"next": following_url, "self": asked.whole_url, "previous": None}
+    body: Json = {plural: [shown(asked, plural, row) for row in listed], "links": links}
+    return Answer(200, body | ({"truncated": True} if last else {}))
 
 
 def filters(asked: Request) -> Query:
