@@ -31,6 +31,7 @@ class Kind:
     change: Callable[[Request, Row, Json], None]
     delete: Callable[[Request, Row], None]
     before_list: Callable[[Request], None] = lambda asked: None
+    after_create: Callable[[Request, list[Row]], None] = lambda asked, made: None
     everybodys: tuple[tuple[str, str], ...] = ()
     """Indexed fields and values of what other projects may see."""
     hidden: frozenset[str] = frozenset()
@@ -119,6 +120,8 @@ def view(kind: Kind, asked: Request) -> Callable[[Row], Row]:
     """Return a function that leaves in a row what the caller may see and wants."""
     wanted = frozenset(asked.query.get("fields", ()))
     hidden = frozenset() if asked.caller.is_admin else kind.hidden
+    if not kind.tagged:  # rules of a group show it within the group alone
+        hidden |= {"tags"}
     if wanted:
         names = wanted - hidden
         return lambda row: {name: value for name, value in row.items() if name in names}
@@ -156,8 +159,10 @@ def register(kind: Kind) -> Kind:
         several = b'"%s"' % kind.plural.encode() in asked.body[: len(kind.plural) + 8]
         given: list[Json] = asked.json(kind.plural) if several else [asked.json(kind.member)]
         _check_quota(kind, asked, given)
-        made = [view(kind, asked)(kind.make(asked, each)) for each in given]
-        return Answer(201, {kind.plural: made} if several else {kind.member: made[0]})
+        made = [kind.make(asked, each) for each in given]
+        kind.after_create(asked, made)
+        shown = list(map(view(kind, asked), made))
+        return Answer(201, {kind.plural: shown} if several else {kind.member: shown[0]})
 
     @NETWORK.on("GET", one)
     def show(asked: Request, row_id: str) -> Answer:

@@ -52,7 +52,8 @@ def _in_subnet(asked: Request, router: Row, subnet: Row, device: Json) -> Row:
         raise Refused(400, message, "BadRequest")
     address = {"subnet_id": subnet["id"], "ip_address": subnet["gateway_ip"]}
     given = device | {"fixed_ips": [address], "port_security_enabled": False}
-    return add_port(cloud, cloud.networks.rows[subnet["network_id"]], router["project_id"], given)
+    network = cloud.networks.rows[subnet["network_id"]]
+    return add_port(cloud, network, router["project_id"], given, revision=2)
 
 
 @NETWORK.on("PUT", "/v2.0/routers/{}/remove_router_interface")

@@ -74,7 +74,6 @@ NETWORKS = Kind(
         "port_security_enabled": True,
         "qos_policy_id": None,
         "l2_adjacency": True,
-        "is_default": False,
         **dict.fromkeys(PROVIDER),
     },
     make=_make_network,

@@ -70,13 +70,13 @@ def _next_of(cloud: Cloud, network: Row, subnet_ids: Iterable[str]) -> Json:
 # --- ports --------------------------------------------------------------------------------
 
 
-def add_port(cloud: Cloud, network: Row, project_id: str, given: Json) -> Row:
+def add_port(cloud: Cloud, network: Row, project_id: str, given: Json, revision: int = 1) -> Row:
     """Add a port; ``fixed_ips`` in what is given are those that are asked for."""
     number = next(_macs)
     mac = "fa:16:3e:" + ":".join(f"{number >> shift & 255:02x}" for shift in (16, 8, 0))
     addresses = choose(cloud, network, given.get("fixed_ips"))
     values = {"mac_address": given.get("mac_address") or mac, "fixed_ips": addresses, "network_id": network["id"]}
-    return cloud.ports.add(fresh(PORTS, project_id, given | values, revision_number=1))
+    return cloud.ports.add(fresh(PORTS, project_id, given | values, revision_number=revision))
 
 
 def _make(asked: Request, given: Json) -> Row:
@@ -143,7 +143,6 @@ PORTS = Kind(
         "qos_network_policy_id": None,
         "resource_request": None,
         "ip_allocation": "immediate",
-        "dns_name": None,
     },
     make=_make,
     change=_change,

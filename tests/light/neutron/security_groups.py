@@ -49,7 +49,7 @@ def _add_group(cloud: Cloud, row: Row, *, default: bool = False) -> Row:
         for ethertype in ("IPv4", "IPv6"):
             remote = row["id"] if direction == "ingress" else None
             given = {"direction": direction, "ethertype": ethertype, "remote_group_id": remote, "description": None}
-            _add_rule(cloud, row, fresh(RULES, row["project_id"], given, description=None))
+            _add_rule(cloud, row, fresh(RULES, row["project_id"], given | {"security_group_id": row["id"]}))
     return row
 
 
@@ -115,9 +115,14 @@ def _make_rule(asked: Request, given: Json) -> Row:
         if all(each[name] == rule[name] for name in SAME):
             message = f"Security group rule already exists. Rule id is {each['id']}."
             raise Refused(409, message, "SecurityGroupRuleExists")
-    _add_rule(cloud, group, rule)
-    bump(cloud.security_groups, group)
-    return rule
+    return _add_rule(cloud, group, rule)
+
+
+def _revise_groups(asked: Request, made: list[Row]) -> None:
+    """Let the groups of new rules have a new revision: one for all rules of a request."""
+    groups = asked.cloud.security_groups
+    for group_id in {each["security_group_id"] for each in made}:
+        bump(groups, groups.rows[group_id])
 
 
 def _change_rule(_asked: Request, _row: Row, _given: Json) -> None:
@@ -152,6 +157,7 @@ RULES = Kind(
     make=_make_rule,
     change=_change_rule,
     delete=_delete_rule,
+    after_create=_revise_groups,
     tagged=False,
 )
 
