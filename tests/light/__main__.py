@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import json
 import shlex
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ from tests.devcloud.layout import HIGHEST_BASE, HOST, PASSWORD, Layout
 from tests.devcloud.ports import STEP
 from tests.light.apis import ALL
 from tests.light.app import App
-from tests.light.content import fill
+from tests.light.content import crowd, fill
 from tests.light.state import Cloud
 
 REGIONS = ("RegionOne", "RegionTwo", "RegionThree", "RegionFour")
@@ -39,6 +40,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--latency-ms", type=float, default=0.0, metavar="MS", help="of each request; default: 0")
     parser.add_argument("--clouds", type=int, default=1, choices=range(1, len(REGIONS) + 1), help="default: 1")
     parser.add_argument("--region", action="append", metavar="NAME", help="of a cloud; once per cloud")
+    parser.add_argument(
+        "--projects", type=int, default=0, metavar="N", help="of other people, in each cloud; default: 0"
+    )
     parser.add_argument("--directory", type=Path, default=Path(), help="for clouds.yaml; default: the present one")
     options = parser.parse_args(arguments)
     regions = options.region or REGIONS[: options.clouds]
@@ -55,7 +59,10 @@ def clouds_of(options: argparse.Namespace) -> list[Cloud]:
     bases = range(options.port_base, options.port_base + STEP * len(options.regions), STEP)
     layouts = [Layout(base, options.directory.absolute()) for base in bases]
     pairs = zip(layouts, options.regions, strict=True)
-    return [fill(Cloud(layout, region, options.latency_ms / 1000)) for layout, region in pairs]
+    clouds = [fill(Cloud(layout, region, options.latency_ms / 1000)) for layout, region in pairs]
+    for cloud in clouds:
+        crowd(cloud, options.projects)
+    return clouds
 
 
 def write_clouds_file(path: Path, clouds: list[Cloud]) -> None:
@@ -102,10 +109,12 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         print(f"light: a port above {options.port_base} is in use ({error}); choose --port-base", file=sys.stderr)
         return 1
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again after it has ended in order
+        signal.signal(number, signal.default_int_handler)
     path = options.directory.absolute() / "clouds.yaml"
     write_clouds_file(path, clouds)
     print(f"export OS_CLIENT_CONFIG_FILE={shlex.quote(str(path))} OS_CLOUD={name(clouds[0])}", flush=True)
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again after it has ended in order
+    with contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(_config(clouds)).run(sockets)
     for cloud in clouds:
         print(json.dumps({cloud.region: cloud.counts.report()}, indent=1), flush=True)

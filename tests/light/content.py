@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.devcloud.fill import FLAVORS, ROLES
 from tests.devcloud.layout import PASSWORD
 from tests.light.neutron.networks import add_network, add_subnet
+from tests.light.neutron.security_groups import ensure_default
 from tests.light.services.flavors import new_flavor
 from tests.light.services.grants import assign
 from tests.light.state import DOMAIN, Cloud, new_id, plain_id
@@ -38,30 +39,40 @@ SUBNETS = (
 )
 
 
+def _project(cloud: Cloud, name: str, description: str) -> str:
+    fixed = {"domain_id": DOMAIN, "enabled": True, "parent_id": DOMAIN, "is_domain": False, "tags": [], "options": {}}
+    row = {"id": plain_id(), "name": name, "description": description, **fixed}
+    return str(cloud.projects.add(row)["id"])
+
+
+def _user(cloud: Cloud, name: str, password: str | None) -> str:
+    fixed = {"domain_id": DOMAIN, "enabled": True, "password_expires_at": None, "options": {}}
+    return str(cloud.users.add({"id": plain_id(), "name": name, "_password": password, **fixed})["id"])
+
+
+def crowd(cloud: Cloud, projects: int) -> None:
+    """Add projects of other people, each with a user, a network, its default group and a quota of its own."""
+    for number in range(projects):
+        name = f"other-{number:05}"
+        project_id = _project(cloud, name, "of other people")
+        assign(cloud, project_id, _user(cloud, name, None), cloud.role_ids["member"])
+        ensure_default(cloud, project_id)
+        network = add_network(cloud, project_id, {"name": name})
+        add_subnet(cloud, network, {"name": name, "cidr": "10.0.0.0/24", "network_id": network["id"]})
+        cloud.quotas["network", project_id] = {"network": 7}
+
+
 def fill(cloud: Cloud) -> Cloud:
     """Add the administrator with its project, roles, flavors and an external network."""
     for name in (*IMMUTABLE, *ROLES):
         options = {"immutable": True} if name in IMMUTABLE else {}
         role = {"id": plain_id(), "name": name, "domain_id": None, "description": None, "options": options}
         cloud.roles.add(role)
-    project = {
-        "id": plain_id(),
-        "name": "admin",
-        "domain_id": DOMAIN,
-        "description": "Bootstrap project for initializing the cloud.",
-        "enabled": True,
-        "parent_id": DOMAIN,
-        "is_domain": False,
-        "tags": [],
-        "options": {},
-    }
-    user = {"id": plain_id(), "name": "admin", "domain_id": DOMAIN, "enabled": True, "password_expires_at": None}
-    cloud.projects.add(project)
-    cloud.users.add(user | {"options": {}, "_password": PASSWORD})
-    assign(cloud, str(project["id"]), str(user["id"]), cloud.role_ids["admin"])
+    project_id = _project(cloud, "admin", "Bootstrap project for initializing the cloud.")
+    assign(cloud, project_id, _user(cloud, "admin", PASSWORD), cloud.role_ids["admin"])
     for name, (cpus, ram, disk) in FLAVORS.items():
         cloud.flavors.add(new_flavor({"id": new_id(), "name": name, "vcpus": cpus, "ram": ram, "disk": disk}))
-    network = add_network(cloud, str(project["id"]), EXTERNAL)
+    network = add_network(cloud, project_id, EXTERNAL)
     for subnet in SUBNETS:
         add_subnet(cloud, network, subnet | {"network_id": network["id"]})
     return cloud

@@ -10,6 +10,7 @@ import contextlib
 import os
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -110,6 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--latency-ms", type=float, default=0.0)
     parser.add_argument("--port-base", type=int, default=BASE)
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the server, too
     os.environ["PREP_PASSWORD"] = "of-the-measurement"
     numbers = range(options.tenants)
     with tempfile.TemporaryDirectory() as place:

@@ -56,10 +56,16 @@ class Light:
 
 @contextlib.contextmanager
 def running(
-    directory: Path, *, base: int, regions: Sequence[str] = ("RegionOne",), latency_ms: float = 0.0
+    directory: Path,
+    *,
+    base: int,
+    regions: Sequence[str] = ("RegionOne",),
+    latency_ms: float = 0.0,
+    projects: int = 0,
 ) -> Iterator[Light]:
-    """Run a server until the end; raises RuntimeError if it does not start."""
+    """Run a server until the end, with so many projects of other people; raises RuntimeError if it does not start."""
     options = ["--port-base", str(base), "--latency-ms", str(latency_ms), "--directory", str(directory)]
+    options += ["--projects", str(projects)]
     options += ["--clouds", str(len(regions)), *(word for region in regions for word in ("--region", region))]
     command = [sys.executable, "-m", "tests.light", *options]
     with open(directory / "light.log", "wb") as log:

@@ -151,6 +151,8 @@ class Cloud:
     tokens: Tokens = field(default_factory=Tokens)
 
     flavors: Table = field(default_factory=lambda: Table("name"))
+    kept_flavors: tuple[int, dict[str, bytes]] = field(default_factory=lambda: (-1, {}))
+    """Rendered lists of an administrator, by query, and the version of the flavors that they show."""
     granted: dict[str, set[str]] = field(default_factory=dict)
     """Projects that may use a flavor, by its id."""
     keypairs: dict[str, dict[str, Row]] = field(default_factory=dict)

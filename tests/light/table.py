@@ -31,22 +31,27 @@ class Table:
 
     def __init__(self, *fields: str, **keys: Keys) -> None:
         self.rows: dict[str, Row] = {}
+        self.version = 0
+        """Counts changes."""
         self._keys: dict[str, Keys] = {field: _values_of(field) for field in fields} | keys
         self._index: dict[str, dict[str, dict[str, Row]]] = {field: {} for field in self._keys}
 
     def add(self, row: Row) -> Row:
+        self.version += 1
         self.rows[row["id"]] = row
         for field in self._keys:
             self._enter(field, row)
         return row
 
     def remove(self, row: Row) -> None:
+        self.version += 1
         del self.rows[row["id"]]
         for field in self._keys:
             self._leave(field, row)
 
     def change(self, row: Row, values: Mapping[str, Any]) -> Row:
         """Set some fields; a field that is a list must be given as another list."""
+        self.version += 1
         touched = [field for field in self._keys if field in values or field not in row]
         for field in touched:
             self._leave(field, row)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from tests.light.apis import COMPUTE
 from tests.light.listing import limit_of, linked, page
 from tests.light.state import new_id
@@ -43,8 +45,18 @@ def _listed(asked: Request) -> tuple[list[Row], Row | None]:
 
 @COMPUTE.on("GET", "/v2.1/flavors/detail")
 def list_details(asked: Request) -> Answer:
-    rows, last = _listed(asked)
-    return Answer(200, linked("flavors", [_shown(asked, row) for row in rows], asked, last))
+    """Answer all flavors, which are thousands where each project has its own; an administrator's list is kept."""
+    version, kept = asked.cloud.kept_flavors
+    if version != asked.cloud.flavors.version:
+        kept = {}
+        asked.cloud.kept_flavors = asked.cloud.flavors.version, kept
+    if not asked.caller.is_admin or asked.query_text not in kept:
+        rows, last = _listed(asked)
+        content = orjson.dumps(linked("flavors", [_shown(asked, row) for row in rows], asked, last))
+        if not asked.caller.is_admin:
+            return Answer(200, content)
+        kept[asked.query_text] = content
+    return Answer(200, kept[asked.query_text])
 
 
 @COMPUTE.on("GET", "/v2.1/flavors")
@@ -115,14 +127,18 @@ def list_specs(asked: Request, flavor_id: str) -> Answer:
 @COMPUTE.on("POST", SPECS, admin=True)
 def add_specs(asked: Request, flavor_id: str) -> Answer:
     given: dict[str, Any] = asked.json("extra_specs")
-    _found(asked, flavor_id)["extra_specs"].update(given)
+    row = _found(asked, flavor_id)
+    asked.cloud.flavors.change(row, {"extra_specs": row["extra_specs"] | given})
     return Answer(200, {"extra_specs": given})
 
 
 @COMPUTE.on("DELETE", SPECS + "/{}", admin=True)
 def delete_spec(asked: Request, flavor_id: str, name: str) -> Answer:
-    if _found(asked, flavor_id)["extra_specs"].pop(name, None) is None:
+    row = _found(asked, flavor_id)
+    if name not in row["extra_specs"]:
         raise missing("extra spec", name)
+    left = {each: value for each, value in row["extra_specs"].items() if each != name}
+    asked.cloud.flavors.change(row, {"extra_specs": left})
     return Answer(200)
 
 
