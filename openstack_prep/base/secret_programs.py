@@ -12,7 +12,8 @@ import shlex
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,36 +38,50 @@ def from_command(words: object, base: Path) -> Fetch:
     shown = f"the command {words[0]} of a secret"
 
     def fetch() -> str:
-        begun = time.monotonic()
         try:
-            content, code = _run(words, base)
+            ran = run(words, base, most=MOST_SECRET, seconds=PATIENCE)
         except OSError as error:
             raise ConfigError(f"{shown} cannot be run: {error.strerror}; install it, or correct its name") from None
-        if time.monotonic() - begun >= PATIENCE:
+        if ran.late:
             raise ConfigError(f"{shown} has not ended after {PATIENCE:.0f} seconds")
-        if len(content) > MOST_SECRET:
+        if len(ran.printed) > MOST_SECRET:
             raise ConfigError(f"{shown} printed more than 1 MiB")
-        if code:
+        if ran.code:
             again = f"run it yourself in {shlex.quote(str(base))} to see why"
-            raise ConfigError(f"{shown} ended with exit code {code}; {again}")
-        return _text(content, shown)
+            raise ConfigError(f"{shown} ended with exit code {ran.code}; {again}")
+        return _text(ran.printed, shown)
 
     return fetch
 
 
-def _run(words: list[str], base: Path) -> tuple[bytes, int]:
-    """Return what a command prints, no more than a secret may have and one byte, and its exit code."""
-    with subprocess.Popen(words, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+@dataclass(frozen=True)
+class Ran:
+    """How a program ended: its exit code, and what it printed, at most one byte more than was allowed."""
+
+    code: int
+    printed: bytes
+    late: bool
+    """Whether it took too long, and was killed."""
+
+
+def run(words: Sequence[str], folder: Path, *, most: int, seconds: float) -> Ran:
+    """Run a program in a folder, with an empty standard input; what it writes to its standard error is not read.
+
+    It is killed when it prints more than ``most`` bytes, or has not ended after ``seconds``. Raises OSError.
+    """
+    begun = time.monotonic()
+    with subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        late = threading.Timer(PATIENCE, process.kill)
+        late = threading.Timer(seconds, process.kill)
         late.start()
         try:
-            content = process.stdout.read(MOST_SECRET + 1)
-            if len(content) > MOST_SECRET:
+            content = process.stdout.read(most + 1)
+            if len(content) > most:
                 process.kill()
-            return content, process.wait()
+            code = process.wait()
         finally:
             late.cancel()
+    return Ran(code, content, time.monotonic() - begun >= seconds)
 
 
 def _text(content: bytes, shown: str) -> str:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from openstack_prep.base.errors import ConfigError, NotAllowed, is_transient
-from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
@@ -28,7 +27,6 @@ PAUSE = 0.5  # seconds before a login is retried; doubled each time
 TIMEOUT = 60.0  # seconds without data from a service; clouds.yaml's api_timeout overrides it
 # the OpenShift installer also requests 2.64 (Rocky): flavor descriptions (2.55), server group policy (2.64)
 COMPUTE_MICROVERSION = "2.64"
-INTERFACES = ("public", "internal", "admin")
 MEMBER = "choose the entry of a project member with --os-cloud"
 ADMINISTRATOR = "choose an administrator's entry with --os-cloud or clouds: admin:"
 CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
@@ -53,18 +51,20 @@ class _Client:
 class Cloud:
     """A cloud as one identity sees it: one authentication, one client per service; thread-safe."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, chosen_region: str | None = None) -> None:
         self.connection = connection
         self.session = connection.session
         self.session.timeout = self.session.timeout or TIMEOUT
         login.prepare(self.session)
         self.services: dict[str, Service] = {}
-        self.lock = threading.Lock()
+        self.lock, self.parallel, self.chosen_region = threading.Lock(), 0, chosen_region
 
     def allow_parallel(self, requests: int) -> Self:
-        """Keep that many connections to each service open."""
-        for adapter in self.session.session.adapters.values():
-            cast(Any, adapter).init_poolmanager(requests, requests)
+        """Keep that many connections to each service open, or more if another run on this connection has asked."""
+        if requests > self.parallel:
+            self.parallel = requests
+            for adapter in self.session.session.adapters.values():
+                cast(Any, adapter).init_poolmanager(requests, requests)
         return self
 
     identity = _Client("identity")
@@ -234,12 +234,17 @@ class Cloud:
 
 
 def connect(
-    cloud: str | None = None, *, connection: Connection | None = None, clouds_file: Path | None = None
+    cloud: str | None = None,
+    *,
+    connection: Connection | None = None,
+    clouds_file: Path | None = None,
+    region: str | None = None,
 ) -> Cloud:
     """Return the cloud of a clouds.yaml entry, of OS_CLOUD, of OS_* variables, or of an SDK ``connection``.
 
     ``cloud`` is the name of an entry. With ``clouds_file`` it is taken from there, and OS_* variables are ignored, as
-    the OpenShift installer does. No request is sent yet. Raises ConfigError for a missing or incomplete entry.
+    the OpenShift installer does. ``region`` is chosen in place of the entry's own. No request is sent yet. Raises
+    ConfigError for a missing or incomplete entry.
     """
     if connection is not None:
         return Cloud(connection)
@@ -248,8 +253,11 @@ def connect(
 
     try:
         _check_files(clouds_file)
-        made = Cloud(opened(cloud, clouds_file))
-        if mistakes := [*_mistakes(made)]:  # of this entry: to choose another one is no answer
+        made = Cloud(opened(cloud, clouds_file, region), region)
+        verify = made.connection.config.get_requests_verify_args()
+        if mistakes := [
+            *cloud_entries.mistakes(made.config, made.interface, verify)
+        ]:  # of this entry: to choose another one is no answer
             raise ConfigError(f"cloud {made.name!r}: {'; '.join(mistakes)}")  # envvars: of OS_* variables
         return made
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
@@ -258,7 +266,7 @@ def connect(
         raise ConfigError(_explain(cloud, "openstacksdk cannot interpret its settings", clouds_file)) from error
 
 
-def opened(cloud: str | None, clouds_file: Path | None = None) -> Connection:
+def opened(cloud: str | None, clouds_file: Path | None = None, region: str | None = None) -> Connection:
     """Return the connection of an entry as the SDK makes it, unexamined; raises what the SDK raises."""
     import openstack
     from openstack.config import OpenStackConfig
@@ -267,10 +275,11 @@ def opened(cloud: str | None, clouds_file: Path | None = None) -> Connection:
 
     # this cache of the SDK keeps clients of former connections, and their sockets (openstacksdk 4.22.0)
     cast(Any, Proxy)._extract_name.cache_clear()
+    chosen: Any = {"region_name": region} if region else {}
     if clouds_file is None:
-        return openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__)
+        return openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__, **chosen)
     files = OpenStackConfig([str(clouds_file)], load_envvars=False, app_name="openstack_prep", app_version=__version__)
-    return Connection(config=files.get_one(cloud))
+    return Connection(config=files.get_one(cloud, **chosen))
 
 
 def _check_files(clouds_file: Path | None) -> None:
@@ -282,16 +291,6 @@ def _check_files(clouds_file: Path | None) -> None:
     for first, usual in zip(named, (loader.CONFIG_FILES, loader.SECURE_FILES), strict=True):
         if what := cloud_entries.unreadable(first, usual):
             raise ConfigException(what)
-
-
-def _mistakes(cloud: Cloud) -> Iterator[str]:
-    """Yield what is wrong with settings that the SDK accepts and fails on later, with the fix."""
-    yield from cloud_entries.odd_values(cloud.config["auth"])
-    yield from cloud_entries.missing_files(cloud.connection.config.get_requests_verify_args())
-    if what := cloud_entries.odd_url(url := str(cloud.config["auth"].get("auth_url", ""))):
-        yield f"auth_url {shown(url)} {what}; correct it in clouds.yaml or OS_AUTH_URL"
-    if cloud.interface is not None and cloud.interface.removesuffix("URL") not in INTERFACES:
-        yield f"interface {cloud.interface!r} is not one of {', '.join(INTERFACES)}; choose one of these"
 
 
 def _explain(cloud: str | None, reason: str, clouds_file: Path | None) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.given_file import MOST_SECRET, read_text
+from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import without_values
 
@@ -31,6 +32,19 @@ def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Seq
 
 TEXT = re.compile(r"auth_url|(.*_)?(username|password|passcode|secret|token|name|id)")
 """Names in auth whose values are texts in all of keystoneauth's plugins."""
+
+
+INTERFACES = ("public", "internal", "admin")
+
+
+def mistakes(config: Raw, interface: str | None, for_tls: Iterable[object]) -> Iterator[str]:
+    """Yield what is wrong with settings that the SDK accepts and fails on later, with the fix."""
+    yield from odd_values(config["auth"])
+    yield from missing_files(for_tls)
+    if what := odd_url(url := str(config["auth"].get("auth_url", ""))):
+        yield f"auth_url {shown(url)} {what}; correct it in clouds.yaml or OS_AUTH_URL"
+    if interface is not None and interface.removesuffix("URL") not in INTERFACES:
+        yield f"interface {interface!r} is not one of {', '.join(INTERFACES)}; choose one of these"
 
 
 def odd_values(auth: Raw) -> Iterator[str]:

@@ -48,9 +48,59 @@ def exit_code(number: int) -> int:
 
 @contextlib.contextmanager
 def caught(on_signal: Callable[[int], None]) -> Iterator[None]:
-    """Call a function for the first signal; raise Interrupted for a second one."""
-    with _installed(_Handler(on_signal, _raise)):
+    """Call a function for the first signal; raise Interrupted for a second one.
+
+    Only the main thread hears signals; in another thread the function is called for one that is passed on.
+    """
+    if threading.current_thread() is threading.main_thread():
+        with _installed(_Handler(on_signal, _raise)):
+            yield
+        return
+    with _threads.listening(on_signal):
         yield
+
+
+class _Threads:
+    """The runs in other threads than the main one, which a signal stops only if it is passed on to them."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.listeners: list[Callable[[int], None]] = []
+
+    @contextlib.contextmanager
+    def listening(self, on_signal: Callable[[int], None]) -> Iterator[None]:
+        self.listeners.append(on_signal)
+        if self.number is not None:
+            on_signal(self.number)
+        try:
+            yield
+        finally:
+            self.listeners.remove(on_signal)
+
+
+_threads = _Threads()
+
+
+@contextlib.contextmanager
+def passed_on() -> Iterator[Callable[[int], None]]:
+    """Yield a function that passes a signal on to the runs in other threads, also to those that begin later."""
+
+    def pass_on(number: int) -> None:
+        _threads.number = number
+        for listener in list(_threads.listeners):
+            listener(number)
+
+    _threads.number = None
+    try:
+        yield pass_on
+    finally:
+        _threads.number = None
+
+
+def raise_passed_on() -> None:
+    """Raise Interrupted in another thread than the main one if a signal was passed on to it."""
+    if _threads.number is not None and threading.current_thread() is not threading.main_thread():
+        raise Interrupted(_threads.number)
 
 
 @contextlib.contextmanager

@@ -7,13 +7,14 @@ another variable.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.yaml_places import Document
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.spec.tokens import Tokens
 from openstack_prep.spec.variable_values import Values, unknown
@@ -56,6 +57,9 @@ class Filling:
     failed: set[Path] = field(default_factory=set)
     made: int = 0
     """Items that were made by for_each."""
+    rows: Callable[[Raw], list[Any]] | None = None
+    """Returns the list that a mapping in a for_each describes, which is not searched for references; or raises
+    InvalidValue."""
 
     def fill(self, data: Raw) -> dict[str, Any]:
         """Return the data with all values of variables in it."""
@@ -163,6 +167,12 @@ class Filling:
         items = self._of(items, where, (*to, FOR_EACH), loops)
         if len(self.failed) > failed:
             return []
+        if isinstance(items, dict) and self.rows:
+            try:
+                items = self.rows(items)
+            except InvalidValue as error:
+                self._refuse(where, error.what, error.fix)
+                return []
         if not isinstance(items, list):
             found = self.reference(where)
             what = f"is {'a map' if isinstance(items, dict) else 'one value'}, not a list"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -140,9 +140,17 @@ def load_spec(
     return read_spec(Path(path), Given(files=files, values=values), sections)
 
 
-def read_spec(path: Path, given: Given, sections: Collection[str] | None = None) -> Spec:
-    """Read a spec with values for its variables; raises SpecError."""
-    parts = read_parts(path, sections, given)
+def read_spec(
+    path: Path,
+    given: Given,
+    sections: Collection[str] | None = None,
+    read: Callable[[Path], Document] = Document,
+) -> Spec:
+    """Read a spec with values for its variables; raises SpecError.
+
+    ``read`` returns the document of a file, also of one that was read for another spec.
+    """
+    parts = read_parts(path, sections, given, read)
     found: list[tuple[Part, Sections]] = []
     mistakes, warnings = parts.mistakes, list[str]()
     for each in parts.files:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
 from openstack_prep.base.codes import Code
@@ -41,10 +41,12 @@ def mistakes(
     errors: Sequence[Raw],
     within: Sequence[str | int] = (),
     reference: Callable[[Sequence[str | int]], Reference | None] = lambda where: None,
+    known: Callable[[Sequence[str | int]], Iterable[str]] = known_keys,
 ) -> list[Mistake]:
     """Return pydantic's errors as mistakes, each once; errors of a list's length only if its items are valid.
 
-    ``within`` is the part of a spec that was read alone; ``reference`` knows which variables a value came from.
+    ``within`` is the part of a spec that was read alone; ``reference`` knows which variables a value came from, and
+    ``known`` the keys of each part.
     """
     found: dict[Hashable, Mistake] = {}
     for error in errors:
@@ -52,7 +54,7 @@ def mistakes(
         inner = (each["loc"] for each in errors if len(each["loc"]) > len(loc))
         if error["type"] == "too_short" and any(each[: len(loc)] == loc for each in inner):
             continue  # invalid items were not counted
-        parsed = mistake(document, error, within, reference(loc))
+        parsed = mistake(document, error, within, reference(loc), known)
         same = (
             document.place(loc),
             document.part(loc),
@@ -65,7 +67,11 @@ def mistakes(
 
 
 def mistake(
-    document: Placed, error: Raw, within: Sequence[str | int] = (), reference: Reference | None = None
+    document: Placed,
+    error: Raw,
+    within: Sequence[str | int] = (),
+    reference: Reference | None = None,
+    known: Callable[[Sequence[str | int]], Iterable[str]] = known_keys,
 ) -> Mistake:
     """Return one error of pydantic as a mistake."""
     loc = error["loc"]
@@ -74,9 +80,9 @@ def mistake(
     dotted = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).lstrip(".")
     where = f"{document.place(loc)}: {dotted}" if dotted else document.place(loc)
     if error["type"] == "unexpected_keyword_argument":
-        known = sorted(known_keys((*within, *loc[:-1])))
-        close = difflib.get_close_matches(str(loc[-1]), known, n=1)
-        fix = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(known)}"
+        keys = sorted(known((*within, *loc[:-1])))
+        close = difflib.get_close_matches(str(loc[-1]), keys, n=1)
+        fix = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(keys)}"
         return Mistake(where, "unknown key", fix, code=Code.SPEC_UNKNOWN_KEY)
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return Mistake(where, "is missing", "add it", code=Code.SPEC_MISSING_KEY)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,12 +95,14 @@ class Parts:
     mistakes: list[Mistake]
 
 
-def read_parts(path: Path, sections: Collection[str] | None, given: Given) -> Parts:
+def read_parts(
+    path: Path, sections: Collection[str] | None, given: Given, read: Callable[[Path], Document] = Document
+) -> Parts:
     """Read a spec and what it includes, or some sections of them.
 
     Raises SpecError if the spec itself cannot be read; ``mistakes`` has all others.
     """
-    files = _Files()
+    files = _Files(read)
     files.add(path)
     declared = files.declared()
     tokens = Tokens()
@@ -170,6 +172,7 @@ class _File:
 class _Files:
     """The files of a spec in the order in which they are included, each once."""
 
+    read: Callable[[Path], Document]
     found: list[_File] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
     unclear: set[str] = field(default_factory=set)
@@ -178,7 +181,7 @@ class _Files:
 
     def add(self, path: Path, within: Sequence[str] = ()) -> None:
         """Read a file and what it includes; ``within`` are the files that include it.  Raises SpecError."""
-        document, real, base = Document(path), os.path.realpath(path), folder_of(path)
+        document, real, base = self.read(path), os.path.realpath(path), folder_of(path)
         self._read.add(real)
         data = document.data
         if not isinstance(data, dict):

@@ -70,7 +70,11 @@ class Values:
             if number > 1:  # the last one would hide the others without a word
                 values._refuse(f"--var {name}", f"is given {number} times, with different values", "keep one of them")
         for name, value in given.values.items():
-            values._set(name, value, f"variables[{name!r}]", Path.cwd())
+            if given.origin is None:
+                values._set(name, value, f"variables[{name!r}]", Path.cwd())
+            else:
+                place, folder = given.origin.places.get(name, ""), given.origin.folder
+                values._set(name, value, place, folder, parse=isinstance(value, str), plain=False)
         return values
 
     def _set_from_environment(self, name: str, text: str) -> None:

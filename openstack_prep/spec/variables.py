@@ -80,6 +80,17 @@ class Variable:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """A file that has values for variables: they are no secrets, and a text may be of another type, as with ``--var``.
+
+    ``places`` are where each value is, and paths in sources of secrets are relative to ``folder``.
+    """
+
+    folder: Path
+    places: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Given:
     """Values for variables: texts of ``--var``, files of ``--vars-file``, and values from Python."""
 
@@ -88,6 +99,8 @@ class Given:
     values: Mapping[str, object] = field(default_factory=dict, repr=False)
     saved: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Values in a saved plan, which any but those of the environment override: then the plan is refused."""
+    origin: Origin | None = None
+    """Where ``values`` were read; None: they come from Python."""
 
 
 @dataclass(frozen=True)

@@ -45,10 +45,12 @@ def open_run(
     spec = spec_from(wanted, name)
     if for_apply:
         refuse_mistakes(spec)
-    tenant = connect(spec.clouds.tenant).allow_parallel(jobs) if spec.clouds.tenant else None
+    tenant = connect(spec.clouds.tenant, region=cloud.chosen_region) if spec.clouds.tenant else None
     with ThreadPoolExecutor(1) as pool:
         pool.submit(_load_kinds)  # while the cloud answers
-        cloud.allow_parallel(jobs).authenticate()  # before anything else: a wrong password then has one clear error
+        for each in filter(None, (cloud, tenant)):
+            each.allow_parallel(jobs)
+        cloud.authenticate()  # before anything else: a wrong password then has one clear error
     from openstack_prep.verbs import scan
 
     spec = resolve_spec(spec, cloud, for_apply=for_apply)

@@ -22,6 +22,7 @@ from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, PrepEr
 from openstack_prep.base.given_file import folder_of, read_bytes, unreadable
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.private_file import write_private_here
+from openstack_prep.base.raw import Values
 from openstack_prep.core.consent import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
 from openstack_prep.verbs.plan_content import AGAIN, FORMAT, SavedCloud, SavedSpec, digest_of, read, validated
@@ -63,13 +64,29 @@ def save(
     ``tenant`` is the connection of its ``clouds.tenant``.
     """
     refuse_other_file(path)
+    found = saved(path, plan, spec, declared, read, cloud, tenant, salt=secrets.token_bytes(16))
+    write_private_here(path, json.dumps(found, indent=1) + "\n")
+
+
+def saved(
+    path: Path,
+    plan: Plan,
+    spec: Path,
+    declared: Spec,
+    read: bytes,
+    cloud: Cloud,
+    tenant: Cloud | None = None,
+    *,
+    salt: bytes,
+) -> Values:
+    """Return what ``save`` writes to ``path``; raises PrepError."""
     if content_of(spec) != read:
         raise PrepError(f"{spec} was modified while the plan was created; plan again")
     if declared.values and declared.has_plain_secrets:
         what = "has a secret in plain text, and the plan would hold the values of its variables"
         fix = "declare the variable with secret: true, or use a source of the secret"
         raise SpecError([Mistake(str(spec), what, fix, code=Code.SPEC_VARIABLE)])
-    salt, base = secrets.token_bytes(16), Path(os.path.realpath(spec)).parent
+    base = Path(os.path.realpath(spec)).parent
     content = {
         "format": FORMAT,
         "made_by": f"openstack-prep {__version__}",
@@ -79,10 +96,10 @@ def save(
         "tenant": asdict(_where(tenant)) if tenant else None,
         "files": portable(fingerprints(declared, plan, salt), base),
         "variables": dict(declared.values),
-        "allow_replace": portable(sorted(_allowed_replacements(plan)), base),
+        "allow_replace": portable(sorted(allowed_replacements(plan)), base),
         "steps": portable(plan.data(), base),
     }
-    write_private_here(path, json.dumps({**content, "digest": digest_of(content)}, indent=1) + "\n")
+    return {**content, "digest": digest_of(content)}
 
 
 def list_warnings(spec: Path, declared: Spec) -> Iterator[str]:
@@ -116,7 +133,7 @@ def _where(cloud: Cloud) -> SavedCloud:
     return SavedCloud(entry=cloud.name, auth_url=auth_url, region=cloud.region, project_id=cloud.project_id)
 
 
-def _allowed_replacements(plan: Plan) -> set[str]:
+def allowed_replacements(plan: Plan) -> set[str]:
     """Return the resources, in terms of steps, that a plan or its run may replace or take something from."""
     needed, labels = refuse_replacements(plan), {step.key: str(step) for step in plan}
     found = {labels[key] for each in needed for key in each.keys} | {each.where for each in needed if not each.keys}
@@ -126,9 +143,10 @@ def _allowed_replacements(plan: Plan) -> set[str]:
 class SavedPlan:
     """A plan that was read from its file; raises SpecError if it is not a plan, or was edited."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, raw: Values | None = None) -> None:
+        """Read the file, unless ``raw`` is its content; ``path`` names it in messages."""
         self.path = path
-        self.raw = read(path)
+        self.raw = read(path) if raw is None else raw
         self.content = validated(path, self.raw)
         self.salt = bytes.fromhex(self.content.salt)
 
@@ -203,7 +221,7 @@ class SavedPlan:
         refusals += self._other_files({portable(path, base): (path, found) for path, found in files.items()})
         moved = differences(self.raw["steps"], portable(now.data(), base))
         refusals += [self._refusal(key, "has changed since the plan was created", AGAIN) for key in moved]
-        needed = portable(sorted(_allowed_replacements(now)), base)
+        needed = portable(sorted(allowed_replacements(now)), base)
         what = "would be replaced, which the plan does not allow"
         refusals += [self._refusal(key, what, AGAIN) for key in needed if key not in self.content.allow_replace]
         if refusals:

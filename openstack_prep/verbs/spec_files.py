@@ -17,6 +17,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -39,7 +40,13 @@ NOT_SECRET = "public_key"  # the only other field that takes {file: PATH}
 
 def digest(content: bytes, salt: bytes) -> str:
     """Return a digest of a content that is expensive to guess."""
-    return hashlib.scrypt(hashlib.sha256(content).digest(), salt=salt, n=2**14, r=8, p=1, dklen=24).hex()
+    return _scrypt(hashlib.sha256(content).digest(), salt)
+
+
+@lru_cache(maxsize=256)
+def _scrypt(content: bytes, salt: bytes) -> str:
+    """Return the digest of a digest, once for all targets of a fleet that have the same spec."""
+    return hashlib.scrypt(content, salt=salt, n=2**14, r=8, p=1, dklen=24).hex()
 
 
 def fingerprints(spec: Spec, plan: Plan, salt: bytes) -> dict[str, str]:

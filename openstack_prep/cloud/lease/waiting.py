@@ -16,6 +16,7 @@ from openstack_prep.cloud.lease import process
 from openstack_prep.cloud.lease.carrier import CHANGED, Group, Sight, Vanished, project_id, read
 from openstack_prep.cloud.lease.lease import DURATION, SWAPS, Lease, now, pause
 from openstack_prep.cloud.lease.text import Description, Entry, digest, plain
+from openstack_prep.core import interrupts
 
 POLL = 1.0  # seconds between two polls while another run holds it
 FAILURES = 4  # transient errors that taking a lease tolerates
@@ -121,6 +122,7 @@ class _Wait:
         group = self.sight.group or self._first()
         ends, swaps, reported = time.monotonic() + self.timeout, 0, False
         while True:
+            interrupts.raise_passed_on()
             why, fix = self._blocking_reason(group.text), UNLOCK
             if not why:
                 lease = self._try(group)
