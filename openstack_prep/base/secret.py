@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import os
 import re
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -220,12 +222,27 @@ def _whole_file(name: str, base: Path) -> Secret:
     return Secret(fetch=fetch, path=path, awaited=True)
 
 
+_prompts = ContextVar("prompts", default=True)
+
+
+@contextlib.contextmanager
+def without_prompts() -> Iterator[None]:
+    """Refuse secrets that are prompted for."""
+    token = _prompts.set(False)
+    try:
+        yield
+    finally:
+        _prompts.reset(token)
+
+
 def _from_prompt(wanted: object, base: Path) -> Secret:
     import getpass
     import sys
 
     if wanted is not True and not (isinstance(wanted, str) and wanted):
         raise InvalidValue("use {prompt: true}, or {prompt: PROMPT TEXT}")
+    if not _prompts.get():
+        raise InvalidValue("cannot prompt for each of several specs", "use another source", Code.SECRET_MISSING)
     if not sys.stdin.isatty():
         fix = f"use {SOURCES.replace('{prompt: true} or ', '')}"
         raise InvalidValue("not a terminal, so it cannot prompt", fix, Code.SECRET_MISSING)

@@ -29,6 +29,7 @@ GROUPS = {
     "kubernetes": "Kubernetes clusters: the order of their installation, and from RKE to RKE2",
     "exposures": "addresses from outside to services inside of clusters",
     "rke": "RKE2 and RKE clusters: their files, and the connections between them",
+    "fleet": "many projects in many clouds: specs with variables times targets",
 }
 COMMANDS = {
     "project.verbs": {
@@ -90,6 +91,14 @@ COMMANDS = {
         "rke mesh": (
             "check the traffic that must pass between the clusters of a mesh, and print fixes (exit 1 on failure)"
         )
+    },
+    "fleet.validate": {
+        "fleet validate": "check a fleet and all of its specs without a cloud; exit code 2 if it is wrong"
+    },
+    "fleet.verbs": {
+        "fleet plan": "show what fleet apply would do to each target, or destroy",
+        "fleet apply": "apply the spec of each target, in waves; an interrupted run is continued",
+        "fleet destroy": "delete only resources managed by the specs of the targets",
     },
     "project.credential": {"credential rotate": "create new application credentials, and delete the old ones"},
     "reference.explain": {"explain": "explain the code of a diagnostic, or list all codes"},

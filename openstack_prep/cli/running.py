@@ -108,19 +108,6 @@ def consent(
         confirm(question, wanted)
 
 
-def plan_data(plan: Plan) -> Values:
-    """Return a plan as data: one shape for all commands that only show one."""
-    return {
-        "spec": plan.spec,
-        "purpose": plan.purpose,
-        "changes_pending": bool(plan),
-        "steps": plan.data(),
-        "undeclared": plan.undeclared_data(),
-        "refusals": plan.refusals_data(),
-        "warnings": list(plan.warnings),
-    } | ({"left_out": plan.left_out} if plan.left_out else {})
-
-
 def print_warnings(plan: Plan, spec: Spec) -> None:
     """Print the warnings of a plan, except those that were printed when the spec was read."""
     for warning in plan.warnings:
@@ -226,18 +213,20 @@ def print_result(options: argparse.Namespace, for_people: object, data: Mapping[
         deliver(str(for_people), data)
         return
     text = (
-        visible(str(for_people)) if options.format == "text" else _document(options.format, {"version": FORMAT, **data})
+        visible(str(for_people))
+        if options.format == "text"
+        else _document(options.format, {"version": FORMAT, **data}, lines=getattr(options, "lines", False))
     )
     options.printed = True
     if text:
         print(text)
 
 
-def _document(form: str, data: Mapping[str, object]) -> str:
+def _document(form: str, data: Mapping[str, object], *, lines: bool = False) -> str:
     import json
 
     if form == "json":
-        return json.dumps(data, indent=2)
+        return json.dumps(data, indent=None if lines else 2)
     import yaml
 
     plain = json.loads(json.dumps(data))  # the same data; JSON alone takes an enum of texts for its text

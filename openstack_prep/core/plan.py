@@ -54,6 +54,18 @@ class Plan:
         """Return what is managed and no longer declared, in the form of the steps."""
         return [_step_data(step) | {"reason": step.reason} for step in self.undeclared]
 
+    def document(self) -> Values:
+        """Return the plan as data: one shape for all commands that only show one."""
+        return {
+            "spec": self.spec,
+            "purpose": self.purpose,
+            "changes_pending": bool(self),
+            "steps": self.data(),
+            "undeclared": self.undeclared_data(),
+            "refusals": self.refusals_data(),
+            "warnings": list(self.warnings),
+        } | ({"left_out": self.left_out} if self.left_out else {})
+
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
         return bool(self.pending)

@@ -57,9 +57,9 @@ class Filling:
     failed: set[Path] = field(default_factory=set)
     made: int = 0
     """Items that were made by for_each."""
-    rows: Callable[[Raw], list[Any]] | None = None
-    """Returns the list that a mapping in a for_each describes, which is not searched for references; or raises
-    InvalidValue."""
+    rows: Callable[[Raw, Path], list[Any]] | None = None
+    """Returns the list that a mapping in the for_each of an item describes, by the path of the item; or raises
+    InvalidValue. The list is not searched for references."""
 
     def fill(self, data: Raw) -> dict[str, Any]:
         """Return the data with all values of variables in it."""
@@ -169,7 +169,7 @@ class Filling:
             return []
         if isinstance(items, dict) and self.rows:
             try:
-                items = self.rows(items)
+                items = self.rows(items, here)
             except InvalidValue as error:
                 self._refuse(where, error.what, error.fix)
                 return []

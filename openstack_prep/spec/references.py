@@ -26,9 +26,9 @@ def with_variables(whole: Raw) -> Values:
     """Return the schema in which each value may be a variable, each object of a list repeated, and keys be ignored."""
     items = set(_items(whole))
     definitions = {name: _opened(part, repeated=name in items) for name, part in whole["$defs"].items()}
-    definitions["Variable"] = whole["$defs"]["Variable"]
+    definitions |= {name: whole["$defs"][name] for name in ("Variable",) if name in whole["$defs"]}
     top = _opened(whole, repeated=False)
-    top["properties"] |= {name: whole["properties"][name] for name in AS_WRITTEN}
+    top["properties"] |= {name: whole["properties"][name] for name in AS_WRITTEN if name in whole["properties"]}
     return {**top, "patternProperties": {"^x-": {}}, "$defs": {**definitions, **ADDED}}
 
 

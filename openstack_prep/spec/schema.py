@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 from openstack_prep.base.raw import Raw, Values
@@ -52,10 +53,6 @@ def filled_schema() -> Values:
 
 
 def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
-    """Return the docstrings of fields by module and class.
-
-    pydantic can read them too, but parses a module again for each class, and ignores base classes.
-    """
     rooms = ("resources", "openshift", "kubernetes", "exposures")
     places = tuple(f"openstack_prep.{room}." for room in rooms)
     modules = {
@@ -63,7 +60,14 @@ def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
         for name, module in sys.modules.items()
         if name.startswith(places) or name == "openstack_prep.core.adoptable"
     }
-    modules |= {each.__name__: each for each in (sections, variables)}
+    return docstrings_of(modules | {each.__name__: each for each in (sections, variables)})
+
+
+def docstrings_of(modules: Mapping[str, ModuleType]) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the docstrings of fields by module and class.
+
+    pydantic can read them too, but parses a module again for each class, and ignores base classes.
+    """
     parsed = [(name, ast.parse(inspect.getsource(module))) for name, module in modules.items()]
     return {
         (name, node.name): {
@@ -80,9 +84,9 @@ def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
     }
 
 
-def known_keys(where: Sequence[str | int]) -> Iterable[str]:
-    """Return the keys that the schema allows at a place."""
-    whole = part = _bare_schema()
+def known_keys(where: Sequence[str | int], whole: Any = None) -> Iterable[str]:
+    """Return the keys that a schema, by default that of a spec, allows at a place."""
+    whole = part = whole or _bare_schema()
     for step in where:
         options = [part, *part.get("anyOf", ())]
         for option in options:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from openstack_prep.cli.running import plan_data
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.pictures.topology import looking
@@ -56,7 +55,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         verdict=HOSTILE[1],
         good=True,
         facts=[(each, each) for each in HOSTILE],
-        sections=list(html_content.plan_sections(plan_data(plan))),
+        sections=list(html_content.plan_sections(plan.document())),
         pictures=[*html_pictures.of_plan(plan), html_pictures.of_topology(lambda: looking.of_declared(spec))],
     )
     files.write("html", folder / "report.html", page.html())

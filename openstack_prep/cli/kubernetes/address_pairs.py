@@ -18,7 +18,7 @@ from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_running_cluster import add_cluster, chosen_cluster
 from openstack_prep.cli.of_spec import add_spec, read_of
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, exit_immediately, plan_data, print_result, run_plan
+from openstack_prep.cli.running import add_lock_timeout, exit_immediately, print_result, run_plan
 from openstack_prep.cli.style import style_of, warn
 from openstack_prep.core import interrupts
 
@@ -112,7 +112,7 @@ def _run(options: argparse.Namespace) -> int:
         with reading(options):
             plan = api.plan(cloud, spec, jobs=options.jobs)
     if options.dry_run:
-        print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
+        print_result(options, plan.render(style_of(options, sys.stdout)), plan.document())
         plan.raise_for_refusals()
         return 0
     return run_plan(options, cloud, plan)

@@ -12,7 +12,7 @@ from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import add_cluster_options, chosen_cluster, cloud_of
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, answer, consent, plan_data, print_result, run_plan
+from openstack_prep.cli.running import add_lock_timeout, answer, consent, print_result, run_plan
 from openstack_prep.cli.style import style_of, warn
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _clean(options: argparse.Namespace, cloud: Cloud, name: str, metadata: Metad
     for each in warnings:
         warn(each)
     if options.plan:
-        data = {"infra_id" if metadata else "cluster": name, **plan_data(plan)}
+        data = {"infra_id" if metadata else "cluster": name, **plan.document()}
         print_result(options, plan.render(style_of(options, sys.stdout)), data)
         plan.raise_for_refusals()
         return 0

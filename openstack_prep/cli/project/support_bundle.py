@@ -16,7 +16,7 @@ from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_cluster import connect_chosen
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import error_data, explained, no_garbage, plan_data, print_result, read_spec
+from openstack_prep.cli.running import error_data, explained, no_garbage, print_result, read_spec
 from openstack_prep.cli.style import warn
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _plan(options: argparse.Namespace, spec: Spec, cloud: Cloud) -> Values:
 
     try:
         with reading(options):
-            return plan_data(api.plan(cloud, spec, jobs=options.jobs))
+            return api.plan(cloud, spec, jobs=options.jobs).document()
     except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
         return _failed("plan", error)
 

@@ -21,7 +21,6 @@ from openstack_prep.cli.running import (
     name_holder,
     no_garbage,
     open_spec,
-    plan_data,
     print_result,
     print_warnings,
     run_plan,
@@ -90,9 +89,9 @@ def _plan(options: argparse.Namespace) -> int:
         plan_file.save(options.out, plan, options.spec, spec, read, cloud, plan.tenant)
         for warning in plan_file.list_warnings(options.spec, spec):
             warn(warning)
-    print_result(options, plan.render(style_of(options, sys.stdout)), plan_data(plan))
+    print_result(options, plan.render(style_of(options, sys.stdout)), plan.document())
     code = 2 if options.detailed_exitcode and plan else 0
-    code = write_html(options, lambda: page_of_plan(plan, plan_data(plan), options.spec), code)
+    code = write_html(options, lambda: page_of_plan(plan, plan.document(), options.spec), code)
     if options.out:
         say(f"did not save {options.out}: the plan is refused" if plan.refusals else f"saved the plan as {options.out}")
     name_holder(plan)

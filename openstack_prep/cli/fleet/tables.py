@@ -1,0 +1,94 @@
+"""Outcomes of a fleet as text for people: one line per target, and what to do about those that failed."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from openstack_prep.fleet.order import Outcome, Status
+
+if TYPE_CHECKING:
+    from openstack_prep.base.style import Style
+    from openstack_prep.fleet.api import Chosen, Result
+
+SIGNS = {
+    Status.UNCHANGED: "=",
+    Status.CHANGES: "~",
+    Status.DONE: "+",
+    Status.DRIFT: "!",
+    Status.REFUSED: "!",
+    Status.FAILED: "!",
+    Status.INTERRUPTED: "?",
+    Status.NOT_BEGUN: "?",
+}
+MOST_FAILED = 20
+"""Failed targets that are explained at the end; the lines before have all."""
+
+
+def line(outcome: Outcome, widths: tuple[int, int], style: Style, seconds: bool = False) -> str:
+    """Return one target: its name, its cloud, and what changes or why not."""
+    name, cloud = widths
+    what = outcome.summary
+    if outcome.first_error:
+        more = f" (and {len(outcome.errors) - 1} more)" if len(outcome.errors) > 1 else ""
+        what = f"{outcome.status}: {outcome.first_error}{more}"
+    took = f" ({outcome.seconds:.1f} s)" if seconds and outcome.status is not Status.NOT_BEGUN else ""
+    named = f"{outcome.target:<{name}}  {outcome.cloud:<{cloud}}"
+    return style.line(SIGNS[outcome.status], named, what.partition("\n")[0] + took)
+
+
+def widths_of(chosen: Chosen) -> tuple[int, int]:
+    """Return how wide names of targets and of clouds are."""
+    clouds = chosen.checked.clouds
+    return max(map(len, clouds), default=0), max(map(len, clouds.values()), default=0)
+
+
+def table(chosen: Chosen, result: Result, style: Style, shown: Sequence[str] = ()) -> str:
+    """Return a line per target that is not unchanged, or per target, with the own plans of those that are ``shown``."""
+    widths = widths_of(chosen)
+    lines = []
+    for each in result.outcomes:
+        if style.unchanged or each.status is not Status.UNCHANGED or each.target in shown:
+            lines.append(line(each, widths, style))
+        if each.table and (style.unchanged or each.target in shown):
+            lines += [f"    {text}" for text in each.table.splitlines()]
+    return "\n".join(lines)
+
+
+def total(result: Result, what: str) -> str:
+    """Return how many targets ended how, and what happens to resources."""
+    statuses = Counter(each.status for each in result.outcomes)
+    ends = ", ".join(f"{statuses[status]} {_words(status)}" for status in Status if statuses[status])
+    actions: Counter[str] = Counter()
+    for each in result.outcomes:
+        actions.update(each.counts)
+    counts = ", ".join(f"{number} {action}" for action, number in actions.items())
+    skipped = f"; {len(result.left_out)} done before" if result.left_out else ""
+    number = len(result.outcomes)
+    targets = f"{number} target{'' if number == 1 else 's'}"
+    return f"{what}: {targets}: {ends or 'nothing'}{skipped}" + (f" ({counts})" if counts else "")
+
+
+def _words(status: Status) -> str:
+    return "with changes" if status is Status.CHANGES else "with drift" if status is Status.DRIFT else status.value
+
+
+def failures(result: Result, fleet: str, verb: str) -> Iterator[str]:
+    """Yield the targets that were refused or failed, the first error of each, and a command to look at one."""
+    bad = result.of(Status.REFUSED, Status.FAILED)
+    for each in bad[:MOST_FAILED]:
+        yield f"{each.target}: {each.status}: {each.first_error or each.summary}"
+    if len(bad) > MOST_FAILED:
+        yield f"... and {len(bad) - MOST_FAILED} more"
+    if bad:
+        name = bad[0].target
+        words = ["openstack-prep", "fleet", "plan", fleet, "--only", name, "--show", name]
+        yield f"look at one of them: {shlex.join(words + (['--destroy'] if verb == 'destroy' else []))}"
+
+
+def names(outcomes: Iterable[Outcome], most: int = 10) -> str:
+    """Return the names of targets, the first ones of many."""
+    found = [each.target for each in outcomes]
+    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")

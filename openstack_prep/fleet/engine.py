@@ -1,0 +1,161 @@
+"""Gives the orders of a fleet to an executor: in waves, so many at a time, until too many failed or a signal comes.
+
+The executor is one of ``concurrent.futures``: threads of this process by default. Only as many orders are submitted as
+may run, so that limits and stops need nothing from the executor.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from openstack_prep.core import interrupts
+from openstack_prep.fleet.order import BAD, Order, Outcome, Status
+from openstack_prep.fleet.work import work
+
+Phase = Literal["wave", "begun", "ended", "stopping"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Progress of a fleet: a ``wave`` or a target has ``begun``, a target has ``ended``, a signal is ``stopping`` all.
+
+    ``name`` is that of the wave or target, ``number`` how many targets a wave has.
+    """
+
+    phase: Phase
+    name: str = ""
+    number: int = 0
+    outcome: Outcome | None = None
+
+
+Tell = Callable[[Event], None]
+
+
+def silent(event: Event) -> None:
+    """Ignore events."""
+
+
+def threads(number: int) -> Executor:
+    """Return an executor in this process, for so many orders at a time."""
+    return ThreadPoolExecutor(number, thread_name_prefix="target")
+
+
+class Limits:
+    """How many targets are worked on at once in each cloud."""
+
+    def __init__(self, most: Mapping[str, int]) -> None:
+        self.most = most
+        self._taken = Counter[str]()
+
+    def take(self, cloud: str) -> bool:
+        """Take a place in a cloud; False if there is none at the moment."""
+        if self._taken[cloud] >= self.most.get(cloud, self._taken[cloud] + 1):
+            return False
+        self._taken[cloud] += 1
+        return True
+
+    def give(self, cloud: str) -> None:
+        """Give a place back."""
+        self._taken[cloud] -= 1
+
+
+@dataclass
+class Engine:
+    """Carries out the orders of one phase.
+
+    ``clouds`` are the entries that orders use, by target; ``jobs`` is how many requests are sent at a time.
+    """
+
+    executor: Callable[[int], Executor]
+    limits: Limits
+    clouds: Mapping[str, str]
+    jobs: int
+    stop_after: int | None
+    tell: Tell = silent
+    settled: Mapping[str, Outcome] = field(default_factory=dict)
+    """Outcomes of orders that need no work; they count in their wave."""
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    interrupt: int | None = None
+    failures: int = 0
+
+    def run(self, waves: Sequence[tuple[str, Sequence[Order]]]) -> None:
+        """Carry out waves of orders one after the other; ``outcomes`` has one for each order at the end.
+
+        A signal lets the targets end what they have begun. A second one raises KeyboardInterrupt at once.
+        """
+        most = min(self.jobs, max((len(orders) for _, orders in waves), default=1))
+        with interrupts.passed_on() as pass_on, _pool(self.executor(most)) as pool:
+
+            def stop(number: int) -> None:
+                self.interrupt = number
+                pass_on(number)
+                self.tell(Event("stopping"))
+
+            with interrupts.caught(stop):
+                for title, orders in waves:
+                    if orders and not self._is_stopped(between_waves=True):
+                        self.tell(Event("wave", title, len(orders)))
+                        self._run_wave(pool, orders)
+        for _, orders in waves:
+            for order in orders:
+                if order.target not in self.outcomes:
+                    self._note(Outcome(target=order.target, status=Status.NOT_BEGUN, summary="not begun"))
+
+    def _run_wave(self, pool: Executor, orders: Sequence[Order]) -> None:
+        for order in orders:
+            if order.target in self.settled:
+                self._note(self.settled[order.target])
+        waiting = [order for order in orders if order.target not in self.settled]
+        running: dict[Future[Outcome], Order] = {}
+        while waiting or running:
+            if self._is_stopped():
+                waiting.clear()
+            for order in self._which_may_begin(waiting, len(running)):
+                waiting.remove(order)
+                order = replace(order, jobs=self._share(len(waiting) + len(running) + 1))
+                self.tell(Event("begun", order.target))
+                running[pool.submit(work, order)] = order
+            ended, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                order = running.pop(future)
+                self.limits.give(self.clouds[order.target])
+                self._note(future.result())
+
+    def _which_may_begin(self, waiting: Sequence[Order], running: int) -> Iterator[Order]:
+        for order in list(waiting):
+            if running >= self.jobs:
+                return
+            if self.limits.take(self.clouds[order.target]):
+                running += 1
+                yield order
+
+    def _share(self, targets: int) -> int:
+        """Return how many requests a target may send at a time."""
+        return max(1, self.jobs // min(self.jobs, targets))
+
+    def _note(self, outcome: Outcome) -> None:
+        self.outcomes[outcome.target] = outcome
+        self.failures += outcome.status in BAD
+        self.tell(Event("ended", outcome.target, outcome=outcome))
+
+    def _is_stopped(self, *, between_waves: bool = False) -> bool:
+        most = self.stop_after if self.stop_after is not None else 1 if between_waves else None
+        return self.interrupt is not None or (most is not None and self.failures >= most)
+
+
+@contextmanager
+def _pool(executor: Executor) -> Iterator[Executor]:
+    """Wait for the running orders at the end, unless the user interrupts a second time."""
+    waiting = True
+    try:
+        yield executor
+    except KeyboardInterrupt:
+        waiting = False
+        raise
+    finally:
+        executor.shutdown(wait=waiting, cancel_futures=not waiting)

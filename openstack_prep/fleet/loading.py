@@ -1,0 +1,199 @@
+"""A fleet file to targets; all mistakes at once, each with its line and the row that it comes from."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.fields import file_path
+from openstack_prep.base.formats.yaml_places import Document
+from openstack_prep.base.given_file import folder_of
+from openstack_prep.base.invalid import InvalidValue, shown
+from openstack_prep.fleet.model import Fleet, FleetFields, Target, TargetFields, adapter
+from openstack_prep.fleet.rows import Rows
+from openstack_prep.fleet.schema import known_keys
+from openstack_prep.spec.filling import Filling
+from openstack_prep.spec.parts import IGNORED, Part
+from openstack_prep.spec.tokens import Tokens
+from openstack_prep.spec.variable_values import Values
+
+
+def load_fleet(path: str | Path) -> Fleet:
+    """Read the fleet file at ``path``; commands that it names for its targets are run.
+
+    Raises SpecError that lists all errors with file, line and field.
+    """
+    return _Reading(Path(path)).fleet()
+
+
+@dataclass
+class _Reading:
+    path: Path
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def fleet(self) -> Fleet:
+        document, base = Document(self.path), folder_of(self.path)
+        if not isinstance(document.data, dict):
+            what = "is empty" if document.data is None else "is not a mapping of sections"
+            fix = "start the file with `name: my-fleet`"
+            raise SpecError([Mistake(f"{self.path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
+        self.mistakes += document.repeated
+        rows = Rows(self.path, base)
+        filling = Filling(document, Values({}), Tokens(), rows=rows.read)
+        given = {key: value for key, value in document.data.items() if not str(key).startswith(IGNORED)}
+        data = filling.fill(given)
+        self.mistakes += [*filling.mistakes, *rows.mistakes]
+        part = Part(document, self.path, base, data, filling.moved, frozenset(filling.failed), filling)
+        placed = _Placed(part, rows)
+        read = self._validated(placed)
+        if read is None:
+            raise SpecError([*dict.fromkeys(self.mistakes)])
+        targets = tuple(self._target(each, index, placed) for index, each in enumerate(read.targets))
+        self._refuse_twins(targets)
+        self._refuse_unknown(read, targets, placed)
+        if self.mistakes:
+            raise SpecError([*dict.fromkeys(self.mistakes)])
+        return Fleet(
+            name=read.name,
+            path=self.path,
+            targets=targets,
+            limits=read.limits,
+            waves=read.waves,
+            stop_after=read.stop_after,
+        )
+
+    def _validated(self, placed: _Placed) -> FleetFields | None:
+        from pydantic import ValidationError
+
+        from openstack_prep.spec.mistakes import mistakes
+
+        part = placed.part_of_file
+        try:
+            read: FleetFields = adapter().validate_json(json.dumps(part.data, default=str), context={"base": part.base})
+        except ValidationError as error:
+            errors = [each for each in error.errors(include_url=False) if not part.has_failed(each["loc"])]
+            self.mistakes += mistakes(placed, errors, reference=part.reference, known=known_keys)
+            return None
+        return read
+
+    def _target(self, fields: TargetFields, index: int, placed: _Placed) -> Target:
+        where = ("targets", index)
+        variables = {name: value for name, value in fields.variables.items() if value not in ("", None)}
+        return Target(
+            name=fields.name,
+            spec=self._path(fields.spec, (*where, "spec"), placed),
+            place=placed.place(where),
+            variables=variables,
+            vars_files=tuple(
+                self._path(each, (*where, "vars_files", number), placed)
+                for number, each in enumerate(fields.vars_files)
+            ),
+            cloud=fields.cloud,
+            region=fields.region,
+            groups=tuple(dict.fromkeys(fields.groups)),
+        )
+
+    def _path(self, given: str, where: Sequence[str | int], placed: _Placed) -> Path:
+        """Return an existing file; a value of a row in its path must not lead out of the folder that is written."""
+        try:
+            path = str(file_path(given, placed.part_of_file.base))
+            if not placed.stays_inside(path, given, where):
+                raise InvalidValue("leads out of the folder that the fleet file names", "correct the row")
+            if not os.path.exists(path):
+                raise InvalidValue("does not exist", "correct the path")
+        except (InvalidValue, ValueError) as error:  # ValueError: a path with a null character
+            invalid = error if isinstance(error, InvalidValue) else InvalidValue("is not a path", "correct it")
+            place = f"{placed.place(where)}: {_dotted(where)}"
+            self.mistakes.append(Mistake(place, f"{shown(given)} {invalid.what}", invalid.fix, code=invalid.code))
+            return Path()
+        return Path(path)
+
+    def _refuse_twins(self, targets: Iterable[Target]) -> None:
+        first: dict[str, str] = {}
+        for each in targets:
+            if each.name in first:
+                what = f"target {each.name} is declared twice, also at {first[each.name]}"
+                self.mistakes.append(Mistake(each.place, what, "choose distinct names", code=Code.SPEC_DUPLICATE_NAME))
+            first.setdefault(each.name, each.place)
+
+    def _refuse_unknown(self, read: FleetFields, targets: Sequence[Target], placed: _Placed) -> None:
+        """Refuse waves of targets that do not exist or have nothing, and limits of clouds that no target is in."""
+        groups = {group for each in targets for group in each.groups}
+        names = {each.name for each in targets}
+        for index, wave in enumerate(read.waves):
+            where = ("waves", index)
+            if sum(map(bool, (wave.groups, wave.targets, wave.percent))) != 1:
+                self._refuse(placed, where, "does not have exactly one of groups, targets and percent", "write one")
+            for word, given, known in (("group", wave.groups, groups), ("target", wave.targets, names)):
+                for name in given:
+                    if name not in known:
+                        self._refuse(placed, (*where, f"{word}s"), f"no {word} is named {name}", meant(name, known))
+        clouds = {each.cloud for each in targets}
+        if None not in clouds:  # else a spec names others
+            known = {str(each) for each in clouds}
+            for name in read.limits:
+                if name not in known:
+                    self._refuse(placed, ("limits", name), f"no target is in the cloud {name}", meant(name, known))
+
+    def _refuse(self, placed: _Placed, where: Sequence[str | int], what: str, fix: str) -> None:
+        place = f"{placed.place(where)}: {_dotted(where)}"
+        self.mistakes.append(Mistake(place, what, fix, code=Code.SPEC_CONTRADICTION))
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return what to do about an unknown name."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    listed = ", ".join(names[:10]) + (" ..." if len(names) > 10 else "")
+    return f"did you mean {close[0]}?" if close else f"choose one of {listed}" if names else "remove it"
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """Knows the place of each part of a fleet: of a target that a row has made, the row's, too."""
+
+    part_of_file: Part
+    rows: Rows
+
+    def place(self, where: Sequence[str | int]) -> str:
+        row = self._row(where)
+        return self.part_of_file.place(where) + (f" ({row})" if row else "")
+
+    def part(self, where: Sequence[str | int]) -> Any:
+        return (self._row(where), self.part_of_file.part(where))
+
+    def _row(self, where: Sequence[str | int]) -> str:
+        origins = self.part_of_file.moved.get(("targets",))
+        if len(where) < 2 or where[0] != "targets" or not isinstance(where[1], int) or origins is None:
+            return ""
+        index = where[1]
+        item = ("targets", origins[index])
+        number = origins[:index].count(origins[index])
+        places = self.rows.places.get(item, [])
+        return places[number] if number < len(places) else ""
+
+    def stays_inside(self, path: str, given: str, where: Sequence[str | int]) -> bool:
+        """Whether a path is in the folder that the fleet file has before the first value of a row."""
+        reference = self.part_of_file.reference(where)
+        if reference is None or path in self.rows.matched:
+            return True
+        folder = os.path.normpath(self.part_of_file.base / os.path.expanduser(self._literal(where)))
+        return not given.startswith("~") and os.path.commonpath([folder, path]) == folder and path != folder
+
+    def _literal(self, where: Sequence[str | int]) -> str:
+        """Return the folder that is written before the first reference in the text at a place of the file."""
+        data: Any = self.part_of_file.document.data  # type: ignore[attr-defined]
+        for step in self.part_of_file._source(where):
+            data = data[step]
+        return os.path.dirname(str(data).partition("${")[0])
+
+
+def _dotted(where: Sequence[str | int]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where).lstrip(".")

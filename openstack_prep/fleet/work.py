@@ -1,0 +1,210 @@
+"""One task: a target is planned, carried out, audited or exported, by the same functions as a single spec."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.base.errors import InternalError, Mistake, PlanRefused, PrepError
+from openstack_prep.base.raw import Values
+from openstack_prep.core import interrupts, text
+from openstack_prep.core.model import Action
+from openstack_prep.core.plan import ApplyFailed, Report, differences
+from openstack_prep.fleet import process
+from openstack_prep.fleet.order import Order, Outcome, Status
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.spec import Spec
+    from openstack_prep.verbs.live_plan import LivePlan
+
+_log = logging.getLogger(__name__)
+
+
+def work(order: Order) -> Outcome:
+    """Carry out an order, in whatever thread or process; what goes wrong is in the outcome."""
+    begun, cloud = time.monotonic(), order.cloud or order.fallback or ""
+    try:
+        interrupts.raise_passed_on()
+        spec = process.spec_of(order)
+        cloud = process.entry_of(order, spec) or ""
+        found = _WORK[order.verb](order, spec)
+    except KeyboardInterrupt:
+        found = Outcome(target=order.target, status=Status.INTERRUPTED, summary="interrupted; nothing was changed")
+    except PrepError as error:
+        found = _failed(order, error)
+    except Exception as error:  # noqa: BLE001 - a bug in one target must not end the others
+        _log.debug("target %s", order.target, exc_info=error)
+        found = _failed(order, InternalError(f"internal error: {type(error).__name__}: {error}; please report it"))
+    return replace(found, cloud=found.cloud or cloud, seconds=time.monotonic() - begun)
+
+
+def _failed(order: Order, error: PrepError) -> Outcome:
+    status = Status.REFUSED if isinstance(error, PlanRefused) else Status.FAILED
+    errors = [each.data() for each in error.diagnostics]
+    return Outcome(target=order.target, status=status, summary=status.value, errors=errors)
+
+
+def _plan(order: Order, spec: Spec) -> Outcome:
+    from openstack_prep.verbs import rights
+
+    cloud = process.cloud_for_plans(order, spec)
+    made = rights.of_whoever_applies(_made(order, spec, cloud))
+    saved = None
+    if order.options.save_to and not made.refusals:
+        from openstack_prep.verbs import plan_file
+
+        path, salt = Path(order.spec), bytes.fromhex(order.options.salt)
+        read = plan_file.content_of(path)
+        place = Path(order.options.save_to)
+        saved = plan_file.saved(place, made, path, spec, read, cloud, made.tenant, salt=salt)
+    return replace(_planned(order, made), saved=saved)
+
+
+def _planned(order: Order, made: LivePlan) -> Outcome:
+    """Return a plan as an outcome."""
+    options = order.options
+    status = Status.REFUSED if made.refusals else Status.CHANGES if made else Status.UNCHANGED
+    counts = Counter(step.action.value for step in made if step.action is not Action.KEEP)
+    return Outcome(
+        target=order.target,
+        status=status,
+        summary="; ".join(filter(None, (text.counts(made.steps), made.left_over))),
+        counts=counts,
+        errors=made.refusals_data(),
+        warnings=made.warnings,
+        data=made.document() if options.data else None,
+        table=made.render(options.style) if options.style else "",
+        agreement=_agreement(made) if made else None,
+    )
+
+
+def _made(order: Order, spec: Spec, cloud: Cloud) -> LivePlan:
+    from openstack_prep.verbs import api
+
+    options = order.options
+    if options.destroy or order.verb == "destroy":
+        return api.plan_destroy(cloud, spec, jobs=order.jobs)
+    consent: Mapping[str, Any] = {name: getattr(options, name) for name in ("allow_replace", "adopt", "prune")}
+    return api.plan(cloud, spec, jobs=order.jobs, **consent)
+
+
+def _agreement(plan: LivePlan) -> Values:
+    """Return what a person agrees to by agreeing to a plan: its steps, and what they may replace."""
+    from openstack_prep.verbs import plan_file
+
+    return {"steps": plan.data(), "allow_replace": sorted(plan_file.allowed_replacements(plan))}
+
+
+def _refuse_other_plan(agreed: Values, now: LivePlan) -> None:
+    """Raise PlanRefused unless a plan is the one that was agreed to."""
+    new = _agreement(now)
+    moved = differences(agreed["steps"], new["steps"])
+    moved += [each for each in new["allow_replace"] if each not in agreed["allow_replace"]]
+    what = "has changed since the plan was created"
+    refusals = [Mistake(each, what, "plan again", code=Code.PLAN_CHANGED) for each in dict.fromkeys(moved)]
+    if refusals:
+        raise PlanRefused(refusals)
+
+
+def _apply(order: Order, spec: Spec) -> Outcome:
+    """Plan and carry out; what was planned with shared answers is planned again before anything is written."""
+    cloud, first = process.cloud_of(order, spec), process.cloud_for_plans(order, spec)
+    plan = _made_from_saved(order, spec, cloud) if order.saved is not None else _made(order, spec, first)
+    if first is not cloud and order.saved is None and (plan or plan.refusals):
+        plan = _made(order, spec, cloud)
+    agreed = order.agreed is not None or order.saved is not None
+    if order.agreed is not None:
+        plan.raise_for_refusals()
+        _refuse_other_plan(order.agreed, plan)
+    interrupts.raise_passed_on()
+    from openstack_prep.verbs import api
+
+    options = order.options
+    consent: Mapping[str, Any] = {"allow_replace": options.allow_replace, "prune": options.prune}
+    report = api.apply(cloud, plan, jobs=order.jobs, lock_timeout=options.lock_timeout, agreed=agreed, **consent)
+    return _reported(order, plan, report)
+
+
+def _made_from_saved(order: Order, spec: Spec, cloud: Cloud) -> LivePlan:
+    """Return the present plan if it equals the saved one; raises PlanRefused."""
+    from openstack_prep.verbs import api
+    from openstack_prep.verbs.plan_file import SavedPlan
+
+    saved, path = SavedPlan(Path(f"{order.saved_in}: {order.target}"), order.saved), Path(order.spec)
+    saved.check_variables(spec)
+    saved.check_cloud(cloud.authenticate())
+    consent: Mapping[str, Any] = {"allow_replace": saved.allow_replace, "adopt": saved.adopts, "prune": saved.prunes}
+    plan = api.plan(cloud, spec, jobs=order.jobs, **consent)
+    saved.check(plan, path, spec, plan.tenant)
+    plan.raise_for_refusals()
+    return plan
+
+
+def _reported(order: Order, plan: LivePlan, report: Report) -> Outcome:
+    """Return a report as an outcome."""
+    status = Status.DONE if report.changed else Status.UNCHANGED
+    if report.interrupt is not None and report.skipped:
+        status = Status.INTERRUPTED
+    elif report.failed or report.skipped:
+        status = Status.FAILED
+    data = report.data() | ({"undeclared": plan.undeclared_data()} if plan.purpose == "apply" else {})
+    return Outcome(
+        target=order.target,
+        status=status,
+        summary="; ".join(filter(None, (report.summary, plan.left_over))),
+        counts=Counter(each.step.action.value for each in report.changed),
+        errors=[
+            Diagnostic(code=ApplyFailed.code, where=str(each.step), what=text.explain(each.error)).data()
+            for each in report.failed
+        ],
+        warnings=plan.warnings,
+        data=data if order.options.data else None,
+    )
+
+
+def _audit(order: Order, spec: Spec) -> Outcome:
+    from openstack_prep.verbs.audit import audit
+
+    found = audit(process.cloud_for_plans(order, spec), spec, jobs=order.jobs)
+    lines = "\n".join(map(str, found))
+    return Outcome(
+        target=order.target,
+        status=Status.DRIFT if found else Status.UNCHANGED,
+        summary=f"{len(found)} found" if found else "no drift",
+        counts=Counter(each.code.value for each in found),
+        data={"spec": spec.name, "drift": [each.data() for each in found]} if order.options.data else None,
+        table=lines if order.options.style else "",
+    )
+
+
+def _export(order: Order, spec: Spec) -> Outcome:
+    from openstack_prep.resources.identity.project import Project
+    from openstack_prep.verbs.export import export
+
+    cloud = process.cloud_for_plans(order, spec)
+    project = next((each for each in spec.resources if isinstance(each, Project)), None)
+    found = export(cloud.authenticate(), project, kinds=order.options.kinds, jobs=order.jobs)
+    return Outcome(
+        target=order.target,
+        status=Status.DONE,
+        summary=f"{len(found.sections)} sections, {len(found.unsaid)} notes",
+        data={"spec": dict(found.sections), "left_out": list(found.unsaid)} if order.options.data else None,
+        table=str(found),
+    )
+
+
+_WORK: Mapping[str, Callable[[Order, Any], Outcome]] = {
+    "plan": _plan,
+    "apply": _apply,
+    "destroy": _apply,
+    "audit": _audit,
+    "export": _export,
+}
