@@ -39,11 +39,7 @@ COMMANDS = {
         "show": "show which resources of a spec exist, with ids and addresses",
     },
     "project.validate": {"validate": "check a spec without a cloud; exit code 2 if it is wrong"},
-    "project.audit": {
-        "audit": (
-            "report drift that no spec declares: resources, rules, roles, address pairs; exit code 1 if there is any"
-        )
-    },
+    "project.audit": {"audit": "report drift that no spec declares: resources, rules, roles, address pairs (exit 1)"},
     "project.graph": {"graph": "print what needs what in a spec, as a picture (SVG), or for Mermaid or Graphviz"},
     "project.topology": {"topology": "print the networks of a spec, a cluster or a project, with what is on them"},
     "project.support_bundle": {
@@ -99,6 +95,10 @@ COMMANDS = {
         "fleet plan": "show what fleet apply would do to each target, or destroy",
         "fleet apply": "apply the spec of each target, in waves; an interrupted run is continued",
         "fleet destroy": "delete only resources managed by the specs of the targets",
+    },
+    "fleet.reading": {
+        "fleet audit": "report drift of each target that no spec declares; exit code 1 if there is any",
+        "fleet export": "write the project of each target as a spec",
     },
     "project.credential": {"credential rotate": "create new application credentials, and delete the old ones"},
     "reference.explain": {"explain": "explain the code of a diagnostic, or list all codes"},

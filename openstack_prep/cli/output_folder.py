@@ -26,6 +26,12 @@ def write_conversion(folder: Path, name: str, texts: Mapping[str, str]) -> str:
 
     Files that are not of a conversion with this name are not overwritten.
     """
+    write_marked(folder, f"# [openstack-prep:convert/{name}]", texts)
+    return "\n".join(f"{folder / each}" for each in texts)
+
+
+def write_marked(folder: Path, mark: str, texts: Mapping[str, str]) -> None:
+    """Write files whose first line is ``mark``; raises FolderRefused for files of these names without it."""
     from openstack_prep.resources.files.marked_files import MarkedFiles
 
     try:
@@ -33,5 +39,4 @@ def write_conversion(folder: Path, name: str, texts: Mapping[str, str]) -> str:
     except OSError as error:
         fix = "name a folder that you can create"
         raise FolderRefused(f"--output {folder} cannot be created: {error.strerror}; {fix}") from None
-    MarkedFiles(folder, f"# [openstack-prep:convert/{name}]").write(texts)
-    return "\n".join(f"{folder / each}" for each in texts)
+    MarkedFiles(folder, mark).write(texts)

@@ -38,6 +38,12 @@ BAD = (Status.REFUSED, Status.FAILED)
 """What counts as a failure for the waves."""
 
 
+def words_of(counts: Mapping[str, int], *, done: bool) -> str:
+    """Return "3 to create, 1 to update", or "3 created, 1 updated"."""
+    past = {each: f"{each}{'' if each.endswith('e') else 'e'}d" for each in counts}
+    return ", ".join(f"{number} {past[each] if done else f'to {each}'}" for each, number in counts.items())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """How all targets are planned and carried out; as for a single spec."""

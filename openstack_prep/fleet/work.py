@@ -18,7 +18,7 @@ from openstack_prep.core import interrupts, text
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import ApplyFailed, Report, differences
 from openstack_prep.fleet import process
-from openstack_prep.fleet.order import Order, Outcome, Status
+from openstack_prep.fleet.order import Order, Outcome, Status, words_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -155,12 +155,13 @@ def _reported(order: Order, plan: LivePlan, report: Report) -> Outcome:
         status = Status.INTERRUPTED
     elif report.failed or report.skipped:
         status = Status.FAILED
+    counts = Counter(each.step.action.value for each in report.changed)
     data = report.data() | ({"undeclared": plan.undeclared_data()} if plan.purpose == "apply" else {})
     return Outcome(
         target=order.target,
         status=status,
-        summary="; ".join(filter(None, (report.summary, plan.left_over))),
-        counts=Counter(each.step.action.value for each in report.changed),
+        summary="; ".join(filter(None, (words_of(counts, done=True) or status.value, plan.left_over))),
+        counts=counts,
         errors=[
             Diagnostic(code=ApplyFailed.code, where=str(each.step), what=text.explain(each.error)).data()
             for each in report.failed

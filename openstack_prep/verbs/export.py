@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.base.errors import NotFound, SpecError
+from openstack_prep.base.errors import ConfigError, NotFound, SpecError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.style import printable
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -34,6 +34,14 @@ CLOUD_WIDE = ("flavor", "user")
 OF_USERS = ("application_credential", "object_store")
 """Kinds that only users of the project can list."""
 WITHOUT_WORDS = ("servers", "volumes")
+
+
+def refuse_unknown_kinds(kinds: Iterable[str]) -> None:
+    """Refuse values of --kind; raises ConfigError."""
+    known = sorted(kind.kind for kind in EXPORTED if kind.kind != "security_group_rules")
+    for kind in kinds:
+        if kind not in known:
+            raise ConfigError(f"--kind {kind!r} does not exist; choose from {', '.join(known)}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import no_garbage
 from openstack_prep.cli.style import warn
 
 if TYPE_CHECKING:
-    from openstack_prep.fleet.api import Chosen
     from openstack_prep.fleet.model import Fleet
+    from openstack_prep.fleet.running import Chosen
 
 FORMS = ("text", "json")
 """Values of --format: JSON has one line per target, as soon as it has ended."""
 
 
-def add_fleet(command: AddCommand, name: str, run: object, *, cloud: bool = True) -> argparse.ArgumentParser:
-    """Add a command of a fleet with the options that all of them have."""
-    parser = command(f"fleet {name}", run, cloud=cloud, data=True, forms=FORMS)  # type: ignore[arg-type]
+def add_fleet(
+    command: AddCommand, name: str, run: Callable[[argparse.Namespace], int], *, lines: bool = True
+) -> argparse.ArgumentParser:
+    """Add a command of a fleet with the options that all of them have; ``lines``: it has a cloud, and prints lines."""
+    forms = FORMS if lines else ()
+    parser = command(f"fleet {name}", run, cloud=lines, data=True, forms=forms)
     parser.add_argument("fleet", type=Path, metavar="FLEET", help="the fleet, a YAML file")
     parser.add_argument(
         "--only", action="append", default=[], metavar="GROUP", help="only this group or target; repeatable"
     )
-    parser.set_defaults(lines=True)
+    parser.set_defaults(lines=lines)
     return parser
 
 
@@ -40,11 +45,20 @@ def open_fleet(options: argparse.Namespace) -> Fleet:
 def choose(options: argparse.Namespace) -> Chosen:
     """Return the chosen targets with their specs read and warnings printed; raises SpecError, ConfigError."""
     with no_garbage():
-        from openstack_prep.fleet import api
+        from openstack_prep.fleet import running
 
-        chosen = api.choose(open_fleet(options), options.only, options.os_cloud)
+        chosen = running.choose(open_fleet(options), options.only, options.os_cloud)
     print_warnings(chosen)
     return chosen
+
+
+def refuse_unknown(names: Sequence[str], chosen: Chosen) -> None:
+    """Refuse names of targets that are not chosen; raises ConfigError."""
+    from openstack_prep.fleet.loading import meant
+
+    for name in names:
+        if name not in chosen.orders:
+            raise ConfigError(f"--show {name}: no such target is chosen; {meant(name, chosen.orders)}")
 
 
 def print_warnings(chosen: Chosen) -> None:

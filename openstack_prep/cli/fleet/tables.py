@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from openstack_prep.fleet.order import Outcome, Status
+from openstack_prep.fleet.order import Outcome, Status, words_of
 
 if TYPE_CHECKING:
     from openstack_prep.base.style import Style
-    from openstack_prep.fleet.api import Chosen, Result
+    from openstack_prep.fleet.running import Chosen, Result
 
 SIGNS = {
     Status.UNCHANGED: "=",
@@ -23,6 +23,7 @@ SIGNS = {
     Status.INTERRUPTED: "?",
     Status.NOT_BEGUN: "?",
 }
+COUNTED = (Status.CHANGES, Status.DONE, Status.FAILED, Status.INTERRUPTED)
 MOST_FAILED = 20
 """Failed targets that are explained at the end; the lines before have all."""
 
@@ -61,10 +62,10 @@ def total(result: Result, what: str) -> str:
     """Return how many targets ended how, and what happens to resources."""
     statuses = Counter(each.status for each in result.outcomes)
     ends = ", ".join(f"{statuses[status]} {_words(status)}" for status in Status if statuses[status])
-    actions: Counter[str] = Counter()
+    done, planned = Counter[str](), Counter[str]()
     for each in result.outcomes:
-        actions.update(each.counts)
-    counts = ", ".join(f"{number} {action}" for action, number in actions.items())
+        (planned if each.status is Status.CHANGES else done).update(each.counts if each.status in COUNTED else {})
+    counts = ", ".join(filter(None, (words_of(done, done=True), words_of(planned, done=False))))
     skipped = f"; {len(result.left_out)} done before" if result.left_out else ""
     number = len(result.outcomes)
     targets = f"{number} target{'' if number == 1 else 's'}"

@@ -11,16 +11,16 @@ from openstack_prep.cli.running import no_garbage, print_result
 
 def add(command: AddCommand) -> None:
     """Add it to the parser."""
-    add_fleet(command, "validate", _run, cloud=False)
+    add_fleet(command, "validate", _run, lines=False)
 
 
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep.cli.project.validate import check
 
     with no_garbage():
-        from openstack_prep.fleet import api
+        from openstack_prep.fleet import running
 
-    chosen = api.choose(open_fleet(options), options.only, examine=check)
+    chosen = running.choose(open_fleet(options), options.only, examine=check)
     print_warnings(chosen)
     checked, targets = chosen.checked, {each.name: each for wave in chosen.waves for each in wave.targets}
     width = max(map(len, targets))

@@ -20,15 +20,11 @@ def add(command: AddCommand) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.base.errors import ConfigError
     from openstack_prep.cli.running import print_result
     from openstack_prep.resources.identity.project import Project
-    from openstack_prep.verbs.export import EXPORTED, export
+    from openstack_prep.verbs.export import export, refuse_unknown_kinds
 
-    known = sorted(kind.kind for kind in EXPORTED if kind.kind != "security_group_rules")
-    for kind in options.kind:
-        if kind not in known:
-            raise ConfigError(f"--kind {kind!r} does not exist; choose from {', '.join(known)}")
+    refuse_unknown_kinds(options.kind)
     project = Project(name=options.project, domain=options.project_domain) if options.project else None
     cloud = connect_chosen(options, None).authenticate()
     with reading(options):

@@ -20,6 +20,7 @@ from openstack_prep.exposures.convert.model import Left
 from openstack_prep.exposures.convert.proof import Kept
 from openstack_prep.exposures.convert.steps import Step as ConvertStep
 from openstack_prep.exposures.model import Way
+from openstack_prep.fleet.order import Status as TargetStatus
 from openstack_prep.kubernetes.cilium.required import Passage, Place, Protocol
 from openstack_prep.kubernetes.cluster.rke_checklist import Step as ChecklistStep
 from openstack_prep.kubernetes.convert.model import Entry
@@ -34,6 +35,7 @@ INTEGER = {"type": "integer"}
 BOOLEAN = {"type": "boolean"}
 TEXTS = {"type": "array", "items": TEXT}
 BY_NAME = {"type": "object", "additionalProperties": TEXT}
+NUMBERS = {"type": "object", "additionalProperties": INTEGER}
 ANYTHING: Values = {}
 
 
@@ -208,6 +210,25 @@ DOCUMENTS = {
     "topology": _document(
         "topology; key: the id of what exists, KIND/NAME of what is only declared",
         {"subject": TEXT, "unread": TEXTS} | {each: _list(kind) for each, kind in TOPOLOGY.items()},
+    ),
+    "fleet_targets": _document(
+        "fleet validate; specs: names by target",
+        {
+            "fleet": TEXT,
+            "waves": {"type": "array", "items": _object({"title": TEXT, "targets": TEXTS})},
+            "specs": BY_NAME,
+            "warnings": TEXTS,
+        },
+    ),
+    "fleet_target": _document(
+        "fleet plan, apply, destroy, audit, export: a line per target; result: as of the command for a single spec",
+        {"target": TEXT, "status": _enum(TargetStatus), "cloud": TEXT, "summary": TEXT, "counts": NUMBERS}
+        | {"errors": _list("diagnostic"), "warnings": TEXTS, "seconds": NUMBER},
+        {"result": {"type": "object"}},
+    ),
+    "fleet": _document(
+        "fleet plan, apply, destroy, audit, export: the last line; targets: how many by status",
+        {"fleet": TEXT, "targets": NUMBERS, "done_before": TEXTS, "seconds": NUMBER, "exit_code": INTEGER},
     ),
     "export": _document(
         "export; spec: as openstack-prep schema describes it", {"spec": {"type": "object"}, "left_out": TEXTS}

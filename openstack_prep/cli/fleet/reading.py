@@ -1,0 +1,64 @@
+"""``fleet audit`` and ``fleet export``: what differs from the specs, and existing projects as specs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.fleet.opening import add_fleet, choose, refuse_unknown
+from openstack_prep.cli.fleet.output import end, print_texts, sizes
+from openstack_prep.cli.output_folder import output_folder, write_marked
+from openstack_prep.cli.style import style_of
+
+
+def add(command: AddCommand) -> None:
+    """Add both to the parser."""
+    audit = add_fleet(command, "audit", _audit)
+    audit.add_argument("--all", action="store_true", help="show targets without drift, and all findings, too")
+    audit.add_argument(
+        "--show", action="append", default=[], metavar="TARGET", help="also print the findings of this target"
+    )
+    export = add_fleet(command, "export", _export)
+    export.add_argument("--output", metavar="DIR", help="the folder for a spec per target")
+    export.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from openstack_prep.cli.fleet import tables
+    from openstack_prep.cli.fleet.progress import display
+    from openstack_prep.fleet import running
+    from openstack_prep.fleet.order import Options
+
+    chosen = choose(options)
+    refuse_unknown(options.show, chosen)
+    style = style_of(options, sys.stdout)
+    wanted = Options(style=style if options.show or options.all else None, data=options.format == "json")
+    with display(options, style, *sizes(chosen), quiet=options.format != "json") as shown:
+        result = running.run(chosen, "audit", wanted, jobs=options.jobs, tell=shown.tell)
+    text = tables.table(chosen, result, style, options.show)
+    print_texts(options, text, tables.total(result, f"audit {chosen.fleet.name}"))
+    return end(options, chosen, result, "audit")
+
+
+def _export(options: argparse.Namespace) -> int:
+    from openstack_prep.cli.fleet import tables
+    from openstack_prep.cli.fleet.progress import display
+    from openstack_prep.fleet import running
+    from openstack_prep.fleet.order import Options, Status
+    from openstack_prep.verbs.export import refuse_unknown_kinds
+
+    folder = output_folder(options.output)
+    if folder is None and options.format == "text":
+        raise ConfigError("fleet export: --output DIR is missing; name a folder for the specs, or use --format json")
+    refuse_unknown_kinds(options.kind)
+    chosen = choose(options)
+    wanted = Options(kinds=tuple(options.kind), data=options.format == "json")
+    with display(options, style_of(options, sys.stdout), *sizes(chosen)) as shown:
+        result = running.run(chosen, "export", wanted, jobs=options.jobs, tell=shown.tell)
+    if folder is not None:
+        texts = {f"{each.target}.yaml": each.table for each in result.of(Status.DONE)}
+        write_marked(folder, f"# [openstack-prep:fleet/{chosen.fleet.name}]", texts)
+    print_texts(options, tables.total(result, f"export {chosen.fleet.name}"))
+    return end(options, chosen, result, "export")
