@@ -87,10 +87,11 @@ def opened(fleet: Fleet, verb: str, orders: Mapping[str, Order], *, restart: boo
         _lock(descriptor, path, fleet)
         keys = {name: _key(each) for name, each in orders.items()}
         began, done = ("", frozenset[str]()) if restart else _left_by_last(path, verb, keys)
-        if not done:
-            os.ftruncate(descriptor, 0)
+        os.ftruncate(descriptor, 0)  # it may end with half a line
         journal = Journal(path, done, began, descriptor, keys)
         journal._write({"format": FORMAT, "fleet": fleet.name, "verb": verb, "began": began or _now(), **_whose()})
+        for name in sorted(done):
+            journal.note(Outcome(target=name, status=Status.DONE))
         yield journal
     finally:
         os.close(descriptor)
@@ -100,10 +101,9 @@ def _lock(descriptor: int, path: Path, fleet: Fleet) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        heads = [each for each in _lines(path) if "began" in each]
-        who = heads[-1] if heads else {}
+        who = next((each for each in _lines(path) if "began" in each), {})
         holder = f"{who.get('who', 'another run')} (process {who.get('process', 'unknown')})"
-        since = f"{who.get('verb', 'run')} since {who.get('began', 'just now')}"
+        since = f"{who.get('verb', 'run')} since {who.get('since', 'just now')}"
         what = f"{holder} is at work on the fleet {fleet.name}: {since}"
         raise LeaseHeld(f"{what}; wait until it ends, or end that process") from None
     except OSError as error:
@@ -171,4 +171,4 @@ def _now() -> str:
 
 
 def _whose() -> dict[str, object]:
-    return {"process": os.getpid(), "who": process.owner()}
+    return {"since": _now(), "process": os.getpid(), "who": process.owner()}

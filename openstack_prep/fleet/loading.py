@@ -170,10 +170,10 @@ class _Placed:
         return (self._row(where), self.part_of_file.part(where))
 
     def _row(self, where: Sequence[str | int]) -> str:
-        origins = self.part_of_file.moved.get(("targets",))
-        if len(where) < 2 or where[0] != "targets" or not isinstance(where[1], int) or origins is None:
+        if len(where) < 2 or where[0] != "targets" or not isinstance(where[1], int):
             return ""
         index = where[1]
+        origins = self.part_of_file.moved.get(("targets",)) or [*range(index + 1)]
         item = ("targets", origins[index])
         number = origins[:index].count(origins[index])
         places = self.rows.places.get(item, [])

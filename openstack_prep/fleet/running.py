@@ -158,7 +158,7 @@ def run(
     return Result(
         fleet=chosen.fleet.name,
         outcomes=tuple(engine.outcomes[name] for name in orders),
-        left_out=tuple(without),
+        left_out=tuple(name for name in chosen.orders if name in without),
         seconds=time.monotonic() - begun,
         interrupt=engine.interrupt,
     )

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.base.errors import LeaseHeld
+from openstack_prep.fleet import journal, load_fleet
+from openstack_prep.fleet.model import Fleet
+from openstack_prep.fleet.order import Outcome, Status
+from openstack_prep.fleet.running import choose
+from tests.unit.fleet import fleets
+
+
+@pytest.fixture(name="fleet")
+def _fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return fleets.of(tmp_path, "a", "b", "c")
+
+
+def interrupted(fleet: Fleet, *done: str, verb: str = "apply") -> None:
+    """Write the journal of a run that has done some targets."""
+    with journal.opened(fleet, verb, choose(fleet).orders, restart=False) as made:
+        for name in done:
+            made.note(Outcome(target=name, status=Status.DONE))
+        made.note(Outcome(target="c", status=Status.FAILED))
+
+
+def left(fleet: Fleet, verb: str = "apply", restart: bool = False) -> set[str]:
+    """Return what a run would leave out."""
+    orders = {name: choose(fleet).orders[name] for name in "abc"}
+    with journal.opened(fleet, verb, orders, restart=restart) as made:
+        return set(made.done)
+
+
+def test_an_interrupted_run_is_continued_again_and_again(fleet: Fleet) -> None:
+    interrupted(fleet, "a")
+    assert left(fleet) == {"a"}
+    interrupted(fleet, "b")
+    assert left(fleet) == {"a", "b"}
+    assert journal.path_of(fleet).stat().st_mode & 0o777 == 0o600
+
+
+def test_not_when_it_was_complete_or_of_another_verb_or_to_restart(fleet: Fleet) -> None:
+    interrupted(fleet, "a")
+    assert left(fleet, restart=True) == set()
+    assert left(fleet) == set()
+    interrupted(fleet, "a")
+    assert left(fleet, verb="destroy") == set()
+    interrupted(fleet, "a")
+    with journal.opened(fleet, "apply", choose(fleet).orders, restart=False) as made:
+        made.complete()
+    assert left(fleet) == set()
+    interrupted(fleet, "a")
+    journal.path_of(fleet).unlink()
+    assert left(fleet) == set()
+
+
+def test_what_has_changed_is_done_again(fleet: Fleet, tmp_path: Path) -> None:
+    interrupted(fleet, "a", "b")
+    rows = (tmp_path / "teams.csv").read_text().replace("b,,,", "b,,,4")
+    (tmp_path / "teams.csv").write_text(rows)
+    assert left(load_fleet(fleet.path)) == {"a"}
+    interrupted(fleet, "a", "b")
+    os.utime(tmp_path / "tenant.yaml", ns=(1, 1))
+    assert left(fleet) == set()
+
+
+def test_nor_after_a_day_or_with_a_damaged_line(fleet: Fleet) -> None:
+    interrupted(fleet, "a")
+    path = journal.path_of(fleet)
+    path.write_text(path.read_text() + '{"target": "b", "sta')
+    assert left(fleet) == {"a"}
+    interrupted(fleet)
+    lines = [json.loads(each) for each in path.read_text().splitlines() if each.endswith("}")]
+    lines[0]["began"] = "2020-01-01T00:00:00+00:00"
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    assert left(fleet) == set()
+    path.write_text('[]\n{"began": 3, "format": 1, "verb": "apply"}\n\xff')
+    assert left(fleet) == set()
+
+
+def test_two_runs_at_once(fleet: Fleet) -> None:
+    orders = choose(fleet).orders
+    with (
+        journal.opened(fleet, "apply", orders, restart=False),
+        pytest.raises(LeaseHeld) as caught,
+        journal.opened(fleet, "destroy", orders, restart=True),
+    ):
+        pass
+    assert f"(process {os.getpid()}) is at work on the fleet teams: apply since" in str(caught.value)
+
+
+def test_without_a_place_for_it_the_run_works(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with journal.opened(fleet, "apply", choose(fleet).orders, restart=False) as made:
+        made.note(Outcome(target="a", status=Status.DONE))
+        assert made.path is None

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.base.errors import ConfigError, SpecError
+from openstack_prep.fleet import load_fleet
+from openstack_prep.fleet.running import choose
+from tests.unit.fleet import fleets
+
+HEAD = "team,cloud,tier,cores\n"
+
+
+def wrong(path: Path) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        choose(load_fleet(path))
+    return [str(each).replace(f"{path.parent}/", "") for each in caught.value.mistakes]
+
+
+def test_values_are_those_of_the_spec(tmp_path: Path) -> None:
+    chosen = choose(load_fleet(fleets.write(tmp_path, teams_csv=f"{HEAD}red,one,,4\nblue,,,\n")), cloud="mine")
+    assert chosen.checked.specs == {"red": "team-red", "blue": "team-blue"}
+    assert chosen.checked.clouds == {"red": "one", "blue": "mine"}
+
+
+def test_a_wrong_value_is_reported_with_its_row(tmp_path: Path) -> None:
+    (found,) = wrong(fleets.write(tmp_path, teams_csv=f"{HEAD}red,,,4\nblue,,,many\n"))
+    assert found.startswith("fleet.yaml:3 (teams.csv:3): variables.cores (target blue, ")
+
+
+def test_the_same_mistake_of_many_targets_is_reported_once(tmp_path: Path) -> None:
+    path = fleets.write(tmp_path, teams_csv=f"{HEAD}red,,,\nblue,,,\ngreen,,,\n")
+    (tmp_path / "tenant.yaml").write_text(fleets.SPEC + "nonsense: 1\n")
+    (found,) = wrong(path)
+    assert "tenant.yaml:8: nonsense (target red and 2 more, fleet.yaml:3 (teams.csv:2))" in found
+
+
+def test_doubles_are_refused(tmp_path: Path) -> None:
+    text = fleets.CSV.replace('{team: "${row.team}",', "{team: same,")
+    (found,) = wrong(fleets.write(tmp_path, text, teams_csv=f"{HEAD}red,one,,\nblue,one,,\ngreen,two,,\n"))
+    assert found.startswith("fleet.yaml:3 (teams.csv:3): target blue is the same spec team-same in the same cloud")
+
+
+@pytest.mark.parametrize("source", ["{prompt: true}", "a-password-in-the-fleet"])
+def test_secrets_are_no_values_of_a_fleet_and_not_prompted_for(tmp_path: Path, source: str) -> None:
+    text = fleets.CSV.replace("{team:", f"{{password: {source}, team:")
+    found = " ".join(wrong(fleets.write(tmp_path, text, teams_csv=f"{HEAD}red,,,\n")))
+    assert "variables.password" in found
+    assert "a-password" not in found
+
+
+def test_paths_of_secrets_are_relative_to_the_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = fleets.CSV.replace("{team:", '{password: {file: "${row.team}.secret"}, team:')
+    path = fleets.write(tmp_path, text, teams_csv=f"{HEAD}red,,,\n", red_secret="a-password\n")
+    monkeypatch.chdir("/")
+    assert choose(load_fleet(path)).checked.specs == {"red": "team-red"}
+
+
+def test_only_some_targets(tmp_path: Path) -> None:
+    fleet = fleets.of(tmp_path, "a:x", "b:y", "c:x", "d:", "e:", waves="[{groups: [y]}, {percent: 34}]")
+    assert list(choose(fleet, ["x", "d"]).orders) == ["a", "c", "d"]
+    assert [[each.name for each in wave.targets] for wave in choose(fleet).waves] == [["b"], ["a", "c"], ["d", "e"]]
+    assert [wave.title for wave in choose(fleet, ["d"]).waves] == ["wave 2 (34 %)"]
+    with pytest.raises(ConfigError, match="did you mean x") as caught:
+        choose(fleet, ["xx"])
+    assert caught.value.exit_code == 2
