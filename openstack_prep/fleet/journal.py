@@ -12,7 +12,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -69,10 +69,12 @@ def path_of(fleet: Fleet) -> Path:
 
 
 @contextlib.contextmanager
-def opened(fleet: Fleet, verb: str, orders: Mapping[str, Order], *, restart: bool) -> Iterator[Journal]:
+def opened(
+    fleet: Fleet, verb: str, orders: Mapping[str, Order], files: Mapping[str, Sequence[str]], *, restart: bool
+) -> Iterator[Journal]:
     """Yield the journal for a run of these orders, by target; raises LeaseHeld if another run is at work.
 
-    ``restart``: a run that was interrupted is not continued.
+    ``files`` are those of the spec of each. ``restart``: a run that was interrupted is not continued.
     """
     try:
         path = path_of(fleet)
@@ -85,7 +87,7 @@ def opened(fleet: Fleet, verb: str, orders: Mapping[str, Order], *, restart: boo
         return
     try:
         _lock(descriptor, path, fleet)
-        keys = {name: _key(each) for name, each in orders.items()}
+        keys = {name: _key(each, files[name]) for name, each in orders.items()}
         began, done = ("", frozenset[str]()) if restart else _left_by_last(path, verb, keys)
         os.ftruncate(descriptor, 0)  # it may end with half a line
         journal = Journal(path, done, began, descriptor, keys)
@@ -143,13 +145,11 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _key(order: Order) -> str:
+def _key(order: Order, files: Sequence[str]) -> str:
     """Return a digest of what a target is made from: files by size and time, since they may have secrets."""
-    from openstack_prep.fleet.process import files_of
-
     options = order.options
     data = {
-        "files": [_state(each) for each in files_of(order)],
+        "files": [_state(each) for each in (*files, *order.vars_files)],
         "variables": {name: order.variables[name] for name in sorted(order.variables)},
         "cloud": [order.cloud, order.fallback, order.region],
         "options": [options.allow_replace, options.adopt, options.prune],

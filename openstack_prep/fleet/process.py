@@ -17,6 +17,8 @@ from openstack_prep.spec import Spec
 from openstack_prep.spec.loading import read_spec
 from openstack_prep.spec.variables import Given, Origin
 
+MOST_DOCUMENTS = 1000
+
 
 class _Shared:
     """The registry; the first thread that needs something makes it, and others wait for it."""
@@ -41,6 +43,8 @@ class _Shared:
         if found is None:
             found = Document(path)
             with self.lock:
+                if len(self.documents) >= MOST_DOCUMENTS:
+                    self.documents.clear()
                 self.documents[key] = found
         return found
 
@@ -53,8 +57,15 @@ class _Shared:
                 self.clouds[entry, region] = connect(entry, region=region).allow_parallel(parallel)
             return self.clouds[entry, region]
 
+    def end(self, phase: str) -> None:
+        """Forget the connections of a phase."""
+        with self.lock:
+            if phase == self.phase:
+                self.phase, self.clouds = "", {}
+
 
 _shared = _Shared()
+end_phase = _shared.end
 
 
 def spec_of(order: Order) -> Spec:
@@ -78,9 +89,3 @@ def cloud_of(order: Order, spec: Spec) -> Cloud:
 def cloud_for_plans(order: Order, spec: Spec) -> Cloud:
     """Return the connection that plans are made with: it may share what it reads among all targets of the phase."""
     return cloud_of(order, spec)
-
-
-def files_of(order: Order) -> list[str]:
-    """Return the files that a target's spec consists of, and those with values of its variables."""
-    parts = [str(each.path) for each in spec_of(order).parts]
-    return [*parts, *order.vars_files]

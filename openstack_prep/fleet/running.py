@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.core import interrupts
-from openstack_prep.fleet import journal, specs, waves
+from openstack_prep.fleet import journal, process, specs, waves
 from openstack_prep.fleet.engine import Engine, Event, Limits, Tell, silent, threads
 from openstack_prep.fleet.model import Fleet
 from openstack_prep.fleet.order import Options, Order, Outcome, Status, Verb
@@ -154,7 +154,10 @@ def run(
         settled or {},
     )
     names = [(wave.title, [orders[each.name] for each in wave.targets if each.name in orders]) for wave in chosen.waves]
-    engine.run(names if changes else [("all targets", list(orders.values()))])
+    try:
+        engine.run(names if changes else [("all targets", list(orders.values()))])
+    finally:
+        process.end_phase(phase)
     return Result(
         fleet=chosen.fleet.name,
         outcomes=tuple(engine.outcomes[name] for name in orders),
@@ -253,5 +256,5 @@ def changing(
     orders = {
         name: replace(each, verb=verb, options=options, saved=plans.get(name)) for name, each in chosen.orders.items()
     }
-    with journal.opened(chosen.fleet, verb, orders, restart=restart) as notes:
+    with journal.opened(chosen.fleet, verb, orders, chosen.checked.files, restart=restart) as notes:
         yield Changing(chosen, verb, options, notes, plans, saved_in)

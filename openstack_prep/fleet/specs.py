@@ -20,6 +20,8 @@ class Checked:
     clouds: dict[str, str] = field(default_factory=dict)
     specs: dict[str, str] = field(default_factory=dict)
     """Names of the specs by target."""
+    files: dict[str, list[str]] = field(default_factory=dict)
+    """The files of the spec of each target."""
     resources: dict[str, int] = field(default_factory=dict)
     """How many resources the spec of each target declares."""
     warnings: dict[str, list[str]] = field(default_factory=dict)
@@ -48,6 +50,7 @@ def check(
             found.warnings.setdefault(warning, []).append(name)
         cloud = process.entry_of(order, spec) or ""
         found.clouds[name], found.specs[name], found.resources[name] = cloud, spec.name, len(spec.resources)
+        found.files[name] = [str(each.path) for each in spec.parts]
         other = owners.setdefault((spec.name, cloud, order.region or ""), name)
         if other != name:
             what = f"target {name} is the same spec {spec.name} in the same cloud and region as target {other}"

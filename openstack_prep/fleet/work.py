@@ -37,7 +37,7 @@ def work(order: Order) -> Outcome:
         cloud = process.entry_of(order, spec) or ""
         found = _WORK[order.verb](order, spec)
     except KeyboardInterrupt:
-        found = Outcome(target=order.target, status=Status.INTERRUPTED, summary="interrupted; nothing was changed")
+        found = Outcome(target=order.target, status=Status.INTERRUPTED, summary="interrupted; run again to continue")
     except PrepError as error:
         found = _failed(order, error)
     except Exception as error:  # noqa: BLE001 - a bug in one target must not end the others

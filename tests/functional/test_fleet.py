@@ -138,7 +138,7 @@ def test_a_killed_run_goes_on_with_what_is_left(prep: Prep, fleet: str, devcloud
     statuses, last = lines(again)
     assert last["done_before"] == done
     assert statuses.keys() == set(TEAMS) - set(done)
-    assert f"which has done {len(done)} targets; --restart does them again" in again.stderr
+    assert f"which has done {len(done)} targets; --restart does all again" in again.stderr
     assert fleet_run(prep, "apply", "--yes")[0] == everywhere("unchanged")
 
 
@@ -155,7 +155,7 @@ def test_a_signal_lets_the_running_target_end_what_it_began(prep: Prep, fleet: s
     assert statuses["blue"] in ("interrupted", "done")
     assert {statuses[each] for each in TEAMS[2:]} == {"not begun"}
     assert last["exit_code"] == 143
-    assert "4 targets were not begun" in said
+    assert "not begun: 4 targets: " in said
     statuses, last = fleet_run(prep, "apply", "--yes")
     assert "red" in last["done_before"]
     assert set(statuses.values()) == {"done"}

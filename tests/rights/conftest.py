@@ -158,6 +158,8 @@ def _fill(site: Site) -> None:
     site.write("exposed.yaml", BASE | {"exposed_clusters": [{"name": "a", "directory": "exposed"}]})
     site.write("mesh.yaml", {"name": "mesh", "stacks": [STACK], "rke_clusters": CLUSTERS})
     site.write("more.yaml", {"name": "more", "networks": [{"name": "more"}], "security_groups": [{"name": "more"}]})
+    for name, spec in (("fleet", "spec.yaml"), ("more-fleet", "more.yaml")):
+        site.write(f"{name}.yaml", {"name": name, "targets": [{"name": "one", "spec": spec}]})
     site.write("held.yaml", {"name": "held"})
     credential = {"name": "app", "clouds_yaml": "app.yaml", "cloud": "app"}
     site.write("credential.yaml", {"name": "credential", "application_credentials": [credential]})

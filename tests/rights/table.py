@@ -37,7 +37,7 @@ class Use:
     def command(self) -> str:
         """The command, and those of its options that make the difference."""
         words = self.line.split()
-        name = words[:2] if words[0] in ("address-pairs", "credential", "exposures", "rke") else words[:1]
+        name = words[:2] if words[0] in ("address-pairs", "credential", "exposures", "fleet", "rke") else words[:1]
         return " ".join([*name, *(each for each in words if each in ("--dry-run", "--plan"))])
 
 
@@ -51,6 +51,16 @@ USES = (
     Use("export", READER, why="`--project` of another project: `admin`"),
     Use("apply --yes more.yaml", MEMBER, why="for the resources of a project; see the next table for others"),
     Use("destroy --yes more.yaml", MEMBER, before=("apply --yes more.yaml",), why="as for `apply`"),
+    Use("fleet plan fleet.yaml", READER, why="as for `plan`, for each target"),
+    Use("fleet audit fleet.yaml", READER, 1, why="as for `audit`, for each target"),
+    Use("fleet export --output exported fleet.yaml", READER, why="as for `export`, for each target"),
+    Use("fleet apply --yes more-fleet.yaml", MEMBER, why="as for `apply`, for each target"),
+    Use(
+        "fleet destroy --yes more-fleet.yaml",
+        MEMBER,
+        before=("fleet apply --yes more-fleet.yaml",),
+        why="as for `apply`, for each target",
+    ),
     Use("unlock --yes held.yaml", MEMBER, why="`reader` shows who holds the lease"),
     Use(
         "credential rotate --yes credential.yaml",
@@ -88,6 +98,7 @@ USES = (
 )
 NO_CLOUD = {
     "validate": "",
+    "fleet validate": "",
     "tools": "",
     "names": "addresses come from the install-config, or from options",
     "kubernetes checklist": "",

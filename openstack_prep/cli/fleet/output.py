@@ -54,7 +54,7 @@ def end(options: argparse.Namespace, chosen: Chosen, result: Result, verb: str) 
     for line in tables.failures(result, str(options.fleet), verb):
         say(line)
     if not_begun := result.of(Status.NOT_BEGUN):
-        say(f"{len(not_begun)} targets were not begun: {tables.names(not_begun)}")
+        say(f"not begun: {tables.number_of(len(not_begun))}: {tables.names(not_begun)}")
     if result.interrupt is not None:
         print_error(options, interrupted_by(result.interrupt), code)
     return code

@@ -66,7 +66,6 @@ class Live(Lines):
         from rich.console import Console, Group
         from rich.live import Live as RichLive
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-        from rich.text import Text
 
         console = Console(file=self.out, highlight=False, no_color=not self.style.color)
         counts = TextColumn("{task.completed} of {task.total} targets{task.fields[failed]}", markup=False)
@@ -75,8 +74,17 @@ class Live(Lines):
         self._whole = self._bar.add_task(self.verb, total=self.total, failed="")
         self._running: dict[str, float] = {}
         self._failed = 0
-        self._names = Text()
-        self._live = RichLive(Group(self._names, self._bar), console=console, transient=True)
+        self._live = RichLive(Group(self, self._bar), console=console, transient=True)
+
+    def __rich__(self) -> Any:
+        """Return what is running now, and for how long."""
+        from rich.text import Text
+
+        with self._lock:
+            running = list(self._running.items())
+        shown = [f"{name} {time.monotonic() - begun:.0f} s" for name, begun in running[:MOST_SHOWN]]
+        more = f" and {len(running) - MOST_SHOWN} more" if len(running) > MOST_SHOWN else ""
+        return Text(f"running: {', '.join(shown)}{more}" if shown else "")
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -90,15 +98,14 @@ class Live(Lines):
         if event.phase == "wave":
             self._bar.update(self._whole, description=f"{self.verb}, {event.name}")
         elif event.phase == "begun":
-            self._running[event.name] = time.monotonic()
+            with self._lock:
+                self._running[event.name] = time.monotonic()
         elif event.outcome is not None:
-            self._running.pop(event.name, None)
+            with self._lock:
+                self._running.pop(event.name, None)
             self._failed += event.outcome.status in BAD
             failed = f", {self._failed} failed" if self._failed else ""
             self._bar.update(self._whole, advance=1, failed=failed)
-        shown = [f"{name} {time.monotonic() - begun:.0f} s" for name, begun in list(self._running.items())[:MOST_SHOWN]]
-        more = f" and {len(self._running) - MOST_SHOWN} more" if len(self._running) > MOST_SHOWN else ""
-        self._names.plain = f"running: {', '.join(shown)}{more}" if shown else ""
 
     def _print(self, text: str) -> None:
         from rich.text import Text

@@ -7,6 +7,7 @@ import sys
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.fleet import html
 from openstack_prep.cli.fleet.opening import add_fleet, choose, refuse_unknown
 from openstack_prep.cli.fleet.output import end, print_texts, sizes
 from openstack_prep.cli.output_folder import output_folder, write_marked
@@ -20,6 +21,7 @@ def add(command: AddCommand) -> None:
     audit.add_argument(
         "--show", action="append", default=[], metavar="TARGET", help="also print the findings of this target"
     )
+    html.add(audit)
     export = add_fleet(command, "export", _export)
     export.add_argument("--output", metavar="DIR", help="the folder for a spec per target")
     export.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")
@@ -31,15 +33,16 @@ def _audit(options: argparse.Namespace) -> int:
     from openstack_prep.fleet import running
     from openstack_prep.fleet.order import Options
 
+    page = html.judge(options)
     chosen = choose(options)
     refuse_unknown(options.show, chosen)
     style = style_of(options, sys.stdout)
-    wanted = Options(style=style if options.show or options.all else None, data=options.format == "json")
+    wanted = Options(style=style if options.show or options.all else page, data=options.format == "json")
     with display(options, style, *sizes(chosen), quiet=options.format != "json") as shown:
         result = running.run(chosen, "audit", wanted, jobs=options.jobs, tell=shown.tell)
     text = tables.table(chosen, result, style, options.show)
-    print_texts(options, text, tables.total(result, f"audit {chosen.fleet.name}"))
-    return end(options, chosen, result, "audit")
+    print_texts(options, text, tables.total(result, f"audit {chosen.fleet.name}", "without drift"))
+    return html.write(options, chosen, result, "audit", end(options, chosen, result, "audit"))
 
 
 def _export(options: argparse.Namespace) -> int:

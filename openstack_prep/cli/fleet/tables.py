@@ -58,22 +58,23 @@ def table(chosen: Chosen, result: Result, style: Style, shown: Sequence[str] = (
     return "\n".join(lines)
 
 
-def total(result: Result, what: str) -> str:
+def total(result: Result, what: str, unchanged: str = Status.UNCHANGED.value) -> str:
     """Return how many targets ended how, and what happens to resources."""
     statuses = Counter(each.status for each in result.outcomes)
-    ends = ", ".join(f"{statuses[status]} {_words(status)}" for status in Status if statuses[status])
+    words = {Status.CHANGES: "with changes", Status.DRIFT: "with drift", Status.UNCHANGED: unchanged}
+    ends = [f"{statuses[status]} {words.get(status, status.value)}" for status in Status if statuses[status]]
     done, planned = Counter[str](), Counter[str]()
     for each in result.outcomes:
         (planned if each.status is Status.CHANGES else done).update(each.counts if each.status in COUNTED else {})
     counts = ", ".join(filter(None, (words_of(done, done=True), words_of(planned, done=False))))
-    skipped = f"; {len(result.left_out)} done before" if result.left_out else ""
-    number = len(result.outcomes)
-    targets = f"{number} target{'' if number == 1 else 's'}"
-    return f"{what}: {targets}: {ends or 'nothing'}{skipped}" + (f" ({counts})" if counts else "")
+    ends += [f"{len(result.left_out)} done before"] if result.left_out else []
+    how = ", ".join(ends) or "nothing"
+    return f"{what}: {number_of(len(result.outcomes))}: {how}" + (f" ({counts})" if counts else "")
 
 
-def _words(status: Status) -> str:
-    return "with changes" if status is Status.CHANGES else "with drift" if status is Status.DRIFT else status.value
+def number_of(targets: int) -> str:
+    """Return "1 target" or "5 targets"."""
+    return f"{targets} target{'' if targets == 1 else 's'}"
 
 
 def failures(result: Result, fleet: str, verb: str) -> Iterator[str]:

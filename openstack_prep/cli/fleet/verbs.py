@@ -14,6 +14,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.fleet import html
 from openstack_prep.cli.fleet.opening import add_fleet, choose, refuse_unknown
 from openstack_prep.cli.fleet.output import end, print_texts, print_warnings, sizes
 from openstack_prep.cli.running import (
@@ -52,6 +53,7 @@ def add(command: AddCommand) -> None:
         each.add_argument("--restart", action="store_true", help="do not continue a run that was interrupted")
         add_lock_timeout(each)
     for each in (plan, apply, destroy):
+        html.add(each)
         each.add_argument("--all", action="store_true", help="show unchanged targets, and all plans, too")
 
 
@@ -59,6 +61,7 @@ def _plan(options: argparse.Namespace) -> int:
     for name in ("out", "allow_replace", "adopt", "prune"):
         if options.destroy and getattr(options, name):
             raise ConfigError(f"fleet plan: --{name.replace('_', '-')} does not apply to --destroy; leave it out")
+    page = html.judge(options)
     chosen = choose(options)
     refuse_unknown(options.show, chosen)
     from openstack_prep.cli.fleet import tables
@@ -68,7 +71,7 @@ def _plan(options: argparse.Namespace) -> int:
     wanted = _options(
         options,
         destroy=options.destroy,
-        style=style_of(options, sys.stdout) if options.show or options.all else None,
+        style=style_of(options, sys.stdout) if options.show or options.all else page,
         save_to=str(options.out) if options.out else None,
         salt=secrets.token_bytes(16).hex() if options.out else "",
     )
@@ -77,11 +80,12 @@ def _plan(options: argparse.Namespace) -> int:
     print_warnings(result)
     if options.out and result.interrupt is None:
         number = saved.save(options.out, chosen.fleet, result.outcomes)
-        say(f"saved the plans of {number} targets in {options.out}")
+        say(f"saved the plans of {tables.number_of(number)} in {options.out}")
     what = f"{'destroy' if options.destroy else 'apply'} {chosen.fleet.name}"
     style = style_of(options, sys.stdout)
     print_texts(options, tables.table(chosen, result, style, options.show), tables.total(result, what))
-    return end(options, chosen, result, "destroy" if options.destroy else "apply")
+    code = end(options, chosen, result, "destroy" if options.destroy else "apply")
+    return html.write(options, chosen, result, "plan", code)
 
 
 def _apply(options: argparse.Namespace) -> int:
@@ -105,8 +109,10 @@ def _destroy(options: argparse.Namespace) -> int:
 
 def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mapping[str, Values]) -> int:
     """Apply or destroy: plan, ask once, and carry out."""
+    from openstack_prep.cli.fleet import tables
     from openstack_prep.fleet import running
 
+    html.judge(options)
     place = str(options.plan) if verb == "apply" and options.plan else ""
     wanted = _options(options)
     with ExitStack() as stack:
@@ -114,19 +120,17 @@ def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mappi
             running.changing(chosen, verb, wanted, restart=options.restart, saved=plans, saved_in=place)
         )
         if made.journal.done:
-            number, began = len(made.journal.done), made.journal.began
-            say(f"continuing the run of {began}, which has done {number} targets; --restart does them again")
+            number = tables.number_of(len(made.journal.done))
+            say(f"continuing the run of {made.journal.began}, which has done {number}; --restart does all again")
         planned = None
         if not options.yes and not place:
             planned = _planned(options, made)
             if planned.interrupt is not None or not _agreed(options, made, planned):
                 return end(options, chosen, planned, verb)
         result = _carried_out(options, made, planned)
-    from openstack_prep.cli.fleet import tables
-
     print_warnings(result)
     print_texts(options, tables.total(result, f"{verb} {chosen.fleet.name}") + f" in {result.seconds:.1f} s")
-    return end(options, chosen, result, verb)
+    return html.write(options, chosen, result, verb, end(options, chosen, result, verb))
 
 
 def _planned(options: argparse.Namespace, made: Changing) -> Result:

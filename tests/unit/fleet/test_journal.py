@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,15 @@ def _fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
     return fleets.of(tmp_path, "a", "b", "c")
 
 
+def wanted(fleet: Fleet) -> tuple[Any, Any]:
+    """Return the orders of a fleet, and the files of its specs."""
+    chosen = choose(fleet)
+    return chosen.orders, chosen.checked.files
+
+
 def interrupted(fleet: Fleet, *done: str, verb: str = "apply") -> None:
     """Write the journal of a run that has done some targets."""
-    with journal.opened(fleet, verb, choose(fleet).orders, restart=False) as made:
+    with journal.opened(fleet, verb, *wanted(fleet), restart=False) as made:
         for name in done:
             made.note(Outcome(target=name, status=Status.DONE))
         made.note(Outcome(target="c", status=Status.FAILED))
@@ -30,8 +37,7 @@ def interrupted(fleet: Fleet, *done: str, verb: str = "apply") -> None:
 
 def left(fleet: Fleet, verb: str = "apply", restart: bool = False) -> set[str]:
     """Return what a run would leave out."""
-    orders = {name: choose(fleet).orders[name] for name in "abc"}
-    with journal.opened(fleet, verb, orders, restart=restart) as made:
+    with journal.opened(fleet, verb, *wanted(fleet), restart=restart) as made:
         return set(made.done)
 
 
@@ -50,7 +56,7 @@ def test_not_when_it_was_complete_or_of_another_verb_or_to_restart(fleet: Fleet)
     interrupted(fleet, "a")
     assert left(fleet, verb="destroy") == set()
     interrupted(fleet, "a")
-    with journal.opened(fleet, "apply", choose(fleet).orders, restart=False) as made:
+    with journal.opened(fleet, "apply", *wanted(fleet), restart=False) as made:
         made.complete()
     assert left(fleet) == set()
     interrupted(fleet, "a")
@@ -83,11 +89,10 @@ def test_nor_after_a_day_or_with_a_damaged_line(fleet: Fleet) -> None:
 
 
 def test_two_runs_at_once(fleet: Fleet) -> None:
-    orders = choose(fleet).orders
     with (
-        journal.opened(fleet, "apply", orders, restart=False),
+        journal.opened(fleet, "apply", *wanted(fleet), restart=False),
         pytest.raises(LeaseHeld) as caught,
-        journal.opened(fleet, "destroy", orders, restart=True),
+        journal.opened(fleet, "destroy", *wanted(fleet), restart=True),
     ):
         pass
     assert f"(process {os.getpid()}) is at work on the fleet teams: apply since" in str(caught.value)
@@ -96,6 +101,6 @@ def test_two_runs_at_once(fleet: Fleet) -> None:
 def test_without_a_place_for_it_the_run_works(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    with journal.opened(fleet, "apply", choose(fleet).orders, restart=False) as made:
+    with journal.opened(fleet, "apply", *wanted(fleet), restart=False) as made:
         made.note(Outcome(target="a", status=Status.DONE))
         assert made.path is None
