@@ -243,8 +243,8 @@ def connect(
     """Return the cloud of a clouds.yaml entry, of OS_CLOUD, of OS_* variables, or of an SDK ``connection``.
 
     ``cloud`` is the name of an entry. With ``clouds_file`` it is taken from there, and OS_* variables are ignored, as
-    the OpenShift installer does. ``region`` is chosen in place of the entry's own. No request is sent yet. Raises
-    ConfigError for a missing or incomplete entry.
+    the OpenShift installer does. ``region`` is chosen in place of the entry's own. No request is sent yet.
+    Raises ConfigError for a missing or incomplete entry.
     """
     if connection is not None:
         return Cloud(connection)

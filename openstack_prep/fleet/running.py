@@ -14,8 +14,11 @@ from openstack_prep.base.raw import Values
 from openstack_prep.core import interrupts
 from openstack_prep.fleet import journal, process, specs, waves
 from openstack_prep.fleet.engine import Engine, Event, Limits, Tell, silent, threads
+from openstack_prep.fleet.journal import Journal
 from openstack_prep.fleet.model import Fleet
 from openstack_prep.fleet.order import Options, Order, Outcome, Status, Verb
+from openstack_prep.fleet.specs import Checked
+from openstack_prep.fleet.waves import Wave
 from openstack_prep.spec import Spec
 
 JOBS = 8
@@ -73,9 +76,9 @@ class Chosen:
     """The chosen targets of a fleet, whose specs were read."""
 
     fleet: Fleet
-    waves: tuple[waves.Wave, ...]
+    waves: tuple[Wave, ...]
     orders: Mapping[str, Order]
-    checked: specs.Checked
+    checked: Checked
 
 
 def choose(
@@ -174,7 +177,7 @@ class Changing:
     chosen: Chosen
     verb: Verb
     options: Options
-    journal: journal.Journal
+    journal: Journal
     saved: Mapping[str, Values] = field(default_factory=dict)
     saved_in: str = ""
 

@@ -60,8 +60,9 @@ def _export(options: argparse.Namespace) -> int:
     wanted = Options(kinds=tuple(options.kind), data=options.format == "json")
     with display(options, style_of(options, sys.stdout), *sizes(chosen)) as shown:
         result = running.run(chosen, "export", wanted, jobs=options.jobs, tell=shown.tell)
+    name = chosen.fleet.name
     if folder is not None:
         texts = {f"{each.target}.yaml": each.table for each in result.of(Status.DONE)}
-        write_marked(folder, f"# [openstack-prep:fleet/{chosen.fleet.name}]", texts)
-    print_texts(options, tables.total(result, f"export {chosen.fleet.name}"))
+        write_marked(folder, f"# [openstack-prep:fleet/{name}]", texts)
+    print_texts(options, tables.total(result, f"export {name}"))
     return end(options, chosen, result, "export")
