@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from openstack_prep import tracing
-from openstack_prep.cli.parser import DATA, Parser, exit_code, guess_options
+from openstack_prep.cli.parser import DATA, Parser, exit_code, guess_options, positive
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
@@ -236,7 +236,7 @@ def add_global(
 
     overrides = "overrides the spec, metadata.json and OS_CLOUD"
     add("os_cloud", f"entry of clouds.yaml; {overrides}", metavar="NAME")
-    add("jobs", "concurrent requests (8)", type=_positive, metavar="N")
+    add("jobs", "concurrent requests (8)", type=positive, metavar="N")
     choices = forms or ("text", *DATA)
     add("format", f"how to print ({choices[0]})", choices=choices)
     add("ids", "show ids in the text, too (json and yaml always hold them)", action="store_true")
@@ -288,12 +288,6 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
             if name not in commands.choices:
                 commands.add_parser(name, help=GROUPS.get(name) or texts[name], add_help=False)
     return parser
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 256:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 256")
-    return int(text)
 
 
 if __name__ == "__main__":

@@ -62,3 +62,10 @@ def guess_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def exit_code(options: argparse.Namespace, error: PrepError) -> int:
     """Return the exit code for an error; with --detailed-exitcode 2 would mean that changes are pending."""
     return 1 if error.exit_code == 2 and getattr(options, "detailed_exitcode", None) else error.exit_code
+
+
+def positive(text: str) -> int:
+    """Return a number of requests or processes, as argparse reads it."""
+    if not text.isdecimal() or not 1 <= int(text) <= 256:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 256")
+    return int(text)

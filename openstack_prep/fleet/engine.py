@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.core import interrupts
 from openstack_prep.fleet.order import BAD, Order, Outcome, Status
 from openstack_prep.fleet.work import work
@@ -34,6 +35,8 @@ class Event:
 
 
 Tell = Callable[[Event], None]
+Executors = Callable[[int], Executor]
+"""Makes an executor for so many orders at a time."""
 
 
 def silent(event: Event) -> None:
@@ -82,6 +85,8 @@ class Engine:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     interrupt: int | None = None
     failures: int = 0
+    is_lost: bool = False
+    """Whether the executor takes no more orders."""
 
     def run(self, waves: Sequence[tuple[str, Sequence[Order]]]) -> None:
         """Carry out waves of orders one after the other; ``outcomes`` has one for each order at the end.
@@ -119,12 +124,21 @@ class Engine:
                 waiting.remove(order)
                 order = replace(order, jobs=self._share(len(waiting) + len(running) + 1))
                 self.tell(Event("begun", order.target))
-                running[pool.submit(work, order)] = order
+                running[self._submitted(pool, order)] = order
             ended, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ended:
                 order = running.pop(future)
                 self.limits.give(self.clouds[order.target])
-                self._note(future.result())
+                self._note(_outcome_of(future, order))
+
+    def _submitted(self, pool: Executor, order: Order) -> Future[Outcome]:
+        try:
+            return pool.submit(work, order)
+        except Exception as error:  # noqa: BLE001 - of an executor that has lost its scheduler or its processes
+            self.is_lost = True
+            failed: Future[Outcome] = Future()
+            failed.set_exception(error)
+            return failed
 
     def _which_may_begin(self, waiting: Sequence[Order], running: int) -> Iterator[Order]:
         for order in list(waiting):
@@ -145,7 +159,17 @@ class Engine:
 
     def _is_stopped(self, *, between_waves: bool = False) -> bool:
         most = self.stop_after if self.stop_after is not None else 1 if between_waves else None
-        return self.interrupt is not None or (most is not None and self.failures >= most)
+        return self.is_lost or self.interrupt is not None or (most is not None and self.failures >= most)
+
+
+def _outcome_of(future: Future[Outcome], order: Order) -> Outcome:
+    """Return the outcome of an order, also if whoever carried it out is gone: ``work`` itself raises nothing."""
+    try:
+        return future.result()
+    except (Exception, CancelledError) as error:  # noqa: BLE001 - of any executor
+        what = f"whoever worked on it was lost ({type(error).__name__}), and may have changed something"
+        found = Diagnostic(code="fleet.failed", where=order.target, what=what, fix="run the command again")
+        return Outcome(target=order.target, status=Status.FAILED, summary="lost", errors=[found.data()])
 
 
 @contextmanager

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.parser import positive
 from openstack_prep.cli.running import no_garbage
 from openstack_prep.cli.style import warn
 
@@ -30,8 +33,31 @@ def add_fleet(
     parser.add_argument(
         "--only", action="append", default=[], metavar="GROUP", help="only this group or target; repeatable"
     )
+    if lines:
+        parser.add_argument(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="work in the workers of a Dask scheduler, such as tls://10.0.0.5:8786; local starts some here",
+        )
+        parser.add_argument("--workers", type=positive, metavar="N", help="with --scheduler local: processes (cores)")
     parser.set_defaults(lines=lines)
     return parser
+
+
+@contextmanager
+def executors(options: argparse.Namespace) -> Iterator[Callable[[int], Executor]]:
+    """Yield what makes executors: threads, or the workers of a scheduler; raises ConfigError."""
+    if options.workers and options.scheduler != "local":
+        raise ConfigError("--workers only applies with --scheduler local; leave it out")
+    if options.scheduler is None:
+        from openstack_prep.fleet.engine import threads
+
+        yield threads
+        return
+    from openstack_prep.fleet.workers import on_workers
+
+    with on_workers(options.scheduler, jobs=options.jobs, processes=options.workers) as made:
+        yield made
 
 
 def open_fleet(options: argparse.Namespace) -> Fleet:

@@ -8,7 +8,7 @@ import sys
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.fleet import html
-from openstack_prep.cli.fleet.opening import add_fleet, choose, refuse_unknown
+from openstack_prep.cli.fleet.opening import add_fleet, choose, executors, refuse_unknown
 from openstack_prep.cli.fleet.output import end, print_texts, sizes
 from openstack_prep.cli.output_folder import output_folder, write_marked
 from openstack_prep.cli.style import style_of
@@ -38,8 +38,9 @@ def _audit(options: argparse.Namespace) -> int:
     refuse_unknown(options.show, chosen)
     style = style_of(options, sys.stdout)
     wanted = Options(style=style if options.show or options.all else page, data=options.format == "json")
-    with display(options, style, *sizes(chosen), quiet=options.format != "json") as shown:
-        result = running.run(chosen, "audit", wanted, jobs=options.jobs, tell=shown.tell)
+    quiet = options.format != "json"
+    with executors(options) as made, display(options, style, *sizes(chosen), quiet=quiet) as shown:
+        result = running.run(chosen, "audit", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     text = tables.table(chosen, result, style, options.show)
     print_texts(options, text, tables.total(result, f"audit {chosen.fleet.name}", "without drift"))
     return html.write(options, chosen, result, "audit", end(options, chosen, result, "audit"))
@@ -58,8 +59,8 @@ def _export(options: argparse.Namespace) -> int:
     refuse_unknown_kinds(options.kind)
     chosen = choose(options)
     wanted = Options(kinds=tuple(options.kind), data=options.format == "json")
-    with display(options, style_of(options, sys.stdout), *sizes(chosen)) as shown:
-        result = running.run(chosen, "export", wanted, jobs=options.jobs, tell=shown.tell)
+    with executors(options) as made, display(options, style_of(options, sys.stdout), *sizes(chosen)) as shown:
+        result = running.run(chosen, "export", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     name = chosen.fleet.name
     if folder is not None:
         texts = {f"{each.target}.yaml": each.table for each in result.of(Status.DONE)}

@@ -15,7 +15,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.fleet import html
-from openstack_prep.cli.fleet.opening import add_fleet, choose, refuse_unknown
+from openstack_prep.cli.fleet.opening import add_fleet, choose, executors, refuse_unknown
 from openstack_prep.cli.fleet.output import end, print_texts, print_warnings, sizes
 from openstack_prep.cli.running import (
     add_lock_timeout,
@@ -26,6 +26,7 @@ from openstack_prep.cli.running import (
 from openstack_prep.cli.style import say, style_of
 
 if TYPE_CHECKING:
+    from openstack_prep.fleet.engine import Executors
     from openstack_prep.fleet.order import Options
     from openstack_prep.fleet.running import Changing, Chosen, Result
 
@@ -75,8 +76,12 @@ def _plan(options: argparse.Namespace) -> int:
         save_to=str(options.out) if options.out else None,
         salt=secrets.token_bytes(16).hex() if options.out else "",
     )
-    with display(options, style_of(options, sys.stderr), *sizes(chosen), quiet=options.format != "json") as shown:
-        result = running.run(chosen, "plan", wanted, jobs=options.jobs, tell=shown.tell)
+    quiet = options.format != "json"
+    with (
+        executors(options) as made,
+        display(options, style_of(options, sys.stderr), *sizes(chosen), quiet=quiet) as shown,
+    ):
+        result = running.run(chosen, "plan", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     print_warnings(result)
     if options.out and result.interrupt is None:
         number = saved.save(options.out, chosen.fleet, result.outcomes)
@@ -122,22 +127,22 @@ def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mappi
         if made.journal.done:
             number = tables.number_of(len(made.journal.done))
             say(f"continuing the run of {made.journal.began}, which has done {number}; --restart does all again")
-        planned = None
+        planned, workers = None, stack.enter_context(executors(options))
         if not options.yes and not place:
-            planned = _planned(options, made)
+            planned = _planned(options, made, workers)
             if planned.interrupt is not None or not _agreed(options, made, planned):
                 return end(options, chosen, planned, verb)
-        result = _carried_out(options, made, planned)
+        result = _carried_out(options, made, planned, workers)
     print_warnings(result)
     print_texts(options, tables.total(result, f"{verb} {chosen.fleet.name}") + f" in {result.seconds:.1f} s")
     return html.write(options, chosen, result, verb, end(options, chosen, result, verb))
 
 
-def _planned(options: argparse.Namespace, made: Changing) -> Result:
+def _planned(options: argparse.Namespace, made: Changing, workers: Executors) -> Result:
     from openstack_prep.cli.fleet.progress import display
 
     with display(options, style_of(options, sys.stderr), *sizes(made.chosen), quiet=True) as shown:
-        return made.plan(jobs=options.jobs, tell=shown.tell)
+        return made.plan(jobs=options.jobs, executor=workers, tell=shown.tell)
 
 
 def _agreed(options: argparse.Namespace, made: Changing, planned: Result) -> bool:
@@ -158,14 +163,14 @@ def _agreed(options: argparse.Namespace, made: Changing, planned: Result) -> boo
     return True
 
 
-def _carried_out(options: argparse.Namespace, made: Changing, planned: Result | None) -> Result:
+def _carried_out(options: argparse.Namespace, made: Changing, planned: Result | None, workers: Executors) -> Result:
     from openstack_prep.cli.fleet.progress import display
 
     widths, total = sizes(made.chosen)[:2]
     total -= len(made.journal.done)
     try:
         with display(options, style_of(options, sys.stdout), widths, total, made.verb) as shown:
-            return made.carry_out(planned, jobs=options.jobs, tell=shown.tell)
+            return made.carry_out(planned, jobs=options.jobs, executor=workers, tell=shown.tell)
     except KeyboardInterrupt as error:  # the second
         exit_immediately(options, error)
 

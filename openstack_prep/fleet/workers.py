@@ -1,0 +1,131 @@
+"""Orders carried out by the workers of a Dask scheduler: in other processes, also on other machines.
+
+A lost worker's orders run again on others, which converges, as each apply does; leases keep a worker away that is only
+out of reach. Workers need the same openstack-prep, and the files of the fleet, of its specs and of secrets in the same
+places: they are told paths and names, never secrets.
+
+Sources: distributed 2026.8.0, client.py (submit, run, wait_for_workers), cfexecutor.py, deploy/local.py, security.py;
+distributed.yaml (allowed-failures: after so many lost workers an order is given up).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from typing import Any, ParamSpec, TypeVar
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.fleet.engine import Executors
+from openstack_prep.fleet.order import Order
+from openstack_prep.version import __version__
+
+LOCAL = "local"
+P = ParamSpec("P")
+T = TypeVar("T")
+PATIENCE = 30
+"""Seconds to wait for the scheduler, and for its first worker."""
+
+
+@contextlib.contextmanager
+def on_workers(scheduler: str, *, jobs: int, processes: int | None = None) -> Iterator[Executors]:
+    """Yield what makes executors for an engine; raises ConfigError.
+
+    ``scheduler`` is an address such as tls://10.0.0.5:8786, or "local" for ``processes`` workers on this machine, by
+    default one per processor, which carry out ``jobs`` orders at a time.
+    """
+    try:
+        distributed: Any = importlib.import_module("distributed")
+    except ImportError:
+        fix = "pip install 'openstack_prep[fleet]'"
+        raise ConfigError(f"--scheduler {scheduler} needs the extra: {fix}") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # our errors say what it warns of
+    with contextlib.ExitStack() as stack:
+        try:
+            here = scheduler == LOCAL
+            target = stack.enter_context(_local(distributed, jobs, processes)) if here else scheduler
+            client = stack.enter_context(distributed.Client(target, timeout=PATIENCE, set_as_default=False))
+            client.wait_for_workers(1, timeout=PATIENCE)
+            _refuse_other_versions(client)
+        except (OSError, TimeoutError, ValueError, TypeError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            fix = "check the address, the settings of TLS (distributed.comm.tls of Dask), and that a worker runs"
+            raise ConfigError(f"--scheduler {scheduler}: {reason}; {fix}") from error
+        labels = _labels(client)
+        yield lambda number: _Workers(client, labels)
+
+
+@contextlib.contextmanager
+def _local(distributed: Any, jobs: int, processes: int | None) -> Iterator[Any]:
+    """Yield workers of this machine, which only this process can talk to, and which no Ctrl-C reaches."""
+    number = min(jobs, processes or os.cpu_count() or 1)
+    with _ignored(signal.SIGINT, signal.SIGHUP):
+        cluster = distributed.LocalCluster(
+            n_workers=number,
+            threads_per_worker=-(-jobs // number),
+            security=True,  # certificates of its own, that live as long as it does
+            dashboard_address=None,
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+        )
+    with cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def _ignored(*numbers: int) -> Iterator[None]:
+    """Ignore signals meanwhile, as processes that are started do from then on."""
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in numbers}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _version() -> str:
+    return __version__
+
+
+def _refuse_other_versions(client: Any) -> None:
+    """Raise ConfigError if a worker has another openstack-prep: orders and outcomes may differ between releases."""
+    try:
+        found: dict[str, str] = client.run(_version)
+    except Exception as error:
+        what = f"a worker cannot import openstack_prep {__version__} ({type(error).__name__})"
+        raise ConfigError(f"{what}; install it where `dask worker` runs") from error
+    for address, version in found.items():
+        if version != __version__:
+            raise ConfigError(f"worker {address} has openstack_prep {version}, not {__version__}; install the same")
+
+
+def _labels(client: Any) -> frozenset[str]:
+    """Return the names of the resources of all workers, as ``dask worker --resources "RegionOne=8"`` gives them."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return frozenset(label for each in workers for label in each["resources"])
+
+
+class _Workers(Executor):
+    """An executor of ``concurrent.futures`` on a scheduler; an order goes to workers with the label of its region."""
+
+    def __init__(self, client: Any, labels: frozenset[str]) -> None:
+        self._client, self._inner = client, client.get_executor(pure=False)
+        self._labels = labels
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        if self._client.status != "running":  # what is submitted while it looks for a lost scheduler waits for ever
+            raise ConnectionError("the scheduler is gone")
+        order = args[0]
+        places = (order.region, order.cloud) if isinstance(order, Order) else ()
+        label = next((each for each in places if each in self._labels), None)
+        wanted = {"resources": {label: 1}} if label else {}
+        future: Future[T] = self._inner.submit(work, *args, **kwargs, **wanted)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if self._client.status == "running":
+            self._inner.shutdown(wait=wait)

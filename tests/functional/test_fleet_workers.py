@@ -1,0 +1,129 @@
+"""A fleet on workers of Dask: on processes that it starts itself, and on a scheduler and workers that get killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.conftest import Prep
+from tests.functional.test_fleet import SLOW, TEAMS, everywhere, fleet, fleet_run, lines
+
+__all__ = ["fleet"]
+
+
+@dataclass
+class Workers:
+    """A scheduler and two workers, each a process that can be killed."""
+
+    address: str
+    scheduler: subprocess.Popen[bytes]
+    workers: list[subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def workers(prep: Prep, fleet: str) -> Iterator[Workers]:
+    with started(prep, "first") as made:
+        yield made
+
+
+@contextlib.contextmanager
+def started(prep: Prep, name: str) -> Iterator[Workers]:
+    """Start a scheduler on a free port, and its workers where the fleet file is."""
+    told = prep.folder / f"{name}.json"
+    environment = os.environ | prep.environment
+    dask, quiet = (
+        str(Path(sys.executable).with_name("dask")),
+        {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL},
+    )
+    with contextlib.ExitStack() as stack:
+
+        def start(*words: str) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen([dask, *words], cwd=prep.folder, env=environment, **quiet)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        scheduler = start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(told)
+        )
+        until(told.exists)
+        options = ("--nthreads", "2", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
+        both = [start("worker", "--scheduler-file", str(told), *options) for _ in range(2)]
+        yield Workers(json.loads(told.read_text())["address"], scheduler, both)
+
+
+def until(condition: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def assert_no_twins(devcloud: Devcloud, name: str) -> None:
+    admin: Any = devcloud.admin
+    projects = {each.id: each.name for each in admin.identity.projects() if each.name.startswith(f"{name}-")}
+    networks = Counter(each.project_id for each in admin.network.networks() if each.project_id in projects)
+    assert sorted(projects.values()) == sorted(f"{name}-{team}" for team in TEAMS)
+    assert networks == dict.fromkeys(projects, 1)
+
+
+def test_processes_of_its_own(prep: Prep, fleet: str, devcloud: Devcloud) -> None:
+    here = ("--scheduler", "local", "--workers", "2")
+    assert fleet_run(prep, "apply", "--yes", *here)[0] == everywhere("done")
+    assert_no_twins(devcloud, fleet)
+    assert fleet_run(prep, "plan", *here)[0] == everywhere("unchanged")
+    assert fleet_run(prep, "audit", *here)[0] == everywhere("unchanged")
+
+
+def test_the_targets_of_a_killed_worker_are_done_by_another(
+    prep: Prep, fleet: str, devcloud: Devcloud, workers: Workers
+) -> None:
+    with devcloud.faults(SLOW):
+        words = ("apply", "--yes", "--scheduler", workers.address, "--format", "json", "fleet.yaml")
+        process = prep.start("fleet", *words)
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        workers.workers[0].kill()
+        out, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert lines(subprocess.CompletedProcess([], 0, first + out, said))[0].keys() == set(TEAMS)
+    assert_no_twins(devcloud, fleet)
+    assert fleet_run(prep, "apply", "--yes")[0] == everywhere("unchanged")
+
+
+def test_a_killed_scheduler_costs_another_run(prep: Prep, fleet: str, devcloud: Devcloud, workers: Workers) -> None:
+    with devcloud.faults(SLOW):
+        words = ("apply", "--yes", "--jobs", "2", "--scheduler", workers.address, "--format", "json", "fleet.yaml")
+        process = prep.start("fleet", *words)
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        workers.scheduler.kill()
+        out, said = process.communicate(timeout=120)
+    assert process.returncode == 1, said
+    statuses, _ = lines(subprocess.CompletedProcess([], 1, first + out, said))
+    assert statuses["red"] == "done"
+    assert "failed" in statuses.values()
+    assert "Traceback" not in said
+    with started(prep, "second") as others:
+        statuses, last = fleet_run(prep, "apply", "--yes", "--scheduler", others.address)
+    assert "red" in last["done_before"]
+    assert set(statuses.values()) <= {"done", "unchanged"}
+    assert_no_twins(devcloud, fleet)
+    assert fleet_run(prep, "apply", "--yes")[0] == everywhere("unchanged")
+
+
+def test_a_scheduler_that_is_not_there(prep: Prep, fleet: str) -> None:
+    refused = prep.run("fleet", "plan", "--scheduler", "tcp://127.0.0.1:9", "fleet.yaml", code=2)
+    assert "--scheduler tcp://127.0.0.1:9: " in refused.stderr
