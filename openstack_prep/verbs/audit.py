@@ -163,7 +163,7 @@ def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:
         if not isinstance(resource, SecurityGroupRules):
             continue
         own = declared.get(found.id)
-        known = {_words(rule) for rule in own.rules} if own else set()
+        known = {_words(replace(rule, remote_group=own.remote_of(rule))) for rule in own.rules} if own else set()
         is_reported = own is None and found.id not in groups and resource.name != "default"
         if is_reported and found.id in of_others:
             continue

@@ -133,9 +133,10 @@ class SecurityGroupRules(ByProjectUser):
         return {"rules": frozenset(self._declared())}
 
     def _declared(self) -> dict[str, SecurityGroupRule]:
-        return {in_words(rule.record(), self._remote(rule)): rule for rule in self.rules}
+        return {in_words(rule.record(), self.remote_of(rule)): rule for rule in self.rules}
 
-    def _remote(self, rule: SecurityGroupRule) -> str | None:
+    def remote_of(self, rule: SecurityGroupRule) -> str | None:
+        """Return the group that a rule admits; ``self`` for its own, which may also be named."""
         return SELF if rule.remote_group == self.name else rule.remote_group
 
     def _present(self, run: CloudRun, group: GroupRecord) -> dict[str, list[RuleRecord]]:
@@ -217,7 +218,7 @@ class SecurityGroupRules(ByProjectUser):
         return replace(observed, ours=True, values=self.desired())
 
     def _body(self, run: CloudRun, group_id: str, rule: SecurityGroupRule) -> Values:
-        remote = self._remote(rule)
+        remote = self.remote_of(rule)
         remote_id = group_id if remote == SELF else remote and run.id(self.sibling(SecurityGroup, remote))
         return rule.body() | {
             "security_group_id": group_id,

@@ -57,6 +57,19 @@ def test_a_rule_is_declared_under_whatever_name_its_project_has(cloud: requests_
     assert drift(net, SecurityGroup(name="web", rules=())) >= {("security_group/web", "open")}
 
 
+@pytest.mark.parametrize("remote", ["self", "web"])
+def test_a_rule_may_name_its_own_group(remote: str, cloud: requests_mock.Mocker) -> None:
+    rule = {"id": "r", "security_group_id": "g", "direction": "ingress", "ethertype": "IPv4", "protocol": "udp"}
+    rule |= {"port_range_min": 4789, "port_range_max": 4789, "remote_ip_prefix": None, "remote_group_id": "g"}
+    group = {"id": "g", "name": "web", "description": OURS, "stateful": True, "project_id": ADMIN_PROJECT}
+    group |= {"security_group_rules": [rule | {"description": OURS}]}
+    network = {"id": "n", "name": "net", "description": OURS, "project_id": ADMIN_PROJECT, "subnets": []}
+    cloud.get(f"{NEUTRON}/security-groups?project_id={ADMIN_PROJECT}", json={"security_groups": [group]})
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [network]})
+    rules = (SecurityGroupRule(protocol="udp", ports="4789", remote_group=remote),)
+    assert drift(Network(name="net", project="lab"), SecurityGroup(name="web", rules=rules)) == set()
+
+
 def test_access_to_a_flavor_that_nobody_declared(cloud: requests_mock.Mocker) -> None:
     flavor = {"id": "f", "name": "small", "ram": 512, "vcpus": 1, "disk": 0, "description": OURS}
     cloud.get(f"{NOVA}/flavors/detail", json={"flavors": [flavor | {"os-flavor-access:is_public": False}]})
