@@ -29,7 +29,6 @@ TIMEOUT = 60.0  # seconds without data from a service; clouds.yaml's api_timeout
 COMPUTE_MICROVERSION = "2.64"
 MEMBER = "choose the entry of a project member with --os-cloud"
 ADMINISTRATOR = "choose an administrator's entry with --os-cloud or clouds: admin:"
-CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
 
 
 class _Client:
@@ -181,9 +180,8 @@ class Cloud:
             if isinstance(error, AttributeError):  # a plugin of keystoneauth that needs no Keystone
                 raise ConfigError(f"{doing}: its auth_type has no login at Keystone; use another one") from None
             if type(error) is Exception:  # raised by keystoneauth for an entry without a password
-                raise ConfigError(f"{doing}: {error}; {CHECK_ENTRY}, and secure.yaml") from None
-            busy = (getattr(error, "http_status", None) or 0) in (429, *range(500, 600))  # not the entry's fault
-            raise translate(error, doing, fix="" if busy else CHECK_ENTRY, refused=NotAllowed) from None
+                raise ConfigError(f"{doing}: {error}; {login.CHECK_ENTRY}, and secure.yaml") from None
+            raise translate(error, doing, fix=login.fix_of(error), refused=NotAllowed) from None
 
     @contextlib.contextmanager
     def reading(self, fix: str = MEMBER) -> Iterator[None]:
@@ -285,12 +283,11 @@ def opened(cloud: str | None, clouds_file: Path | None = None, region: str | Non
 def _check_files(clouds_file: Path | None) -> None:
     """Refuse files that the SDK would log in part and pass over, or that would end the process."""
     from openstack.config import loader
-    from openstack.exceptions import ConfigException
 
     named = (clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), os.environ.get("OS_CLIENT_SECURE_FILE"))
     for first, usual in zip(named, (loader.CONFIG_FILES, loader.SECURE_FILES), strict=True):
         if what := cloud_entries.unreadable(first, usual):
-            raise ConfigException(what)
+            raise ConfigError(what)
 
 
 def _explain(cloud: str | None, reason: str, clouds_file: Path | None) -> str:

@@ -26,7 +26,8 @@ def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Seq
     chosen = f"cloud {chosen!r}" if chosen else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
     choose = "choose one with --os-cloud" if cloud else "choose one with --os-cloud or OS_CLOUD"
     fix = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file"
-    what = dict.fromkeys((reason.rstrip("."), _entries(named, usual)))  # both if the file can be read
+    # both if the file can be read; the SDK passes over one that does not exist
+    what = dict.fromkeys((reason.rstrip("."), *_missing(named), _entries(named, usual)))
     return f"{chosen}: {'; '.join(what)}; {fix}"
 
 
@@ -106,7 +107,7 @@ def unreadable(named: str | Path | None, usual: Sequence[str]) -> str | None:
         text = read_text(Path(path), MOST_SECRET)
         parse_json(text) if str(path).endswith("json") else parse_yaml(text)
     except (OSError, ValueError, yaml.YAMLError) as error:
-        return f"{path} cannot be read: {without_values(str(error))}"
+        return f"{path} cannot be read: {without_values(str(error))}; correct the file"
     return None
 
 
@@ -125,13 +126,18 @@ def _is_pipe(path: str | Path) -> bool:
     return stat.S_ISFIFO(os.stat(path).st_mode)
 
 
+def _missing(named: str | Path | None) -> Iterator[str]:
+    if named and not os.path.exists(named):
+        yield f"{named} does not exist (OS_CLIENT_CONFIG_FILE)"
+
+
 def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
     """Return what clouds.yaml contains, or what is wrong with it: the SDK ignores a broken file."""
     import yaml
 
     path = _first(named, usual)
     if path is None:
-        return "no clouds.yaml was found" + (f" ({named} does not exist)" if named else "")
+        return "no clouds.yaml was found"
     if _is_pipe(path):
         return f"{path} is a pipe, which can be read only once"
     try:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import requests
 
 
+CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
+CHECK_WAY = "check the auth_url of that entry, and the way there: name server, route, VPN, proxy"
+
+
 class DuringLogin(Exception):
     """The first cause of an error of a login, whose class keystoneauth's own handling needs unchanged."""
 
@@ -27,6 +31,15 @@ def keep_headers(request: requests.PreparedRequest) -> requests.PreparedRequest:
     Authorization (requests 2.34.2, sessions.py, prepare_request).
     """
     return request
+
+
+def fix_of(error: BaseException) -> str:
+    """Return what to check after a login that failed; nothing when Keystone has too much to do, or a fault."""
+    from keystoneauth1.exceptions import ConnectFailure
+
+    if (getattr(error, "http_status", None) or 0) in (429, *range(500, 600)):
+        return ""
+    return CHECK_WAY if isinstance(error, ConnectFailure) else CHECK_ENTRY
 
 
 def is_login(error: BaseException) -> bool:

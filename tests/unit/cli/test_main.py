@@ -17,7 +17,7 @@ import yaml
 from keystoneauth1.session import Session
 
 from openstack_prep.cli.main import COMMANDS, build_parser, main
-from openstack_prep.cloud.connection import CHECK_ENTRY
+from openstack_prep.cloud.login import CHECK_ENTRY
 from openstack_prep.spec import load_spec, schema
 from openstack_prep.version import __version__
 from tests.unit.conftest import CLOUDS, ENDPOINTS, IDENTITY, failure, token

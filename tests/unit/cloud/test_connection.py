@@ -14,7 +14,7 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud import connection, entries
+from openstack_prep.cloud import connection, entries, login
 from openstack_prep.cloud.connection import TIMEOUT, Cloud, connect
 from openstack_prep.cloud.service import Service
 from openstack_prep.version import __version__
@@ -384,7 +384,23 @@ def test_a_busy_keystone_is_not_the_fault_of_the_entry(
     with pytest.raises(CloudError) as caught:
         connect("lab").authenticate()
     assert caught.value.status == status
-    assert connection.CHECK_ENTRY not in str(caught.value)
+    assert login.CHECK_ENTRY not in str(caught.value)
+
+
+def test_a_keystone_that_nobody_reaches(
+    services: requests_mock.Mocker, clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "PAUSE", 0.0)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    services.post(f"{IDENTITY}/auth/tokens", exc=requests.exceptions.ConnectionError("refused"))
+    with pytest.raises(CloudError) as caught:
+        connect("lab").authenticate()
+    assert login.CHECK_WAY in str(caught.value)
+
+
+def test_a_named_file_that_does_not_exist_is_named(clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", "nofile.yaml")
+    assert "nofile.yaml does not exist (OS_CLIENT_CONFIG_FILE)" in refused("none")
 
 
 def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
