@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.base.raw import Values
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import print_result
@@ -64,6 +64,9 @@ def _run(options: argparse.Namespace) -> int:
     )
     data: Values = {"domain": found.domain, "api": found.api, "ingress": found.ingress, "api_int": found.api_int}
     if options.write:
+        if not (folder := options.write.absolute().parent).is_dir():
+            what = f"--write {options.write}: the folder {folder} does not exist"
+            raise ConfigError(f"{what}; create it, or name another file")
         changed = names.write(options.write, found, options.form, options.server)
         text = f"{options.write}: names of {found.domain} {'written' if changed else 'are up to date'}"
         print_result(options, text, {**data, "path": str(options.write), "changed": changed})

@@ -70,6 +70,12 @@ def test_printing(run: Run, config: Path) -> None:
     assert "*.apps IN A 192.0.2.5\n" in run("--as", "bind", "--server", "ns.example.org")[1]
 
 
+def test_no_folder_is_made_of_a_typo(run: Run, config: Path, tmp_path: Path) -> None:
+    code, _, err = run("--write", "ect/hosts")
+    assert (code, f"the folder {tmp_path}/ect does not exist" in err) == (2, True)
+    assert not (tmp_path / "ect").exists()
+
+
 def test_by_hand_no_file_is_read(run: Run, config: Path) -> None:
     config.write_text("{")
     words = ("--cluster-name", "a", "--base-domain", "b", "--api", "192.0.2.1", "--ingress", "192.0.2.2")
