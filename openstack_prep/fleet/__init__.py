@@ -9,8 +9,8 @@ fleets.apply(fleet, only=["canary"], jobs=16).raise_for_failures()
 
 from openstack_prep.fleet.api import apply, audit, destroy, plan
 from openstack_prep.fleet.engine import Event
-from openstack_prep.fleet.loading import load_fleet
-from openstack_prep.fleet.model import Fleet, Target
+from openstack_prep.fleet.file.loading import load_fleet
+from openstack_prep.fleet.file.model import Fleet, Target
 from openstack_prep.fleet.order import Outcome, Status
 from openstack_prep.fleet.running import FleetFailed, Result
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 
 from openstack_prep.fleet.engine import Tell, silent, threads
-from openstack_prep.fleet.model import Fleet
+from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.order import Options
 from openstack_prep.fleet.running import JOBS, Result, changing, choose, run
 

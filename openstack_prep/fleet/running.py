@@ -14,8 +14,8 @@ from openstack_prep.base.raw import Values
 from openstack_prep.core import interrupts
 from openstack_prep.fleet import journal, process, specs, waves
 from openstack_prep.fleet.engine import Engine, Event, Limits, Tell, silent, threads
+from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.journal import Journal
-from openstack_prep.fleet.model import Fleet
 from openstack_prep.fleet.order import Options, Order, Outcome, Status, Verb
 from openstack_prep.fleet.specs import Checked
 from openstack_prep.fleet.waves import Wave

@@ -12,7 +12,7 @@ from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import MIB, read_bytes
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
-from openstack_prep.fleet.model import Fleet
+from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.order import Outcome
 from openstack_prep.verbs.plan_content import digest_of, validated
 from openstack_prep.version import __version__

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.fleet import process
-from openstack_prep.fleet.model import Target
+from openstack_prep.fleet.file.model import Target
 from openstack_prep.fleet.order import Order
 from openstack_prep.spec import Spec
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.fleet.loading import meant
-from openstack_prep.fleet.model import Fleet, Target, WaveFields
+from openstack_prep.fleet.file.loading import meant
+from openstack_prep.fleet.file.model import Fleet, Target, WaveFields
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 A lost worker's orders run again on others, which converges, as each apply does; leases keep a worker away that is only
 out of reach. Workers need the same openstack-prep, and the files of the fleet, of its specs and of secrets in the same
-places: they are told paths and names, never secrets.
+places: they get paths and names, never secrets.
 
 Sources: distributed 2026.8.0, client.py (submit, run, wait_for_workers), cfexecutor.py, deploy/local.py, security.py;
 distributed.yaml (allowed-failures: after so many lost workers an order is given up).

@@ -16,7 +16,7 @@ from openstack_prep.cli.running import no_garbage
 from openstack_prep.cli.style import warn
 
 if TYPE_CHECKING:
-    from openstack_prep.fleet.model import Fleet
+    from openstack_prep.fleet.file.model import Fleet
     from openstack_prep.fleet.running import Chosen
 
 FORMS = ("text", "json")
@@ -63,7 +63,7 @@ def executors(options: argparse.Namespace) -> Iterator[Callable[[int], Executor]
 def open_fleet(options: argparse.Namespace) -> Fleet:
     """Return the fleet; raises SpecError."""
     with no_garbage():
-        from openstack_prep.fleet.loading import load_fleet
+        from openstack_prep.fleet.file.loading import load_fleet
 
         return load_fleet(options.fleet)
 
@@ -80,7 +80,7 @@ def choose(options: argparse.Namespace) -> Chosen:
 
 def refuse_unknown(names: Sequence[str], chosen: Chosen) -> None:
     """Refuse names of targets that are not chosen; raises ConfigError."""
-    from openstack_prep.fleet.loading import meant
+    from openstack_prep.fleet.file.loading import meant
 
     for name in names:
         if name not in chosen.orders:

@@ -31,7 +31,7 @@ def _schema(options: argparse.Namespace) -> int:
 
         found = output_schema()
     elif options.fleet:
-        from openstack_prep.fleet.schema import schema as schema_of_fleet
+        from openstack_prep.fleet.file.schema import schema as schema_of_fleet
 
         found = schema_of_fleet()
     else:
@@ -51,7 +51,7 @@ def _example(options: argparse.Namespace) -> int:
     if options.name is None:
         print("\n".join(names))
     elif options.name == FLEET:
-        print((resources.files("openstack_prep.fleet") / "example.yaml").read_text(), end="")
+        print((resources.files("openstack_prep.fleet.file") / "example.yaml").read_text(), end="")
     elif options.name in names:
         print((shipped / f"{options.name}.yaml").read_text(), end="")
     else:

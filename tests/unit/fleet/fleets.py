@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from openstack_prep.fleet.loading import load_fleet
-from openstack_prep.fleet.model import Fleet
+from openstack_prep.fleet.file.loading import load_fleet
+from openstack_prep.fleet.file.model import Fleet
 
 SPEC = """\
 name: team-${team}

@@ -9,7 +9,7 @@ import pytest
 
 from openstack_prep.base.errors import LeaseHeld
 from openstack_prep.fleet import journal, load_fleet
-from openstack_prep.fleet.model import Fleet
+from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.order import Outcome, Status
 from openstack_prep.fleet.running import choose
 from tests.unit.fleet import fleets

@@ -16,9 +16,9 @@ from openstack_prep.base.fields import file_path
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import InvalidValue, shown
-from openstack_prep.fleet.model import Fleet, FleetFields, Target, TargetFields, adapter
-from openstack_prep.fleet.rows import Rows
-from openstack_prep.fleet.schema import known_keys
+from openstack_prep.fleet.file.model import Fleet, FleetFields, Target, TargetFields, adapter
+from openstack_prep.fleet.file.rows import Rows
+from openstack_prep.fleet.file.schema import known_keys
 from openstack_prep.spec.filling import Filling
 from openstack_prep.spec.parts import IGNORED, Part
 from openstack_prep.spec.tokens import Tokens

@@ -11,7 +11,7 @@ import yaml
 import openstack_prep.fleet
 from openstack_prep.base.errors import SpecError
 from openstack_prep.fleet import load_fleet
-from openstack_prep.fleet.schema import schema
+from openstack_prep.fleet.file.schema import schema
 from tests.unit.fleet import fleets
 
 
@@ -145,7 +145,7 @@ def test_what_a_row_has_is_not_searched_for_references(tmp_path: Path) -> None:
 
 
 def test_the_schema_accepts_the_example_and_refuses_mistakes(tmp_path: Path) -> None:
-    example = (Path(openstack_prep.fleet.__path__[0]) / "example.yaml").read_text()
+    example = (Path(openstack_prep.fleet.__path__[0]) / "file/example.yaml").read_text()
     validator = jsonschema.Draft202012Validator(schema())
     jsonschema.Draft202012Validator.check_schema(schema())
     assert list(validator.iter_errors(yaml.safe_load(example))) == []

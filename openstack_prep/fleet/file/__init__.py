@@ -1,0 +1,1 @@
+"""The fleet file: what it says, and reading it."""
