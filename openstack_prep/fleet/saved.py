@@ -15,6 +15,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.order import Outcome
 from openstack_prep.verbs.plan_content import digest_of, validated
+from openstack_prep.verbs.plan_file import refuse_other_file
 from openstack_prep.version import __version__
 
 FORMAT = 1
@@ -23,7 +24,11 @@ MOST_BYTES = 512 * MIB
 
 
 def save(path: Path, fleet: Fleet, outcomes: Iterable[Outcome]) -> int:
-    """Write the plans of all targets whose plan may be carried out; return how many.  Raises PrepError."""
+    """Write the plans of all targets whose plan may be carried out; return how many.
+
+    Raises PrepError, ConfigError for a file that is no saved plan.
+    """
+    refuse_other_file(path)
     plans = {each.target: each.saved for each in outcomes if each.saved is not None}
     content = {"format": FORMAT, "made_by": f"openstack-prep {__version__}", "fleet": fleet.name, "targets": plans}
     write_private_here(path, json.dumps({**content, "digest": digest_of(content)}) + "\n")

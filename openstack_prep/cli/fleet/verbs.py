@@ -63,6 +63,10 @@ def _plan(options: argparse.Namespace) -> int:
         if options.destroy and getattr(options, name):
             raise ConfigError(f"fleet plan: --{name.replace('_', '-')} does not apply to --destroy; leave it out")
     page = html.judge(options)
+    if options.out:
+        from openstack_prep.verbs.plan_file import refuse_other_file
+
+        refuse_other_file(options.out)
     chosen = choose(options)
     refuse_unknown(options.show, chosen)
     from openstack_prep.cli.fleet import tables

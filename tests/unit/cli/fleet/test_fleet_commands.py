@@ -211,3 +211,11 @@ def test_the_example_and_the_schema_are_printed(capsys: pytest.CaptureFixture[st
     assert "for_each: {row: {csv: teams.csv}}" in capsys.readouterr().out
     assert main(["schema", "--fleet"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "openstack_prep fleet"
+
+
+def test_plans_replace_only_plans(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fleet", "plan", "-o", "rows.csv", "fleet.yaml"]) == 2
+    assert "rows.csv is no saved plan" in capsys.readouterr().err
+    assert (folder / "rows.csv").read_text() == ROWS
+    for _ in range(2):
+        assert main(["fleet", "plan", "-o", "kept.plan", "fleet.yaml"]) == 0
