@@ -205,6 +205,16 @@ def test_a_rotation_killed_in_between(scene: Scene, monkeypatch: pytest.MonkeyPa
     assert scene.held == {scene.id(), scene.id(1)}
 
 
+def with_credential(name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "project": {"name": name},
+        "users": [{"name": name, "password": {"generate": "user.password"}}],
+        "role_assignments": [{"user": name, "role": "member"}],
+        "application_credentials": [{"name": "app", "clouds_yaml": "clouds.yaml", "cloud": "app"}],
+    }
+
+
 def test_an_entry_whose_auth_url_has_no_version(prep: Prep, devcloud: Devcloud) -> None:
     entries = devcloud.clouds_file.read_text()
     assert "/v3" in entries
@@ -212,15 +222,7 @@ def test_an_entry_whose_auth_url_has_no_version(prep: Prep, devcloud: Devcloud) 
     (prep.folder / "admin.yaml").chmod(0o600)
     prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(prep.folder / "admin.yaml")}
     name = f"nov{secrets.token_hex(3)}"
-    prep.write(
-        {
-            "name": name,
-            "project": {"name": name},
-            "users": [{"name": name, "password": {"generate": "user.password"}}],
-            "role_assignments": [{"user": name, "role": "member"}],
-            "application_credentials": [{"name": "app", "clouds_yaml": "clouds.yaml", "cloud": "app"}],
-        }
-    )
+    prep.write(with_credential(name))
     assert set(prep.apply()) == {str(each) for each in prep.plan()}
     assert prep.changes() == set()
     assert prep.openstack("token", "issue", OS_CLIENT_CONFIG_FILE="clouds.yaml", OS_CLOUD="app")["project_id"]
@@ -228,15 +230,7 @@ def test_an_entry_whose_auth_url_has_no_version(prep: Prep, devcloud: Devcloud) 
 
 def test_two_rotations_at_once_by_the_command(prep: Prep, devcloud: Devcloud) -> None:
     name = f"rot{secrets.token_hex(3)}"
-    prep.write(
-        {
-            "name": name,
-            "project": {"name": name},
-            "users": [{"name": name, "password": {"generate": "user.password"}}],
-            "role_assignments": [{"user": name, "role": "member"}],
-            "application_credentials": [{"name": "app", "clouds_yaml": "clouds.yaml", "cloud": "app"}],
-        }
-    )
+    prep.write(with_credential(name))
     prep.apply()
     runs = [prep.start("credential", "rotate", "--yes", prep.spec.name) for _ in range(2)]
     for run in runs:
