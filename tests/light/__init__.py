@@ -3,7 +3,7 @@
 It is no OpenStack. It keeps its state in memory, and answers what openstack-prep and the SDK ask for projects with
 users, roles, application credentials, quotas, flavors, networks, routers, security groups, floating IPs, key pairs,
 server groups and images. Correctness is tested on the devcloud, which is real and writes 2-3 ports a second; this one
-shows what a thousand projects cost the client. ``tests/functional/test_light.py`` compares both.
+shows what a thousand projects cost the client. ``tests/fleet/test_light.py`` compares both.
 
 It does not know servers, volumes, stacks or objects (their lists are empty), other policies than "administrator or
 member of the project", microversions, groups of users, further domains, inherited roles, RBAC policies, trunks, and

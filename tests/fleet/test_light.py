@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.functional.light_sides import Side, light, sides
+from tests.fleet.light_sides import Side, light, sides
 
 __all__ = ["light", "sides"]
 

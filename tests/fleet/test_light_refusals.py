@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.devcloud.tenant import connect
-from tests.functional.light_sides import Side, applied, light
+from tests.fleet.light_sides import Side, applied, light
 
 __all__ = ["applied", "light"]
 

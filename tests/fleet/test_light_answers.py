@@ -10,7 +10,7 @@ from typing import Any
 
 from openstack_prep.cloud.connection import Cloud
 from tests.devcloud.pytest_devcloud import Devcloud
-from tests.functional.light_sides import Side, applied, light, same
+from tests.fleet.light_sides import Side, applied, light, same
 from tests.light.running import Light
 
 __all__ = ["applied", "light"]
