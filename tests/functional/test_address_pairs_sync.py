@@ -361,7 +361,8 @@ def test_the_call_of_the_library(tenant: Tenant, nodes: Any) -> None:
     with pytest.raises(SpecError) as caught:
         sync_address_pairs(cloud, Sync(stack="a", tag="b", addresses=["10.1.0.9-10.1.0.1"]))
     assert str(caught.value).splitlines() == [
-        "ports: stack and tag are both set; pass a SPEC, or exactly one of stack, tag, security group, ports",
+        "ports: stack and tag are both set; pass a SPEC, or exactly one of "
+        "stack, tag, security group (--security-group) and ports (--port)",
         "addresses: '10.1.0.9-10.1.0.1' ends before it begins; write the lower address first",
     ]
     with pytest.raises(PlanRefused, match="stack none does not exist in the project; create it first"):

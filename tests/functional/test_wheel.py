@@ -134,4 +134,5 @@ def test_it_works_where_it_is_installed(wheel: Path, tmp_path: Path) -> None:
         "True",
         "[]",
         *sorted(path.stem for path in (ROOT / "install_configs").glob("*.yaml")),
+        "fleet",
     ]
