@@ -16,10 +16,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 from urllib.parse import quote
 
-from openstack_prep.base.errors import CloudError
+from openstack_prep.base.errors import CloudError, is_transient
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.identity import home
+
+ATTEMPTS = 5
+PAUSE = 0.5  # seconds before the second attempt; doubled each time
 
 
 def tag_of(ownership: OwnershipTag) -> str:
@@ -31,6 +34,27 @@ def announce(run: CloudRun, group_id: str) -> None:
     """Tag a group before its project is deleted; without the tag, a killed run would leave it behind."""
     with contextlib.suppress(CloudError):
         run.admin.network.put(f"/security-groups/{group_id}/tags/{quote(tag_of(run.ownership), safe='')}")
+
+
+def remove(run: CloudRun, group_id: str) -> None:
+    """Delete the group of a project that has just been deleted; temporary failures are retried here.
+
+    A step that fails temporarily is decided again, and would find no project any more, and nothing left to do.
+    Raises CloudError, for which nothing is decided again.
+    """
+    import tenacity
+
+    patient = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(is_transient),
+        stop=tenacity.stop_after_attempt(ATTEMPTS),
+        wait=tenacity.wait_exponential(PAUSE),
+        reraise=True,
+    )
+    try:
+        patient(run.admin.network.delete, f"/security-groups/{group_id}")
+    except CloudError as error:
+        what = f"{error}; the project is deleted, and its security group default is left; run destroy again"
+        raise CloudError(what, status=error.status) from error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -200,7 +200,7 @@ class Project(Adoptable[CloudRun]):
             default_group.announce(run, each)
         run.admin.identity.delete(f"/projects/{observed.id}")
         for each in groups:
-            run.admin.network.delete(f"/security-groups/{each}")
+            default_group.remove(run, each)
 
 
 def foreign_tags(run: CloudRun, tags: Iterable[str]) -> set[str]:

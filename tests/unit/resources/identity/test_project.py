@@ -11,6 +11,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, OwnershipTag
 from openstack_prep.core.plan import Plan
+from openstack_prep.resources.identity import default_group
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
@@ -144,6 +145,26 @@ def test_destroy_takes_the_default_group_along(run: CloudRun, empty: requests_mo
     assert all(each.called_once for each in asked)
     writes = [each for each in empty.request_history if each.method in ("PUT", "DELETE")]
     assert [each.path.split("/")[2] for each in writes] == ["security-groups", "projects", "security-groups"]
+
+
+@pytest.mark.parametrize(("refusals", "fails"), [(3, False), (9, True)])
+def test_a_default_group_that_neutron_does_not_let_go_is_not_forgotten(
+    refusals: int,
+    fails: bool,
+    run: CloudRun,
+    empty: requests_mock.Mocker,
+    listed: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The step that is decided again finds no project, and would be done with."""
+    monkeypatch.setattr(default_group, "PAUSE", 0)
+    listed.append(answer())
+    empty.put("http://neutron/v2.0/security-groups/g1/tags/openstack-prep%3Alab~default")
+    empty.delete(f"{IDENTITY}/projects/p1", [{"status_code": 204}, {"status_code": 404}])
+    empty.delete("http://neutron/v2.0/security-groups/g1", [*[failure(412)] * refusals, {"status_code": 204}])
+    observed = observing.observe(run, [LAB])
+    report = executor.execute(planner.plan_destroy("lab", [LAB], observed), run)
+    assert [("is left; run destroy again" in str(each.error)) for each in report.failed] == ([True] if fails else [])
 
 
 def test_a_group_that_a_killed_destroy_left_behind_is_found_once_its_project_is_gone(
