@@ -29,7 +29,11 @@ def spec(name: str) -> dict[str, Any]:
         "images": [{"name": "ubuntu", "source": "disk.qcow2", "disk_format": "qcow2"}],
         "keypairs": [{"name": "key", "public_key": KEY}],
         "networks": [{"name": f"nodes{n}"} for n in numbers],
-        "subnets": [{"name": f"nodes{n}", "network": f"nodes{n}", "cidr": f"10.{n}.0.0/24"} for n in numbers],
+        "subnets": [
+            {"name": f"nodes{n}", "network": f"nodes{n}", "cidr": f"10.{n}.0.0/24"}
+            | {"allocation_pools": [f"10.{n}.0.10-10.{n}.0.199"]}
+            for n in numbers
+        ],
         "routers": [{"name": "router", "interfaces": ["nodes1"]}],
         "security_groups": [
             {"name": "nodes1", "rules": [among]},
