@@ -6,6 +6,7 @@ import json
 import secrets
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -142,11 +143,21 @@ def test_a_killed_run_goes_on_with_what_is_left(prep: Prep, fleet: str, devcloud
     assert fleet_run(prep, "apply", "--yes")[0] == everywhere("unchanged")
 
 
+def projects_since(devcloud: Devcloud, mark: Any) -> int:
+    asked = devcloud.requests_since(mark)
+    return sum((each.service, each.method, each.path) == ("keystone", "POST", "/v3/projects") for each in asked)
+
+
 def test_a_signal_lets_the_running_target_end_what_it_began(prep: Prep, fleet: str, devcloud: Devcloud) -> None:
+    mark = devcloud.mark()
     with devcloud.faults(SLOW):
         process = prep.start("fleet", "apply", "--yes", "--jobs", "1", "--format", "json", "fleet.yaml")
         assert process.stdout is not None
         first = process.stdout.readline()
+        deadline = time.monotonic() + 60
+        while projects_since(devcloud, mark) < 2:  # the second target is at work
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         out, said = process.communicate(timeout=60)
     assert process.returncode == 143, said
