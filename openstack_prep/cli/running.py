@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import gc
 import logging
 import os
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Version of the data that ``--format json`` and ``yaml`` print: it grows when a key changes its meaning or goes."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a disk that takes no more."""
 LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.cloud.lease, which is not loaded for a --help
 
 
@@ -271,6 +274,8 @@ def explained(error: Exception | KeyboardInterrupt) -> PrepError:
         return error
     if isinstance(error, KeyboardInterrupt):
         return interrupted_by(interrupts.number_of(error))
+    if isinstance(error, OSError) and error.filename is None and error.errno in FULL:  # of a print
+        return PrepError(f"the output cannot be written: {error.strerror}; make room, or write it elsewhere")
     return InternalError(f"internal error: {type(error).__name__}: {error}; --debug shows where; please report it")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,3 +117,12 @@ def test_whatever_the_command_prints_goes_through_one_function() -> None:
             if not names & PRINTS and "each.line" not in text and text not in ("line", "text"):
                 odd.append(f"{path.name}:{node.lineno}: {text}")
     assert odd == []
+
+
+def test_a_disk_that_is_full_is_no_bug() -> None:
+    """In a process of its own, whose output is closed at the end, too."""
+    program = Path(sys.executable).with_name("openstack-prep")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([program, "example", "minimal"], stdout=full, stderr=subprocess.PIPE, text=True)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, "the output cannot be written: No space left on device" in line) == (1, True)
