@@ -43,7 +43,7 @@ def on_workers(scheduler: str, *, jobs: int, processes: int | None = None) -> It
     except ImportError:
         fix = "pip install 'openstack_prep[fleet]'"
         raise ConfigError(f"--scheduler {scheduler} needs the extra: {fix}") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # our errors say what it warns of
+    _silence()
     with contextlib.ExitStack() as stack:
         try:
             here = scheduler == LOCAL
@@ -57,6 +57,13 @@ def on_workers(scheduler: str, *, jobs: int, processes: int | None = None) -> It
             raise ConfigError(f"--scheduler {scheduler}: {reason}; {fix}") from error
         labels = _labels(client)
         yield lambda number: _Workers(client, labels)
+
+
+def _silence() -> None:
+    """Silence what our errors say: distributed gives levels of their own to its loggers, and logs tracebacks."""
+    for name in ("asyncio", *logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("asyncio", "distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @contextlib.contextmanager
