@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
-from tests.functional.test_fleet import SLOW, TEAMS, everywhere, fleet, fleet_run, lines
+from tests.functional.test_fleet import SLOW, TEAMS, everywhere, fleet, fleet_run, lines, write
 
 __all__ = ["fleet"]
 
@@ -38,8 +39,13 @@ def workers(prep: Prep, fleet: str) -> Iterator[Workers]:
         yield made
 
 
+Kind = tuple[tuple[str, ...], dict[str, str]]
+"""Further options and variables of a worker."""
+PLAIN: Kind = ((), {})
+
+
 @contextlib.contextmanager
-def started(prep: Prep, name: str) -> Iterator[Workers]:
+def started(prep: Prep, name: str, kinds: Sequence[Kind] = (PLAIN, PLAIN)) -> Iterator[Workers]:
     """Start a scheduler on a free port, and its workers where the fleet file is."""
     told = prep.folder / f"{name}.json"
     environment = os.environ | prep.environment
@@ -49,8 +55,8 @@ def started(prep: Prep, name: str) -> Iterator[Workers]:
     )
     with contextlib.ExitStack() as stack:
 
-        def start(*words: str) -> subprocess.Popen[bytes]:
-            process = subprocess.Popen([dask, *words], cwd=prep.folder, env=environment, **quiet)
+        def start(*words: str, **more: str) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen([dask, *words], cwd=prep.folder, env=environment | more, **quiet)
             stack.callback(process.wait)
             stack.callback(process.kill)
             return process
@@ -60,8 +66,8 @@ def started(prep: Prep, name: str) -> Iterator[Workers]:
         )
         until(told.exists)
         options = ("--nthreads", "2", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
-        both = [start("worker", "--scheduler-file", str(told), *options) for _ in range(2)]
-        yield Workers(json.loads(told.read_text())["address"], scheduler, both)
+        workers = [start("worker", "--scheduler-file", str(told), *options, *words, **more) for words, more in kinds]
+        yield Workers(json.loads(told.read_text())["address"], scheduler, workers)
 
 
 def until(condition: Any) -> None:
@@ -122,6 +128,28 @@ def test_a_killed_scheduler_costs_another_run(prep: Prep, fleet: str, devcloud: 
     assert set(statuses.values()) <= {"done", "unchanged"}
     assert_no_twins(devcloud, fleet)
     assert fleet_run(prep, "apply", "--yes")[0] == everywhere("unchanged")
+
+
+def test_targets_go_to_the_workers_with_the_name_of_their_cloud(prep: Prep, fleet: str) -> None:
+    write(prep, cloud="devcloud-admin")
+    near, elsewhere = ("--resources", "devcloud-admin=2"), {"OS_CLIENT_CONFIG_FILE": "there-is-none.yaml"}
+    with started(prep, "labelled", [(near, {}), ((), elsewhere)]) as made:
+        assert fleet_run(prep, "apply", "--yes", "--scheduler", made.address)[0] == everywhere("done")
+
+
+def test_ctrl_c_reaches_no_worker(prep: Prep, fleet: str, devcloud: Devcloud) -> None:
+    here = ("--scheduler", "local", "--workers", "2", "--jobs", "2")
+    with devcloud.faults(SLOW):
+        process = prep.start("fleet", "apply", "--yes", *here, "--format", "json", "fleet.yaml", start_new_session=True)
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        out, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    statuses, _ = lines(subprocess.CompletedProcess([], 130, first + out, said))
+    assert set(statuses.values()) == {"done", "not begun"}
+    assert "Traceback" not in said
+    assert set(fleet_run(prep, "apply", "--yes")[0].values()) == {"done"}
 
 
 def test_a_scheduler_that_is_not_there(prep: Prep, fleet: str) -> None:
