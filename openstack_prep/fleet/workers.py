@@ -15,6 +15,7 @@ import importlib
 import logging
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from typing import Any, ParamSpec, TypeVar
@@ -43,27 +44,36 @@ def on_workers(scheduler: str, *, jobs: int, processes: int | None = None) -> It
     except ImportError:
         fix = "pip install 'openstack_prep[fleet]'"
         raise ConfigError(f"--scheduler {scheduler} needs the extra: {fix}") from None
-    _silence()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_silenced())
+        here = scheduler == LOCAL
         try:
-            here = scheduler == LOCAL
             target = stack.enter_context(_local(distributed, jobs, processes)) if here else scheduler
             client = stack.enter_context(distributed.Client(target, timeout=PATIENCE, set_as_default=False))
             client.wait_for_workers(1, timeout=PATIENCE)
             _refuse_other_versions(client)
-        except (OSError, TimeoutError, ValueError, TypeError) as error:
+        except (OSError, RuntimeError, TimeoutError, ValueError, TypeError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             fix = "check the address, the settings of TLS (distributed.comm.tls of Dask), and that a worker runs"
+            fix = "use an address, or leave --scheduler out" if here else fix
             raise ConfigError(f"--scheduler {scheduler}: {reason}; {fix}") from error
         labels = _labels(client)
         yield lambda number: _Workers(client, labels)
 
 
-def _silence() -> None:
+@contextlib.contextmanager
+def _silenced() -> Iterator[None]:
     """Silence what our errors say: distributed gives levels of their own to its loggers, and logs tracebacks."""
-    for name in ("asyncio", *logging.root.manager.loggerDict):
-        if name.split(".")[0] in ("asyncio", "distributed", "tornado"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+    names = [each for each in logging.root.manager.loggerDict if each.split(".")[0] in ("distributed", "tornado")]
+    loggers = [logging.getLogger(each) for each in ("asyncio", *names)]
+    levels = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for each, level in zip(loggers, levels, strict=True):
+            each.setLevel(level)
 
 
 @contextlib.contextmanager
@@ -85,7 +95,10 @@ def _local(distributed: Any, jobs: int, processes: int | None) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _ignored(*numbers: int) -> Iterator[None]:
-    """Ignore signals meanwhile, as processes that are started do from then on."""
+    """Ignore signals meanwhile, as processes that are started do from then on; only the main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = {each: signal.signal(each, signal.SIG_IGN) for each in numbers}
     try:
         yield
