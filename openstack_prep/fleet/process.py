@@ -84,8 +84,3 @@ def entry_of(order: Order, spec: Spec) -> str | None:
 def cloud_of(order: Order, spec: Spec) -> Cloud:
     """Return the connection that a target is carried out with; raises ConfigError."""
     return _shared.cloud(entry_of(order, spec), order.region, order.phase, order.parallel)
-
-
-def cloud_for_plans(order: Order, spec: Spec) -> Cloud:
-    """Return the connection that plans are made with: it may share what it reads among all targets of the phase."""
-    return cloud_of(order, spec)

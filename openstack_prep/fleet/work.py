@@ -55,7 +55,7 @@ def _failed(order: Order, error: PrepError) -> Outcome:
 def _plan(order: Order, spec: Spec) -> Outcome:
     from openstack_prep.verbs import rights
 
-    cloud = process.cloud_for_plans(order, spec)
+    cloud = process.cloud_of(order, spec)
     made = rights.of_whoever_applies(_made(order, spec, cloud))
     saved = None
     if order.options.save_to and not made.refusals:
@@ -115,11 +115,9 @@ def _refuse_other_plan(agreed: Values, now: LivePlan) -> None:
 
 
 def _apply(order: Order, spec: Spec) -> Outcome:
-    """Plan and carry out; what was planned with shared answers is planned again before anything is written."""
-    cloud, first = process.cloud_of(order, spec), process.cloud_for_plans(order, spec)
-    plan = _made_from_saved(order, spec, cloud) if order.saved is not None else _made(order, spec, first)
-    if first is not cloud and order.saved is None and (plan or plan.refusals):
-        plan = _made(order, spec, cloud)
+    """Plan and carry out."""
+    cloud = process.cloud_of(order, spec)
+    plan = _made(order, spec, cloud) if order.saved is None else _made_from_saved(order, spec, cloud)
     agreed = order.agreed is not None or order.saved is not None
     if order.agreed is not None:
         plan.raise_for_refusals()
@@ -174,7 +172,7 @@ def _reported(order: Order, plan: LivePlan, report: Report) -> Outcome:
 def _audit(order: Order, spec: Spec) -> Outcome:
     from openstack_prep.verbs.audit import audit
 
-    found = audit(process.cloud_for_plans(order, spec), spec, jobs=order.jobs)
+    found = audit(process.cloud_of(order, spec), spec, jobs=order.jobs)
     lines = "\n".join(map(str, found))
     return Outcome(
         target=order.target,
@@ -190,7 +188,7 @@ def _export(order: Order, spec: Spec) -> Outcome:
     from openstack_prep.resources.identity.project import Project
     from openstack_prep.verbs.export import export
 
-    cloud = process.cloud_for_plans(order, spec)
+    cloud = process.cloud_of(order, spec)
     project = next((each for each in spec.resources if isinstance(each, Project)), None)
     found = export(cloud.authenticate(), project, kinds=order.options.kinds, jobs=order.jobs)
     return Outcome(
