@@ -47,7 +47,8 @@ def refuse_other_file(path: Path) -> None:
     if path.is_symlink() or not path.is_file():
         return
     try:
-        head = read_bytes(path)[:LONGEST_HEAD]
+        with open(path, "rb") as file:  # of a fleet it may be larger than what read_bytes takes
+            head = file.read(LONGEST_HEAD)
     except OSError as error:
         raise ConfigError(f"{path} {unreadable(error)}; choose another file for the plan") from error
     if head and MADE_BY not in head:
