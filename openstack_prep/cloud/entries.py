@@ -128,7 +128,7 @@ def _is_pipe(path: str | Path) -> bool:
 
 def _missing(named: str | Path | None) -> Iterator[str]:
     if named and not os.path.exists(named):
-        yield f"{named} does not exist (OS_CLIENT_CONFIG_FILE)"
+        yield f"{named} does not exist"
 
 
 def _entries(named: str | Path | None, usual: Sequence[str]) -> str:

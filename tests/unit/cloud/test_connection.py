@@ -400,7 +400,7 @@ def test_a_keystone_that_nobody_reaches(
 
 def test_a_named_file_that_does_not_exist_is_named(clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", "nofile.yaml")
-    assert "nofile.yaml does not exist (OS_CLIENT_CONFIG_FILE)" in refused("none")
+    assert "nofile.yaml does not exist" in refused("none")
 
 
 def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
