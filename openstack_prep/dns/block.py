@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.given_file import read_bytes
+from openstack_prep.base.given_file import read_bytes, unreadable
 from openstack_prep.base.private_file import write_shared
 
 
@@ -33,7 +33,7 @@ def content(path: Path) -> str:
     try:
         return read_bytes(path).decode("utf-8", "surrogateescape")  # keeps line ends and invalid bytes
     except OSError as error:
-        raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", "give another file")]) from error
+        raise SpecError([Mistake(str(path), unreadable(error), "give another file")]) from error
 
 
 def with_block(text: str, label: str, lines: Sequence[str], where: str = "hosts") -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import block
 from openstack_prep.base.formats.foreign_text import parse_json
-from openstack_prep.base.given_file import read_text
+from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
@@ -71,7 +71,7 @@ def read_metadata(path: str | Path) -> Metadata:
     try:
         data = parse_json(read_text(path))
     except OSError as error:
-        raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", lost)]) from error
+        raise SpecError([Mistake(str(path), unreadable(error), lost)]) from error
     except ValueError as error:
         raise SpecError([Mistake(str(path), f"is not JSON ({error})", lost)]) from error
     if not isinstance(data, dict):

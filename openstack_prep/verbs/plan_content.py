@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json
-from openstack_prep.base.given_file import MIB, read_bytes
+from openstack_prep.base.given_file import MIB, read_bytes, unreadable
 
 FORMAT = 3
 AGAIN = "create it again with `openstack-prep plan -o`"
@@ -89,7 +89,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         content = parse_json(read_bytes(path, MOST_BYTES))
     except OSError as error:
-        raise SpecError([Mistake(str(path), f"cannot be read: {error.strerror}", AGAIN)]) from None
+        raise SpecError([Mistake(str(path), unreadable(error), AGAIN)]) from None
     except ValueError:
         content = None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

@@ -10,6 +10,7 @@ from openstack_prep.base.style import visible
 from openstack_prep.cli.fleet.opening import of_targets
 from openstack_prep.cli.running import FORMAT, interrupted_by, print_error
 from openstack_prep.cli.style import say, warn
+from openstack_prep.core.text import counted
 
 if TYPE_CHECKING:
     from openstack_prep.fleet.running import Chosen, Result
@@ -54,7 +55,7 @@ def end(options: argparse.Namespace, chosen: Chosen, result: Result, verb: str) 
     for line in tables.failures(result, str(options.fleet), verb):
         say(line)
     if not_begun := result.of(Status.NOT_BEGUN):
-        say(f"not begun: {tables.number_of(len(not_begun))}: {tables.names(not_begun)}")
+        say(f"not begun: {counted(len(not_begun), 'target')}: {tables.names(not_begun)}")
     if result.interrupt is not None:
         print_error(options, interrupted_by(result.interrupt), code)
     return code

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from openstack_prep.core.text import counted
 from openstack_prep.fleet.order import Outcome, Status, words_of
 
 if TYPE_CHECKING:
@@ -69,12 +70,7 @@ def total(result: Result, what: str, unchanged: str = Status.UNCHANGED.value) ->
     counts = ", ".join(filter(None, (words_of(done, done=True), words_of(planned, done=False))))
     ends += [f"{len(result.left_out)} done before"] if result.left_out else []
     how = ", ".join(ends) or "nothing"
-    return f"{what}: {number_of(len(result.outcomes))}: {how}" + (f" ({counts})" if counts else "")
-
-
-def number_of(targets: int) -> str:
-    """Return "1 target" or "5 targets"."""
-    return f"{targets} target{'' if targets == 1 else 's'}"
+    return f"{what}: {counted(len(result.outcomes), 'target')}: {how}" + (f" ({counts})" if counts else "")
 
 
 def failures(result: Result, fleet: str, verb: str) -> Iterator[str]:

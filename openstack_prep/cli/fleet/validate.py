@@ -7,6 +7,7 @@ import argparse
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.fleet.opening import add_fleet, open_fleet, print_warnings
 from openstack_prep.cli.running import no_garbage, print_result
+from openstack_prep.core.text import counted
 
 
 def add(command: AddCommand) -> None:
@@ -32,7 +33,7 @@ def _run(options: argparse.Namespace) -> int:
             where = f" in {place}" if place else ""
             spec, number = checked.specs[each.name], checked.resources[each.name]
             lines.append(f"  {each.name:<{width}}  spec {spec}, {number} resources{where}")
-    lines.append(f"{options.fleet}: valid, {len(targets)} targets")
+    lines.append(f"{options.fleet}: valid, {counted(len(targets), 'target')}")
     data = {
         "fleet": chosen.fleet.name,
         "waves": [{"title": wave.title, "targets": [each.name for each in wave.targets]} for wave in chosen.waves],

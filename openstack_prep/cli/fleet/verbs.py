@@ -24,6 +24,7 @@ from openstack_prep.cli.running import (
     no_garbage,
 )
 from openstack_prep.cli.style import say, style_of
+from openstack_prep.core.text import counted
 
 if TYPE_CHECKING:
     from openstack_prep.fleet.engine import Executors
@@ -89,7 +90,7 @@ def _plan(options: argparse.Namespace) -> int:
     print_warnings(result)
     if options.out and result.interrupt is None:
         number = saved.save(options.out, chosen.fleet, result.outcomes)
-        say(f"saved the plans of {tables.number_of(number)} in {options.out}")
+        say(f"saved the plans of {counted(number, 'target')} in {options.out}")
     what = f"{'destroy' if options.destroy else 'apply'} {chosen.fleet.name}"
     style = style_of(options, sys.stdout)
     print_texts(options, tables.table(chosen, result, style, options.show), tables.total(result, what))
@@ -129,7 +130,7 @@ def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mappi
             running.changing(chosen, verb, wanted, restart=options.restart, saved=plans, saved_in=place)
         )
         if made.journal.done:
-            number = tables.number_of(len(made.journal.done))
+            number = counted(len(made.journal.done), "target")
             say(f"continuing the run of {made.journal.began}, which has done {number}; --restart does all again")
         planned, workers = None, stack.enter_context(executors(options))
         if not options.yes and not place:
@@ -161,9 +162,9 @@ def _agreed(options: argparse.Namespace, made: Changing, planned: Result) -> boo
     if not changing:
         return False
     if made.verb == "destroy":
-        confirm(f"Destroy these {len(changing)} targets for good? Type the name {name}: ", name)
+        confirm(f"Destroy {counted(len(changing), 'target')} for good? Type the name {name}: ", name)
     else:
-        confirm(f"Apply these {len(changing)} plans? Type yes: ", "yes")
+        confirm(f"Apply {counted(len(changing), 'plan')}? Type yes: ", "yes")
     return True
 
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
-from openstack_prep.base.given_file import read_text
+from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.api.exec_plugin import ask
@@ -130,7 +130,7 @@ class _Section:
         try:
             return read_text(self.folder / name)
         except OSError as error:
-            self.wrong(key, f"{name} cannot be read: {error.strerror}", "name a readable file")
+            self.wrong(key, f"{name} {unreadable(error)}", "name a readable file")
         except UnicodeDecodeError:
             self.wrong(key, f"{name} is not a text", "name a file in PEM format, or with a token")
         return None

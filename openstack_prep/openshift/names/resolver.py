@@ -11,7 +11,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import is_address
-from openstack_prep.base.given_file import read_bytes
+from openstack_prep.base.given_file import read_bytes, unreadable
 
 SECONDS = 5.0
 """Seconds that the system's resolver may take; without an answer it would retry for half a minute."""
@@ -59,7 +59,7 @@ def read_hosts(path: Path) -> Mapping[str, tuple[str, ...]]:
     try:
         text = read_bytes(path).decode("utf-8", "surrogateescape")
     except OSError as error:
-        mistake = Mistake(str(path), f"cannot be read: {error.strerror}", "give a hosts file")
+        mistake = Mistake(str(path), unreadable(error), "give a hosts file")
         raise SpecError([mistake]) from error
     found: dict[str, tuple[str, ...]] = {}
     for line in text.splitlines():

@@ -144,7 +144,7 @@ def test_it_asks_once_and_applies_what_was_agreed_to(
     monkeypatch.setattr(refusal, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", refusal)
     assert main(["fleet", "apply", "fleet.yaml"]) == 2
-    assert "Apply these 3 plans? Type yes: " in capsys.readouterr().err
+    assert "Apply 3 plans? Type yes: " in capsys.readouterr().err
 
     made = {"name": "b", "vcpus": 9, "ram": 1024, "disk": 1}
     listed = [{"id": "other", "os-flavor-access:is_public": True} | made]
