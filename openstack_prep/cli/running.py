@@ -263,7 +263,7 @@ def fail(options: argparse.Namespace, error: Exception | KeyboardInterrupt) -> i
         print_error(options, found, code)
         report_error(options, found, code)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError:  # a closed pipe or a full disk: flushing fails again for what is still buffered
         drop_output()
     return code
 
@@ -280,5 +280,5 @@ def explained(error: Exception | KeyboardInterrupt) -> PrepError:
 
 
 def drop_output() -> None:
-    """Drop what is left for a closed standard output, which would be flushed at the exit."""
+    """Drop what is left for a standard output that takes no more, which would be flushed at the exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -119,10 +120,14 @@ def test_whatever_the_command_prints_goes_through_one_function() -> None:
     assert odd == []
 
 
-def test_a_disk_that_is_full_is_no_bug() -> None:
-    """In a process of its own, whose output is closed at the end, too."""
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_disk_that_is_full_is_no_bug(unbuffered: str) -> None:
+    """In a process of its own, whose output is flushed and closed at the end, too."""
     program = Path(sys.executable).with_name("openstack-prep")
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
-        done = subprocess.run([program, "example", "minimal"], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [program, "example", "minimal"], stdout=full, stderr=subprocess.PIPE, text=True, env=environment
+        )
     (line,) = done.stderr.splitlines()
     assert (done.returncode, "the output cannot be written: No space left on device" in line) == (1, True)
