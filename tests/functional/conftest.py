@@ -27,6 +27,16 @@ __all__ = ["devcloud", "module_tenant", "pytest_runtest_teardown", "tenant"]
 
 COMMAND = str(Path(sys.executable).with_name("openstack-prep"))
 OPENSTACK = str(Path(sys.executable).with_name("openstack"))
+LONGEST = (
+    "test_rke2_choices", "test_rolls", "test_schedules", "test_ipi", "test_port", "test_stack", "test_stack_losses",
+    "test_lease", "test_image", "test_faults", "test_rke", "test_address_pairs_sync", "test_credentials",
+    "test_network", "test_fleet", "test_heat_templates",
+)  # fmt: skip
+"""Modules that take minutes are the first ones, so that no worker has one left when the others have ended."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda each: LONGEST.index(each.path.stem) if each.path.stem in LONGEST else len(LONGEST))
 
 
 @dataclass
