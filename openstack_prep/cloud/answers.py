@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 from openstack_prep.base.errors import CloudError
+from openstack_prep.base.raw import Raw
 
 if TYPE_CHECKING:
     import requests
@@ -109,6 +110,19 @@ def objects(found: object, origin: Origin) -> list[Answer]:
     if not isinstance(found, list) or not all(isinstance(each, Answer) for each in found):
         origin.refuse("has no list of objects")
     return found
+
+
+def next_page(page: Raw, name: str) -> str | None:
+    """Return the URL of the next page, in the form of any service."""
+    if isinstance(page.get("next"), str):  # glance
+        return cast(str, page["next"])
+    links = page.get(f"{name}_links") or page.get("links") or ()  # nova, cinder, neutron; keystone
+    if isinstance(links, Mapping):
+        following = links.get("next")
+    else:
+        listed = (link for link in links if isinstance(link, Mapping)) if isinstance(links, Sequence) else ()
+        following = next((link["href"] for link in listed if link.get("rel") == "next"), None)
+    return following if isinstance(following, str) else None
 
 
 def _parsed(response: requests.Response, origin: Origin) -> object:

@@ -1,6 +1,6 @@
 """Connections to OpenStack, one identity each, and the choice of a cloud.
 
-This module, ``login`` and ``service`` are the only ones that import openstacksdk and keystoneauth.
+This module, ``login``, ``service`` and ``translation`` are the only ones that import openstacksdk and keystoneauth.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
 from openstack_prep.cloud import login
-from openstack_prep.cloud.service import RETRIES, Service, translate
+from openstack_prep.cloud.service import RETRIES, Service
+from openstack_prep.cloud.translation import translate
 from openstack_prep.version import __version__
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ overrides, retries, CA bundle) apply here, too.
 from __future__ import annotations
 
 import contextlib
-import html
-import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -17,12 +15,12 @@ import tenacity
 
 from openstack_prep import tracing
 from openstack_prep.base import certificate
-from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded, Unreachable
-from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.base.errors import ConfigError, NotFound
+from openstack_prep.base.raw import Values
+from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import request_log
-from openstack_prep.cloud.answers import Answer, Misshapen, page_reader, read_list, read_object
-from openstack_prep.cloud.login import is_login
+from openstack_prep.cloud.answers import Answer, Misshapen, next_page, page_reader, read_list, read_object
+from openstack_prep.cloud.translation import translate
 
 if TYPE_CHECKING:
     import requests
@@ -33,10 +31,7 @@ PAUSE = 0.5  # seconds before the first retry; doubled each time, as keystoneaut
 READ_AGAIN = 2  # retries of a GET whose answer has a wrong shape
 RETRIABLE = (429, 502, 503, 504)
 READING = ("GET", "HEAD")
-LOGGED_OUT = "this user can no longer log in: its password, token or credential has changed or ended"
-NEW_TOKEN = "the token that is refused was new; run the command again"
 T = TypeVar("T")
-RETRIABLE_LATER = (409, 412, 429, 500, 502, 503, 504)
 
 
 class Service:
@@ -171,7 +166,7 @@ class Service:
                     f"correct the endpoint override of {self.type} in clouds.yaml"
                 )
             found += page[name]
-            following = _next_page(page, name)
+            following = next_page(page, name)
             if not following:
                 return found
             if following in followed:
@@ -197,54 +192,6 @@ class Service:
         return cast("tuple[int, int] | None", data and data.max_microversion)
 
 
-def _next_page(page: Raw, name: str) -> str | None:
-    """Return the URL of the next page, in the form of any service."""
-    if isinstance(page.get("next"), str):  # glance
-        return cast(str, page["next"])
-    links = page.get(f"{name}_links") or page.get("links") or ()  # nova, cinder, neutron; keystone
-    if isinstance(links, Mapping):
-        following = links.get("next")
-    else:
-        listed = (link for link in links if isinstance(link, Mapping)) if isinstance(links, Sequence) else ()
-        following = next((link["href"] for link in listed if link.get("rel") == "next"), None)
-    return following if isinstance(following, str) else None
-
-
-def translate(
-    error: Exception, doing: str, hidden: Iterable[str] = (), fix: str = "", *, refused: type[CloudError] = CloudError
-) -> Exception:
-    """Return our error for one of keystoneauth's or the SDK's: terminal or retryable, decided here once.
-
-    ``refused`` is the class for a login that Keystone refuses.
-    """
-    from keystoneauth1 import exceptions as ksa
-    from openstack import exceptions as sdk
-
-    if type(error) is OSError:  # of requests, for REQUESTS_CA_BUNDLE and the like
-        return ConfigError(f"{doing}: {error}; correct the path")
-    if isinstance(error, ksa.OptionError | sdk.ConfigException):
-        return ConfigError(f"{doing}: {error}; choose a cloud with --os-cloud, OS_CLOUD or OS_* variables")
-    if not isinstance(error, ksa.ClientException | sdk.SDKException):
-        return error
-    status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
-    # an answer came through TLS: its text may tell how a service has failed to reach another one
-    trust = "set cacert of the clouds.yaml entry to a file with its CA"
-    if status is None and (why := certificate.explain(str(error), trust)):
-        return ConfigError(f"{doing}: {why}")
-    detail = _detail_of(error)
-    for value in hidden:
-        detail = detail.replace(value, HIDDEN)
-    if isinstance(error, ksa.EndpointNotFound):
-        fix = "check region_name and interface of the clouds.yaml entry"
-    elif status == 401:
-        fix = fix or (LOGGED_OUT if is_login(error) else NEW_TOKEN)
-    message = "; ".join(filter(None, (f"{doing}: {status} {detail}" if status else f"{doing}: {detail}", fix)))
-    kind, retryable = _sort(error, status, detail)
-    if status == 401 and (is_login(error) or refused is not CloudError):
-        kind, retryable = refused, False
-    return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
-
-
 def _broke_off(error: BaseException) -> bool:
     """Whether an answer ended in its middle, or TLS before it."""
     from keystoneauth1.exceptions import SSLError, UnknownConnectionError
@@ -253,48 +200,3 @@ def _broke_off(error: BaseException) -> bool:
     if isinstance(error, SSLError):
         return certificate.explain(str(error), "") is None
     return isinstance(error, UnknownConnectionError) and isinstance(error.original, ChunkedEncodingError)
-
-
-_STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")
-
-
-def _detail_of(error: Exception) -> str:
-    """Return the service's message; keystoneauth passes it on, except the forms of Neutron's extensions."""
-    response = getattr(error, "response", None)
-    detail = _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
-    if response is not None and "nrecognized schema" in detail:
-        detail = " ".join(response.text.split())[:500]
-        with contextlib.suppress(ValueError, AttributeError, KeyError, TypeError):  # then the text is used as it is
-            detail = str(next(iter(response.json().values()))["message"])
-    if response is not None and (page := _PAGE.search(response.text)):
-        detail = " ".join(html.unescape(page[1]).split()) or detail
-    return _POOL.sub(lambda found: found[1] or found[0], detail)
-
-
-_PAGE = re.compile(r"</h1>(.*?)(?:<br|</body)", re.DOTALL)
-"""Glance's message is an HTML page, of which keystoneauth passes on the title."""
-_POOL = re.compile(r"HTTPS?ConnectionPool\(.*?(\[Errno[^\]]*\] [\w ]+)?['\")]*$", re.DOTALL)
-"""urllib3's text of a connection error, around the text of the system."""
-
-
-# a policy's refusal may name a rule such as update_quota
-_OVER_QUOTA = re.compile(r"quota.*exceed|exceed.*quota", re.IGNORECASE | re.DOTALL)
-
-
-def _sort(error: Exception, status: int | None, detail: str) -> tuple[type[CloudError], bool]:
-    from keystoneauth1 import exceptions as ksa
-
-    if status in (403, 409, 413) and _OVER_QUOTA.search(detail):
-        return QuotaExceeded, False
-    if status == 401:
-        # a service: keystoneauth has logged in once more by now (keystoneauth1 5.18.1, session.py, request)
-        return CloudError, True
-    if status == 403:
-        return NotAllowed, False
-    if status == 404:
-        return NotFound, False
-    if status is None:
-        transient = (ksa.RetriableConnectionFailure, ksa.UnknownConnectionError, ksa.DiscoveryFailure, ksa.SSLError)
-        unreachable = isinstance(error, (*transient, ksa.ConnectionError))
-        return Unreachable if unreachable else CloudError, isinstance(error, transient)
-    return CloudError, status in RETRIABLE_LATER

@@ -134,7 +134,7 @@ class Prep(DisplayCommandBase[Any]):
         The client logs in as for its own commands.  Raises CloudError, and errors of the client.
         """
         from openstack_prep.base.errors import NotAllowed
-        from openstack_prep.cloud.service import translate
+        from openstack_prep.cloud.translation import translate
 
         if entry is not None and not self._chosen():
             return None

@@ -19,7 +19,8 @@ from openstack.connection import Connection
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.service import READ_AGAIN, RETRIES, Service, translate
+from openstack_prep.cloud.service import READ_AGAIN, RETRIES, Service
+from openstack_prep.cloud.translation import translate
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent
 
 NOVA, GLANCE = ENDPOINTS["compute"], ENDPOINTS["image"]
