@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotUnique, PlanRefused
@@ -13,8 +15,46 @@ from openstack_prep.core.model import Action, Key, Observed, Resource
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.run import Run
 
+T = TypeVar("T")
+R = TypeVar("R")
 JOBS = 8
 """Default number of parallel requests and steps."""
+
+
+def in_parallel(work: Callable[[T], R], items: Iterable[T], *, jobs: int) -> list[R]:
+    """Return the result of each item, of at most so many at a time; with one job in this thread."""
+    items = list(items)
+    if jobs == 1 or len(items) < 2:
+        return list(map(work, items))
+    with ThreadPoolExecutor(min(jobs, len(items))) as pool:
+        return list(pool.map(work, items))
+
+
+@contextlib.contextmanager
+def beside(work: Callable[[], R] | None, *, jobs: int) -> Iterator[Callable[[], R | None]]:
+    """Do some work, if any, beside a block, to which a function is given that returns the result.
+
+    It is done when the block is left; with one job in this thread.
+    """
+    if work is None:
+        yield lambda: None
+    elif jobs == 1:
+        result: Future[R] = Future()
+
+        def get() -> R:
+            if not result.done():
+                try:
+                    result.set_result(work())
+                except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+                    result.set_exception(error)
+            return result.result()
+
+        yield get
+        with contextlib.suppress(Exception):
+            get()
+    else:
+        with ThreadPoolExecutor(1) as pool:
+            yield pool.submit(work).result
 
 
 def observe(run: Run, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
@@ -22,8 +62,7 @@ def observe(run: Run, resources: Sequence[Resource], *, jobs: int = JOBS) -> dic
     groups: dict[type[Resource], list[Resource]] = defaultdict(list)
     for resource in resources:
         groups[type(resource)].append(resource)
-    with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(lambda group: group[0].find(run, group[1]), groups.items()))
+    found = in_parallel(lambda group: group[0].find(run, group[1]), groups.items(), jobs=jobs)
     return {key: observed for each in found for key, observed in each.items()}
 
 
@@ -40,8 +79,7 @@ def examine(
         observed = observe(run, [*resources, *outside.values()], jobs=jobs)
     except NotUnique as error:
         raise PlanRefused([Mistake("cloud", str(error), code=error.code)]) from error
-    with ThreadPoolExecutor(jobs) as pool:
-        checks = list(pool.map(lambda each: list(each.check(run, observed.get(each.key))), resources))
+    checks = in_parallel(lambda each: list(each.check(run, observed.get(each.key))), resources, jobs=jobs)
     names = labels((*declared, *outside))
     mistakes = [
         Mistake.about(
@@ -62,9 +100,8 @@ def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     deletions = (step for step in plan if step.action is Action.DELETE)
     going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
     ids = going_ids(plan)
-    with ThreadPoolExecutor(jobs) as pool:
-        found = pool.map(lambda each: list(each[0].check_delete(run, each[1], ids)), going)
-        return [mistake for each in found for mistake in each]
+    found = in_parallel(lambda each: list(each[0].check_delete(run, each[1], ids)), going, jobs=jobs)
+    return [mistake for each in found for mistake in each]
 
 
 def going_ids(plan: Plan) -> frozenset[str]:

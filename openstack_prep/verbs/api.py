@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PlanRefused, SpecError
@@ -57,23 +57,22 @@ def plan(
 
     def make() -> Plan:
         others = frozenset(each.key for each in spec.resources)
-        with cloud.reading(ADMINISTRATOR), ThreadPoolExecutor(1) as pool:
-            standing = (
-                pool.submit(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder)
-                if prune or spec.is_whole
-                else None
-            )
+        look = partial(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder)
+        with (
+            cloud.reading(ADMINISTRATOR),
+            observing.beside(look if prune or spec.is_whole else None, jobs=jobs) as standing,
+        ):
             observed, found = observing.examine(run, spec.chosen, others=others, jobs=jobs)
         run.known.update(observed)
         consent = {"allow_replace": allow_replace, "adopt": adopt}
         made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=[*spec.unread, *found], **consent)
-        if standing is not None:
+        if (sight := standing()) is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
             all_observed = observed | (observing.observe(run, unchosen, jobs=jobs) if unchosen else {})
-            left = scan.undeclared(run, standing.result(), spec.resources, all_observed, prune=prune, jobs=jobs)
+            left = scan.undeclared(run, sight, spec.resources, all_observed, prune=prune, jobs=jobs)
             made = planner.plan_removals(made, left, prune=prune)
             mistakes = observing.examine_deletes(run, made, jobs=jobs)
-            made = replace(made, refusals=(*made.refusals, *mistakes), warnings=standing.result().warnings)
+            made = replace(made, refusals=(*made.refusals, *mistakes), warnings=sight.warnings)
         refusals = (*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made))
         return replace(made, refusals=tuple(spec.placed(refusals)))
 
@@ -94,14 +93,15 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
     seen = exclusive.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
-        with cloud.reading(ADMINISTRATOR), ThreadPoolExecutor(1) as pool:
-            standing = (
-                pool.submit(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder) if spec.is_whole else None
-            )
+        look = partial(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder)
+        with cloud.reading(ADMINISTRATOR), observing.beside(look if spec.is_whole else None, jobs=jobs) as standing:
             observed = observing.observe(run, spec.resources, jobs=jobs)
             run.known.update(observed)
-            sight = standing.result().complete("destroy", spec.name) if standing else None
-            left = scan.undeclared(run, sight, spec.resources, observed, jobs=jobs) if sight else []
+            sight = standing()
+            left = []
+            if sight is not None:
+                sight.complete("destroy", spec.name)
+                left = scan.undeclared(run, sight, spec.resources, observed, jobs=jobs)
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -13,12 +12,14 @@ from pathlib import Path
 from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.core.observing import beside, in_parallel
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.leftovers.left_claim import LeftClaim
 from openstack_prep.exposures.leftovers.left_files import LeftFiles
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pairs import AddressPairs, LeftPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential, LeftCredential
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.files.clouds_entry import CloudsEntry, InCloudsYaml
@@ -70,19 +71,20 @@ def everything(
     jobs: int,
     leave_out: Callable[[type[Resource]], None] = lambda kind: None,
     failed: Callable[[type[Resource], CloudError], None] | None = None,
+    tagged: bool = False,
 ) -> list[Standing]:
     """Return all existing resources of some kinds in these projects, and in the cloud.
 
     Kinds that may not be read are left out; ``leave_out`` is called with the kind. Kinds whose service answers with an
-    error are left out if ``failed`` is given, which is called with the kind and the error.
+    error are left out if ``failed`` is given, which is called with the kind and the error. With ``tagged``, resources
+    without the ownership tag of this spec may be left out.
     """
     kinds = tuple(kinds)
     by_id = {run.find_project_id(home): home for home in reversed(homes)}  # of two names of one project, the first
     unique_homes = [home for project_id, home in reversed(by_id.items()) if project_id is not None]
     inner = [kind for kind in kinds if kind.in_each_project]
     looks = [*product(inner, unique_homes), *((kind, None) for kind in kinds if not kind.in_each_project)]
-    with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(lambda look: _scan(run, *look), looks))
+    found = in_parallel(lambda look: _scan(run, *look, tagged=tagged), looks, jobs=jobs)
     standing: list[Standing] = []
     for (kind, _), read in zip(looks, found, strict=True):
         if isinstance(read, NotAllowed):  # a member of a project need not see resources of the whole cloud
@@ -96,10 +98,10 @@ def everything(
     return standing
 
 
-def _scan(run: CloudRun, kind: type[Resource], home: Project | None) -> list[Standing] | CloudError:
+def _scan(run: CloudRun, kind: type[Resource], home: Project | None, *, tagged: bool) -> list[Standing] | CloudError:
     """Return the existing resources of a kind, or why they cannot be read."""
     try:
-        return list(kind.scan(run, home))
+        return list(Flavor.scan_tagged(run) if tagged and kind is Flavor else kind.scan(run, home))
     except CloudError as error:
         return error
 
@@ -147,10 +149,9 @@ def look(run: CloudRun, resources: Sequence[Resource], *, jobs: int, folder: Pat
             raise error
         failed[kind] = error
 
-    with ThreadPoolExecutor(1) as pool:
-        projects = pool.submit(everything, run, (), [Project], jobs=jobs)
-        inside = everything(run, homes, _tagged_kinds(run, homes), jobs=jobs, failed=note)
-        return Sight(projects.result(), homes, [*inside, *_entries(run, resources, folder)], failed)
+    with beside(lambda: everything(run, (), [Project], jobs=jobs), jobs=jobs) as projects:
+        inside = everything(run, homes, _tagged_kinds(run, homes), jobs=jobs, failed=note, tagged=True)
+        return Sight(projects() or [], homes, [*inside, *_entries(run, resources, folder)], failed)
 
 
 def undeclared(

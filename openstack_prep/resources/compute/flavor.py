@@ -89,7 +89,17 @@ class Flavor(Adoptable[CloudRun]):
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the flavors of the cloud; the list does not tell which projects may use a flavor that is not public."""
-        for raw in queries.flavors(run):
+        yield from cls._declared(run, queries.flavors(run))
+
+    @classmethod
+    def scan_tagged(cls, run: CloudRun) -> Iterator[tuple[Self, Observed]]:
+        """Yield those flavors that may have the ownership tag of this spec: a cloud may have thousands of others."""
+        start = f"[{run.ownership.tag}"
+        yield from cls._declared(run, (raw for raw in queries.flavors(run) if start in (raw.get("description") or "")))
+
+    @classmethod
+    def _declared(cls, run: CloudRun, flavors: Iterable[Raw]) -> Iterator[tuple[Self, Observed]]:
+        for raw in flavors:
             values = {name: raw[theirs] for name, theirs in PROPERTIES.items() if raw.get(theirs) not in (None, "")}
             text = run.ownership.strip(raw.get("description")) or None
             declared = cls(name=raw["name"], description=text, extra_specs=raw.get("extra_specs") or None, **values)

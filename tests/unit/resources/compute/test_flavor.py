@@ -154,3 +154,19 @@ def test_sizes_and_extra_specs_as_people_write_them() -> None:
 def test_absurd_sizes(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         read(**fields)
+
+
+def test_those_with_the_tag_of_the_spec_are_scanned_among_many(run: CloudRun, listed: list[Any]) -> None:
+    tags = (
+        "[openstack-prep:lab/a]",
+        "text [openstack-prep:lab/a@home]",
+        "[openstack-prep:lab]",
+        "[openstack-prep:lab2/a]",
+    )
+    for number, text in enumerate((*tags, "lab", None)):
+        listed.append(answer(id=str(number), name=str(number), description=text))
+    every = [observed for _, observed in Flavor.scan(run, None)]
+    tagged = [observed for _, observed in Flavor.scan_tagged(run)]
+    assert len(every) == 6
+    assert [each for each in tagged if each.ours] == [each for each in every if each.ours] != []
+    assert "4" not in {each.id for each in tagged}
