@@ -17,7 +17,7 @@ import yaml
 
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.base.formats.foreign_text import parse_yaml
-from openstack_prep.base.formats.yaml_places import Document
+from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import write_private
 from openstack_prep.base.raw import Raw, Values
@@ -25,10 +25,10 @@ from openstack_prep.base.secret import without_values
 
 
 def read(path: Path, section: str = "clouds") -> Values:
-    """Return the entries of a file by name; raises SpecError that names the line of an error."""
+    """Return the entries of a file by name, not to be changed; raises SpecError that names the line of an error."""
     if not path.exists():
         return {}
-    document = Document(path)
+    document = shared_document(path)
     data = {} if document.data is None else document.data
     if not isinstance(data, dict):
         raise SpecError([Mistake(f"{path}:1", "is not a mapping", "correct it, or choose another file")])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,27 @@ def read_documents(name: str, text: str) -> list[tuple[int, object]]:
     return found
 
 
+def _text(path: Path, origin: Path | None = None) -> str:
+    """Return the text of a file, which may be read from elsewhere; raises SpecError."""
+    try:
+        return read_text(origin or path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(str(path), unreadable(error), "choose a readable YAML file") from None
+
+
+def shared_document(path: Path) -> Document:
+    """Return the document of a file, parsed once for as long as the text stays the same; nobody may change its data.
+
+    Many specs read the same files again and again, and parsing takes longer than all that a plan does with them.
+    """
+    return _parsed(path, _text(path))
+
+
+@lru_cache(maxsize=32)
+def _parsed(path: Path, text: str) -> Document:
+    return Document(path, text)
+
+
 class Document:
     """One YAML document: its ``data`` and the line of each part of it."""
 
@@ -122,18 +144,16 @@ class Document:
         ``origin`` is where to read it from if ``path`` only names it in messages.
         """
         self.path = path
+        text = _text(path, origin) if text is None else text
         try:
-            text = read_text(origin or path) if text is None else text
             loader = _Loader(text)
             self._root = loader.get_single_node()
             count_parts(self._root, {})
             self.repeated_at = dict(_repeated(self._root, str(path)))  # before construction expands merge keys
             self.data: object = loader.construct_document(self._root) if self._root else None
             refuse_deep(self.data)
-        except (OSError, UnicodeDecodeError) as error:
-            raise _unreadable(str(path), unreadable(error), "choose a readable YAML file") from None
         except yaml.YAMLError as error:
-            raise _yaml_error(str(path), error, text or "") from None
+            raise _yaml_error(str(path), error, text) from None
         except (ValueError, RecursionError):
             raise _unreadable(str(path), "is nested too deeply", "reduce the nesting") from None
 

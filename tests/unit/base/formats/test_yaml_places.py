@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.base.formats.yaml_places import Document
+from openstack_prep.base.formats.yaml_places import Document, shared_document
 
 
 @pytest.fixture
@@ -166,3 +166,15 @@ def test_a_file_that_is_not_there(path: Path) -> None:
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"cannot be read: .*Is a directory"):
         Document(tmp_path)
+
+
+def test_a_shared_document_is_parsed_again_when_its_text_has_changed(path: Path) -> None:
+    path.write_text("name: first")
+    first = shared_document(path)
+    assert shared_document(path) is first
+    path.write_text("name: again")  # of the same length, and perhaps at the same time
+    assert shared_document(path).data == {"name": "again"}
+    path.write_text("name: [")
+    for _ in range(2):
+        with pytest.raises(SpecError):
+            shared_document(path)
