@@ -17,7 +17,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
 from openstack_prep.cloud import login
-from openstack_prep.cloud.service import RETRIES, Service
+from openstack_prep.cloud.service import RETRIES, Client, Service
 from openstack_prep.cloud.translation import translate
 from openstack_prep.version import __version__
 
@@ -30,22 +30,6 @@ TIMEOUT = 60.0  # seconds without data from a service; clouds.yaml's api_timeout
 COMPUTE_MICROVERSION = "2.64"
 MEMBER = "choose the entry of a project member with --os-cloud"
 ADMINISTRATOR = "choose an administrator's entry with --os-cloud or clouds: admin:"
-
-
-class _Client:
-    """The client of one service, created when it is first used and then kept."""
-
-    def __init__(self, service_type: str, **options: Any) -> None:
-        self.type, self.options = service_type, options
-
-    def __get__(self, cloud: Cloud, owner: type[Cloud]) -> Service:
-        with cloud.lock:  # the SDK creates its clients lazily and without a lock
-            if self.type not in cloud.services:
-                try:
-                    cloud.services[self.type] = Service(cloud.connection, self.type, **self.options)
-                except Exception as error:
-                    raise translate(error, f"find {self.type} in the catalogue") from error
-            return cloud.services[self.type]
 
 
 class Cloud:
@@ -67,15 +51,24 @@ class Cloud:
                 cast(Any, adapter).init_poolmanager(requests, requests)
         return self
 
-    identity = _Client("identity")
-    compute = _Client("compute", microversion=COMPUTE_MICROVERSION)
-    network = _Client("network")
-    image = _Client("image")
-    volume = _Client("block-storage", version="3")
-    object_store = _Client("object-store")
-    load_balancer = _Client("load-balancer")
-    orchestration = _Client("orchestration")
-    dns = _Client("dns")
+    @property
+    def own(self) -> Cloud:
+        """The connection itself, which reads everything as it is at that moment: see SharedCloud."""
+        return self
+
+    def open(self, service_type: str, **options: Any) -> Service:
+        """Return a new client of a service."""
+        return Service(self.connection, service_type, **options)
+
+    identity = Client("identity")
+    compute = Client("compute", microversion=COMPUTE_MICROVERSION)
+    network = Client("network")
+    image = Client("image")
+    volume = Client("block-storage", version="3")
+    object_store = Client("object-store")
+    load_balancer = Client("load-balancer")
+    orchestration = Client("orchestration")
+    dns = Client("dns")
 
     @property
     def name(self) -> str:
@@ -198,18 +191,25 @@ class Cloud:
         from keystoneauth1.exceptions import EndpointNotFound
 
         try:
-            client = self.connection.config.get_session_client(service_type)
-            # else a version document is requested; Swift answers with the account and its keys, which would be logged
-            client.version = client.min_version = client.max_version = None
-            return client.get_endpoint() is not None
+            return self.bare_client(service_type).get_endpoint() is not None
         except EndpointNotFound:
             return False
         except Exception as error:
             raise translate(error, f"find {service_type} in the catalogue") from error
 
+    def bare_client(self, service_type: str) -> Any:
+        """Return a client of the SDK's that looks an endpoint up and requests nothing."""
+        client = self.connection.config.get_session_client(service_type)
+        # else a version document is requested; Swift answers with the account and its keys, which would be logged
+        client.version = client.min_version = client.max_version = None
+        return client
+
+    def known_limits(self, service_type: str, project_id: str) -> Raw:
+        """Return a project's quotas as far as they are known without a request for this project alone."""
+        return {}
+
     def as_user(self, *, username: str, password: Secret, user_domain: str, project_id: str | None = None) -> Cloud:
         """Return the same cloud as another user sees it, scoped to a project or unscoped."""
-        from keystoneauth1.identity import v3
         from openstack.config import cloud_region
         from openstack.connection import Connection
 
@@ -218,13 +218,7 @@ class Cloud:
             name=self.name,
             region_name=self.region,
             config={**settings, "auth_type": "v3password", "auth": {"auth_url": cloud_entries.of_v3(self.auth_url)}},
-            auth_plugin=v3.Password(
-                self.auth_url,
-                username=username,
-                password=password.reveal(),
-                user_domain_name=user_domain,
-                project_id=project_id,
-            ),
+            auth_plugin=login.by_password(self.auth_url, username, password, user_domain, project_id),
             app_name="openstack_prep",
             app_version=__version__,
             discovery_cache=self.session._discovery_cache,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
+import time
 from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from urllib.request import getproxies
 
 from openstack_prep import tracing
 from openstack_prep.base.errors import CloudError
+from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.request_log import recorded
 
 if TYPE_CHECKING:
@@ -18,6 +22,10 @@ if TYPE_CHECKING:
 
 CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
 CHECK_WAY = "check the auth_url of that entry, and the way there: name server, route, VPN, proxy"
+CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""Variables that requests reads beside those of proxies and ~/.netrc (requests 2.34.2, sessions.py)."""
+LASTS = 5.0
+"""Seconds in which a token that was valid for two minutes is not examined again."""
 
 
 class DuringLogin(Exception):
@@ -42,6 +50,19 @@ def fix_of(error: BaseException) -> str:
     return CHECK_WAY if isinstance(error, ConnectFailure) else CHECK_ENTRY
 
 
+def by_password(auth_url: str, username: str, password: Secret, user_domain: str, project_id: str | None) -> Any:
+    """Return the plugin that logs a user in, to a project or unscoped."""
+    from keystoneauth1.identity import v3
+
+    return v3.Password(
+        auth_url,
+        username=username,
+        password=password.reveal(),
+        user_domain_name=user_domain,
+        project_id=project_id,
+    )
+
+
 def is_login(error: BaseException) -> bool:
     """Whether an error is that of a login, which a request to another service may have needed."""
     return isinstance(error.__cause__, DuringLogin)
@@ -51,6 +72,8 @@ def prepare(session: Any) -> None:
     """Prepare a session of keystoneauth for threads, and for spans if somebody asks for them."""
     _share(session.auth)
     session.session.auth = session.session.auth or keep_headers
+    if not (getproxies() or any(map(os.environ.get, CA_VARIABLES))):
+        session.session.trust_env = False  # requests would go through all variables twice per request
     tracing.trace_requests(session.session)
 
 
@@ -73,18 +96,32 @@ class _Login:
     def __init__(self, plugin: Any) -> None:
         self._plugin, self._of_thread = plugin, threading.local()
         self._discard = plugin.invalidate
+        self._lasting, self._until = None, 0.0
 
     def get_access(self, session: Any, **options: object) -> Any:
         """Return the present token, from a new login if necessary; raises what keystoneauth raises."""
         plugin = self._plugin
         with plugin._lock:
-            if plugin._needs_reauthenticate():
+            if self._is_over():
                 with recorded("POST", "identity", "/auth/tokens") as asked, _explained(plugin.auth_url):
                     access = plugin.get_auth_ref(session)
                     _ = access.user_id, access.username, access.role_names, access.service_catalog  # of a whole answer
                     plugin.auth_ref, asked.status = access, 201
             self._of_thread.used = plugin.auth_ref
             return plugin.auth_ref
+
+    def _is_over(self) -> bool:
+        """Whether there is no token, or one that ends soon: keystoneauth reads two times of each token to tell."""
+        if (
+            self._plugin.auth_ref is None
+            or self._plugin.auth_ref is not self._lasting
+            or time.monotonic() > self._until
+        ):
+            self._lasting, self._until = None, time.monotonic() + LASTS
+            if self._plugin._needs_reauthenticate():
+                return True
+            self._lasting = self._plugin.auth_ref
+        return False
 
     def invalidate(self) -> bool:
         """Discard the token that this thread has used, which a service has refused; return whether to try again."""

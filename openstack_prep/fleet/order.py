@@ -92,6 +92,8 @@ class Order:
     """Concurrent requests of this target."""
     parallel: int = 1
     """Concurrent requests of all targets of the run."""
+    neighbours: int = 1
+    """How many targets of the run are in its cloud, with itself."""
     phase: str = ""
     """Names the run, whose orders share connections."""
     agreed: Values | None = field(default=None, repr=False)

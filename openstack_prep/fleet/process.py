@@ -1,23 +1,27 @@
-"""What the targets of one process share: documents of specs, and one connection per entry, region and phase of a run.
+"""What the targets of one process share: one connection per entry, region and phase of a run, and what they read.
 
 A phase is a planning or a carrying out of a fleet. This is the one place where targets get their connection.
 """
 
 from __future__ import annotations
 
-import os
 import threading
+import time
 from pathlib import Path
 
-from openstack_prep.base.formats.yaml_places import Document
+from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.secret import without_prompts
 from openstack_prep.cloud.connection import Cloud, connect
+from openstack_prep.cloud.shared import SharedCloud
 from openstack_prep.fleet.order import Order
 from openstack_prep.spec import Spec
 from openstack_prep.spec.loading import read_spec
 from openstack_prep.spec.variables import Given, Origin
 
-MOST_DOCUMENTS = 1000
+FROM = 3
+"""Targets of a cloud from which on their plans share what they read."""
+FRESH = 300.0
+"""Seconds for which plans share what was read."""
 
 
 class _Shared:
@@ -27,41 +31,34 @@ class _Shared:
         self.lock = threading.Lock()
         self.phase = ""
         self.clouds: dict[tuple[str | None, str | None], Cloud] = {}
-        self.documents: dict[tuple[str, int, int], Document] = {}
-
-    def document(self, path: Path) -> Document:
-        """Return a document, which is parsed again only when the file has changed: that takes most of the time."""
-        try:
-            now = os.stat(path)
-        except OSError:
-            return Document(path)  # it says what is wrong
-        if not os.path.isfile(path):
-            return Document(path)
-        key = str(path), now.st_mtime_ns, now.st_size
-        with self.lock:
-            found = self.documents.get(key)
-        if found is None:
-            found = Document(path)
-            with self.lock:
-                if len(self.documents) >= MOST_DOCUMENTS:
-                    self.documents.clear()
-                self.documents[key] = found
-        return found
+        self.shared: dict[Cloud, tuple[float, Cloud]] = {}
 
     def cloud(self, entry: str | None, region: str | None, phase: str, parallel: int) -> Cloud:
         """Return the connection of an entry in a region; another phase ends those of the last one."""
         with self.lock:
             if phase != self.phase:
-                self.phase, self.clouds = phase, {}
+                self._begin(phase)
             if (entry, region) not in self.clouds:
                 self.clouds[entry, region] = connect(entry, region=region).allow_parallel(parallel)
             return self.clouds[entry, region]
+
+    def for_plans(self, cloud: Cloud, targets: int) -> Cloud:
+        """Return a connection whose reads so many targets share."""
+        with self.lock:
+            made, found = self.shared.get(cloud, (-FRESH, cloud))
+            if time.monotonic() - made >= FRESH:
+                found = SharedCloud(cloud, targets)
+                self.shared[cloud] = time.monotonic(), found
+            return found
 
     def end(self, phase: str) -> None:
         """Forget the connections of a phase."""
         with self.lock:
             if phase == self.phase:
-                self.phase, self.clouds = "", {}
+                self._begin("")
+
+    def _begin(self, phase: str) -> None:
+        self.phase, self.clouds, self.shared = phase, {}, {}
 
 
 _shared = _Shared()
@@ -73,7 +70,7 @@ def spec_of(order: Order) -> Spec:
     origin = Origin(Path(order.folder), order.places)
     given = Given(files=tuple(map(Path, order.vars_files)), values=order.variables, origin=origin)
     with without_prompts():  # a question per target is no way, and threads would ask at the same time
-        return read_spec(Path(order.spec), given, read=_shared.document)
+        return read_spec(Path(order.spec), given, read=shared_document)
 
 
 def entry_of(order: Order, spec: Spec) -> str | None:
@@ -84,3 +81,9 @@ def entry_of(order: Order, spec: Spec) -> str | None:
 def cloud_of(order: Order, spec: Spec) -> Cloud:
     """Return the connection that a target is carried out with; raises ConfigError."""
     return _shared.cloud(entry_of(order, spec), order.region, order.phase, order.parallel)
+
+
+def cloud_for_reading(order: Order, spec: Spec) -> Cloud:
+    """Return the connection for what writes nothing: targets of one cloud share what they read; raises ConfigError."""
+    cloud = cloud_of(order, spec)
+    return _shared.for_plans(cloud, order.neighbours) if order.neighbours >= FROM else cloud

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -132,6 +133,8 @@ def run(
     that are carried out. What only reads has one wave.
     """
     begun, phase = time.monotonic(), secrets.token_hex(4)
+    clouds = chosen.checked.clouds
+    neighbours = Counter(clouds[name] for name in chosen.orders if name not in without)
     orders = {
         name: replace(
             each,
@@ -139,6 +142,7 @@ def run(
             options=options,
             parallel=jobs,
             phase=phase,
+            neighbours=neighbours[clouds[name]],
             agreed=(agreed or {}).get(name),
             saved=(saved or {}).get(name),
             saved_in=saved_in,
@@ -150,7 +154,7 @@ def run(
     engine = Engine(
         executor,
         Limits(chosen.fleet.limits),
-        chosen.checked.clouds,
+        clouds,
         jobs,
         chosen.fleet.stop_after if changes else len(orders) + 1,
         tell,

@@ -55,7 +55,7 @@ def _failed(order: Order, error: PrepError) -> Outcome:
 def _plan(order: Order, spec: Spec) -> Outcome:
     from openstack_prep.verbs import rights
 
-    cloud = process.cloud_of(order, spec)
+    cloud = process.cloud_for_reading(order, spec)
     made = rights.of_whoever_applies(_made(order, spec, cloud))
     saved = None
     if order.options.save_to and not made.refusals:
@@ -115,10 +115,10 @@ def _refuse_other_plan(agreed: Values, now: LivePlan) -> None:
 
 
 def _apply(order: Order, spec: Spec) -> Outcome:
-    """Plan and carry out."""
-    cloud = process.cloud_of(order, spec)
-    plan = _made(order, spec, cloud) if order.saved is None else _made_from_saved(order, spec, cloud)
+    """Plan and carry out: ``api.apply`` plans once more what nobody has agreed to, unless that plan is empty."""
     agreed = order.agreed is not None or order.saved is not None
+    cloud = process.cloud_of(order, spec) if agreed else process.cloud_for_reading(order, spec)
+    plan = _made(order, spec, cloud) if order.saved is None else _made_from_saved(order, spec, cloud)
     if order.agreed is not None:
         plan.raise_for_refusals()
         _refuse_other_plan(order.agreed, plan)
@@ -172,7 +172,7 @@ def _reported(order: Order, plan: LivePlan, report: Report) -> Outcome:
 def _audit(order: Order, spec: Spec) -> Outcome:
     from openstack_prep.verbs.audit import audit
 
-    found = audit(process.cloud_of(order, spec), spec, jobs=order.jobs)
+    found = audit(process.cloud_for_reading(order, spec), spec, jobs=order.jobs)
     lines = "\n".join(map(str, found))
     return Outcome(
         target=order.target,

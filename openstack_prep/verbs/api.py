@@ -161,6 +161,10 @@ def apply(
             ]
         )
     refuse_no_cloud(cloud)
+    cloud = cloud.own
+    if wanted.run.admin is not wanted.run.admin.own and (wanted or wanted.refusals):
+        # its answers were read for many plans, and may be old
+        wanted = _made_again(cloud, wanted, jobs, progress, agreed=agreed, prune=prune)
     if agreed:
         wanted.raise_for_refusals()
 

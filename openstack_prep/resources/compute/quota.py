@@ -36,7 +36,7 @@ class VolumeTypeQuota:
 
 @dataclass(frozen=True)
 class Usage:
-    """The current usage by quota name; empty if it was not read."""
+    """The current usage by quota name; 0 or empty if it was not read, because no limit differs."""
 
     used: Mapping[str, int]
 
@@ -149,7 +149,7 @@ class Quota(InProject):
     def _read(self, run: CloudRun, project_id: str) -> Observed:
         values, used = {}, {}
         for store, mine in self._split(self.desired()):
-            answer = quota_stores.read(run.admin, store, project_id)
+            answer = quota_stores.read(run.admin, store, project_id, mine)
             ours = {theirs: name for name, theirs in store.names.items()}
             for theirs in mine:
                 item = answer.get(theirs)

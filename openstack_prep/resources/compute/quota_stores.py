@@ -119,8 +119,14 @@ def store_of(name: str) -> Store:
     return next((store for store in STORES if name in store.names), STORES[-1])
 
 
-def read(cloud: Cloud, store: Store, project_id: str) -> Raw:
-    """Return a project's quotas of one service, in the service's own names."""
+def read(cloud: Cloud, store: Store, project_id: str, wanted: Raw | None = None) -> Raw:
+    """Return a project's quotas of one service, in the service's own names.
+
+    If they are known to be as ``wanted``, these alone are returned, without their usage, which only a change needs.
+    """
+    known = cloud.known_limits(store.type, project_id) if wanted else {}
+    if wanted and all(name in known and known[name] == limit for name, limit in wanted.items()):
+        return {name: {"limit": limit} for name, limit in wanted.items()}
     answer: Raw = store.service(cloud).get(store.detail.format(project_id))[store.envelope]
     return answer
 

@@ -182,6 +182,34 @@ def test_a_damaged_answer_to_a_login_is_met(
     assert cloud.network.get("/networks") == OK["json"]
 
 
+def test_a_request_looks_for_no_proxy_where_the_environment_has_none(
+    services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [*os.environ]:
+        if name.lower().endswith("_proxy") or name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+            monkeypatch.delenv(name)
+    assert not connect("lab").session.session.trust_env
+    for name in ("https_proxy", "REQUESTS_CA_BUNDLE"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "http://proxy.example.com")
+            assert connect("lab").session.session.trust_env
+
+
+def test_a_token_that_ends_soon_is_renewed(
+    services: requests_mock.Mocker, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(login, "LASTS", 0.0)
+    ending = token()
+    ending["token"]["expires_at"] = "2020-01-01T00:00:00.000000Z"
+    asked = services.post(
+        f"{IDENTITY}/auth/tokens",
+        [{"json": each, "status_code": 201, "headers": {"X-Subject-Token": "t"}} for each in (ending, token())],
+    )
+    for _ in range(3):
+        cloud.authenticate()
+    assert asked.call_count == 2
+
+
 def test_threads_with_one_refused_token_log_in_once(services: requests_mock.Mocker, cloud: Cloud) -> None:
     """All but the first one gave up, because the token was discarded already and the new one not yet there."""
     services.post(TOKENS, json=token(), status_code=201, headers={"X-Subject-Token": "old"})

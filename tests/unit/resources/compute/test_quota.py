@@ -6,6 +6,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.shared import SharedCloud
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
@@ -105,3 +106,25 @@ def test_a_service_that_is_busy_is_asked_again(
     limits.put(f"{NOVA}/os-quota-sets/{PROJECT}", [failure(503), {"json": {}}])
     executor.execute(plan(run, Quota(cores=40)), run).raise_for_failures()
     assert len(written(limits)) == 2
+
+
+# --- a cloud that many plans share --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("network", "reads"), [(10, ["GET /v2.0/quotas"]), (5, ["GET /v2.0/quotas", "details"])])
+def test_only_a_limit_that_differs_needs_its_usage(
+    services: requests_mock.Mocker, run: CloudRun, limits: requests_mock.Mocker, network: int, reads: list[str]
+) -> None:
+    limits.get(f"{NEUTRON}/quotas", json={"quotas": [{"project_id": PROJECT, "network": 10, "router": 3}]})
+    run.admin = SharedCloud(run.admin, 8)
+    made = plan(run, Quota(networks=network))
+    assert bool(made) is (network != 10)
+    asked = [each.replace(f"GET /v2.0/quotas/{PROJECT}/details.json", "details") for each in sent(limits)]
+    assert asked == reads
+
+
+def test_a_project_that_is_not_listed_is_read(run: CloudRun, limits: requests_mock.Mocker) -> None:
+    limits.get(f"{NEUTRON}/quotas", json={"quotas": []})
+    run.admin = SharedCloud(run.admin, 8)
+    (mistake,) = plan(run, Quota(networks=2)).refusals
+    assert "below the current usage of 3" in mistake.what
