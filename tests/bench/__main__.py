@@ -29,11 +29,13 @@ Runs = dict[Row, list[Run]]
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=(*MEASURES, START), default="scenario", help="(scenario)")
+    parser.add_argument("what", nargs="?", choices=(*MEASURES, START, FLEET), default="scenario", help="(scenario)")
     parser.add_argument("--mib", type=int, default=1024, metavar="N", help="size of the image (default: 1024)")
     parser.add_argument("--whole", action="store_true", help="pairs: let the shell loop run over all ports")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each contender (default: 3)")
     parser.add_argument("--port-base", type=int, metavar="N", help=f"default: {PORT_BASE}, or another that is free")
+    parser.add_argument("--tenants", type=int, default=1000, metavar="N", help="fleet: how many (default: 1000)")
+    parser.add_argument("--jobs", type=int, default=8, metavar="N", help="fleet: requests at a time (default: 8)")
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="contenders with that in their name; writes nothing")
     parser.add_argument("--keep", action="store_true", help="leave the devcloud running")
     parser.add_argument("--no-write", action="store_true", help=f"print only, and leave {DOCUMENT.name} alone")
@@ -95,6 +97,14 @@ def run(options: argparse.Namespace) -> None:
         runs = start.measure(options.rounds, options.only or [""])
         return publish(start.render(runs, caption(options.rounds, "shell")), (start.BEGIN, start.END), options)
     with ports.choose(options.port_base, PORT_BASE, "bench") as layout:
+        if options.what == FLEET:
+            from tests.bench import fleet  # which needs packages of tox -e bench-fleet
+
+            return publish(
+                fleet.render(fleet.measure(options, layout.base), caption(1, "ansible")),
+                (fleet.BEGIN, fleet.END),
+                options,
+            )
         run_on(layout, options)
 
 
@@ -145,7 +155,7 @@ def of_sizes(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[st
     return sizes.render(runs, caption(1)), (sizes.BEGIN, sizes.END)
 
 
-START = "start"  # the one that needs no cloud
+START, FLEET = "start", "fleet"  # those that need no devcloud
 MEASURES = {"scenario": of_scenario, "image": of_image, "pairs": of_pairs, "stacks": of_stacks, "sizes": of_sizes}
 
 
