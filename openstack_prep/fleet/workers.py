@@ -15,6 +15,7 @@ import importlib
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -30,6 +31,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 PATIENCE = 30
 """Seconds to wait for the scheduler, and for its first worker."""
+PROFILE = "distributed.worker.profile.enabled"
+"""The profiler of workers, which reads the frames of all threads: with Python before 3.11.9 they hang some time.
+
+Source: https://github.com/python/cpython/issues/106883
+"""
 
 
 @contextlib.contextmanager
@@ -51,7 +57,7 @@ def on_workers(scheduler: str, *, jobs: int, processes: int | None = None) -> It
             target = stack.enter_context(_local(distributed, jobs, processes)) if here else scheduler
             client = stack.enter_context(distributed.Client(target, timeout=PATIENCE, set_as_default=False))
             client.wait_for_workers(1, timeout=PATIENCE)
-            _refuse_other_versions(client)
+            _refuse_unfit(client)
         except (OSError, RuntimeError, TimeoutError, ValueError, TypeError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             fix = "check the address, the settings of TLS (distributed.comm.tls of Dask), and that a worker runs"
@@ -79,8 +85,10 @@ def _silenced() -> Iterator[None]:
 @contextlib.contextmanager
 def _local(distributed: Any, jobs: int, processes: int | None) -> Iterator[Any]:
     """Yield workers of this machine, which only this process can talk to, and which no Ctrl-C reaches."""
+    import dask.config
+
     number = min(jobs, processes or os.cpu_count() or 1)
-    with _ignored(signal.SIGINT, signal.SIGHUP):
+    with _ignored(signal.SIGINT, signal.SIGHUP), dask.config.set({PROFILE: False}):
         cluster = distributed.LocalCluster(
             n_workers=number,
             threads_per_worker=-(-jobs // number),
@@ -107,18 +115,24 @@ def _ignored(*numbers: int) -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def _version() -> str:
-    return __version__
+def _about() -> tuple[str, bool]:
+    """Return the version of a worker, and whether it may hang."""
+    import dask.config
+
+    return __version__, sys.version_info < (3, 11, 9) and bool(dask.config.get(PROFILE, default=False))
 
 
-def _refuse_other_versions(client: Any) -> None:
-    """Raise ConfigError if a worker has another openstack-prep: orders and outcomes may differ between releases."""
+def _refuse_unfit(client: Any) -> None:
+    """Raise ConfigError if a worker may hang, or has another release, whose orders and outcomes may differ."""
     try:
-        found: dict[str, str] = client.run(_version)
+        found: dict[str, tuple[str, bool]] = client.run(_about)
     except Exception as error:
         what = f"a worker cannot import openstack_prep {__version__} ({type(error).__name__})"
         raise ConfigError(f"{what}; install it where `dask worker` runs") from error
-    for address, version in found.items():
+    for address, (version, may_hang) in found.items():
+        if may_hang:
+            fix = "start it with DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False, or with a newer Python"
+            raise ConfigError(f"worker {address}: its profiler makes it hang with Python before 3.11.9; {fix}")
         if version != __version__:
             raise ConfigError(f"worker {address} has openstack_prep {version}, not {__version__}; install the same")
 

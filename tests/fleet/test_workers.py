@@ -41,6 +41,7 @@ def workers(prep: Prep, fleet: str) -> Iterator[Workers]:
 
 Kind = tuple[tuple[str, ...], dict[str, str]]
 """Further options and variables of a worker."""
+PROFILER = "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"
 PLAIN: Kind = ((), {})
 
 
@@ -48,7 +49,7 @@ PLAIN: Kind = ((), {})
 def started(prep: Prep, name: str, kinds: Sequence[Kind] = (PLAIN, PLAIN)) -> Iterator[Workers]:
     """Start a scheduler on a free port, and its workers where the fleet file is."""
     told = prep.folder / f"{name}.json"
-    environment = os.environ | prep.environment
+    environment = os.environ | prep.environment | {PROFILER: "False"}
     dask, quiet = (
         str(Path(sys.executable).with_name("dask")),
         {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL},
@@ -150,6 +151,13 @@ def test_ctrl_c_reaches_no_worker(prep: Prep, fleet: str, devcloud: Devcloud) ->
     assert set(statuses.values()) == {"done", "not begun"}
     assert "Traceback" not in said
     assert set(fleet_run(prep, "apply", "--yes")[0].values()) == {"done"}
+
+
+def test_workers_that_may_hang_are_refused(prep: Prep, fleet: str) -> None:
+    with started(prep, "profiled", [((), {PROFILER: "True"})]) as profiled:
+        may_hang = sys.version_info < (3, 11, 9)
+        done = prep.run("fleet", "plan", "--scheduler", profiled.address, "fleet.yaml", code=2 if may_hang else 0)
+    assert (f"{PROFILER}=False" in done.stderr) == may_hang
 
 
 def test_a_scheduler_that_is_not_there(prep: Prep, fleet: str) -> None:
