@@ -72,9 +72,7 @@ def lay_out(folder: Path, light: Light, tenants: int) -> None:
     """Write the spec, the fleet, its table, and the inventory of Ansible."""
     (folder / "disk.qcow2").write_bytes(qcow2(1))
     # a file per tenant: each run that writes one reads it whole
-    (folder / SPEC.name).write_text(
-        SPEC.read_text().replace("clouds_yaml: clouds.yaml", 'clouds_yaml: "${tenant}.yaml"')
-    )
+    (folder / SPEC.name).write_text(SPEC.read_text().replace(" clouds.yaml,", ' "${tenant}.clouds.yaml",'))
     rows = [variables(number) for number in range(tenants)]
     with open(folder / "tenants.csv", "w", newline="") as table:
         writer = csv.DictWriter(table, rows[0])
