@@ -28,10 +28,9 @@ from tests.bench.table import met
 from tests.devcloud.layout import DevcloudError
 from tests.devcloud.progress import say
 from tests.devcloud.qcow2 import qcow2
-from tests.light.running import Light, running
+from tests.light.running import SPEC, Light, running
 
 BEGIN, END = "<!-- bench fleet: begin -->", "<!-- bench fleet: end -->"
-SPEC = Path(__file__).parents[1] / "light" / "tenant.yaml"
 PLAYBOOK = Path(__file__).with_name("tenants.yaml")
 FIRST, AGAIN, GONE = "first apply", "second apply", "destroy"
 THREADS, LOOP, ANSIBLE = "fleet, threads", "a loop over `openstack-prep`", "Ansible"

@@ -24,8 +24,7 @@ from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import connect
 from tests.faults import inventory
 from tests.functional.conftest import Prep
-from tests.light.many import SPEC
-from tests.light.running import Light, running
+from tests.light.running import SPEC, Light, running
 
 FIRST_BASE = 9000
 REGION = "regionOne"

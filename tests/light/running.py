@@ -16,6 +16,7 @@ from typing import Any
 from tests.devcloud.layout import REPOSITORY, Layout
 from tests.devcloud.ports import STEP
 
+SPEC = Path(__file__).with_name("tenant.yaml")
 START = 30
 """Seconds in which it begins to answer, and in which it ends."""
 
