@@ -106,7 +106,7 @@ def test_contradictions_are_found_together(tmp_path: Path) -> None:
 def test_rows_that_cannot_be_read(tmp_path: Path, rows: str, place: str) -> None:
     text = f"name: f\ntargets:\n  - {{for_each: {{row: {rows}}}, name: x, spec: tenant.yaml}}\n"
     found = mistakes(fleets.write(tmp_path, text, teams_csv="team\nred\n", empty_csv="team\n"))
-    assert ("fleet.yaml:3: " + place, "spec.variable") in found
+    assert found == [("fleet.yaml:3: " + place, "spec.variable")]
 
 
 def test_lines_of_a_csv_file_that_are_wrong(tmp_path: Path) -> None:
