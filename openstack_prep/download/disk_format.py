@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 
 from openstack_prep.download.compression import Compression, open_packed, unpacked
 
@@ -26,11 +27,16 @@ def guess(head: bytes) -> str:
 
 def of_source(where: str, compression: Compression | None = None) -> str:
     """Return the format of a file or URL, or of its decompressed content; raises DownloadError."""
-    head = b""
     chunks, _, found = open_packed(where, compression)
     with contextlib.closing(chunks):
-        for chunk in unpacked(chunks, found, where):
-            head += chunk
-            if len(head) >= HEAD:
-                break
+        return of_chunks(unpacked(chunks, found, where))
+
+
+def of_chunks(chunks: Iterable[bytes]) -> str:
+    """Return the format of a content; no more of it is read than necessary."""
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if len(head) >= HEAD:
+            break
     return guess(head)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from queue import SimpleQueue
 
 from openstack_prep.base.errors import DownloadError
+from openstack_prep.download import disk_format
 from openstack_prep.download.compression import Compression, Unsound, open_packed, unpacked
 from openstack_prep.download.fetching import Chunks, shown
 
@@ -116,7 +117,11 @@ class Verified:
         self.progress = progress
         self.digests = Digests(self.algorithms)
 
-    def __iter__(self) -> Iterator[bytes]:
+    def disk_format(self) -> str:
+        """Return the format of the content, by its first bytes; raises DownloadError."""
+        return disk_format.of_source(self.source, self.compression)
+
+    def __iter__(self) -> Chunks:
         self.digests = Digests(self.algorithms)
         packed = Digests(_algorithm(self.compressed_checksum))
         chunks, total, compression = open_packed(self.source, self.compression)

@@ -31,6 +31,8 @@ class Web:
     """Contents by path, in place of the one; others are not found."""
     paths: list[str] = field(default_factory=list)
     """Path of each request."""
+    pause: threading.Event | None = None
+    """What each answer waits for in its middle."""
 
 
 @contextmanager
@@ -77,4 +79,9 @@ def _answer(web: Web, request: BaseHTTPRequestHandler) -> None:
         request.send_header("ETag", tag)
     request.end_headers()
     end = start + web.breaks.pop(0) if web.breaks else None
+    if web.pause:
+        half = (start + len(content)) // 2
+        request.wfile.write(content[start:half])
+        web.pause.wait(30)
+        start = half
     request.wfile.write(content[start:end])

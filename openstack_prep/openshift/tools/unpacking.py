@@ -13,10 +13,9 @@ import tarfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import cast
 
 from openstack_prep.base.errors import DownloadError, PrepError
-from openstack_prep.download.fetching import CHUNK, Chunks, shown
+from openstack_prep.download.fetching import CHUNK, shown
 from openstack_prep.download.verified import Verified
 
 LARGEST = 4 * 2**30  # bytes of one member; today's installer has 0.7 GiB
@@ -48,7 +47,7 @@ def unpack(source: str, sha256: str, tools: Collection[str], folder: Path, progr
         algorithms=(),
         progress=lambda done, total, unpacked: progress(done, total),
     )
-    with contextlib.closing(cast(Chunks, iter(body))) as chunks:
+    with contextlib.closing(iter(body)) as chunks:
         content = _Content(chunks, where)
         try:
             parts = _read(content, tools, folder, where)
