@@ -24,6 +24,8 @@ from openstack_prep.version import __version__
 if TYPE_CHECKING:
     from openstack.connection import Connection
 
+    from openstack_prep.download.spool import Contents
+
 PAUSE = 0.5  # seconds before a login is retried; doubled each time
 TIMEOUT = 60.0  # seconds without data from a service; clouds.yaml's api_timeout overrides it
 # the OpenShift installer also requests 2.64 (Rocky): flavor descriptions (2.55), server group policy (2.64)
@@ -33,7 +35,12 @@ ADMINISTRATOR = "choose an administrator's entry with --os-cloud or clouds: admi
 
 
 class Cloud:
-    """A cloud as one identity sees it: one authentication, one client per service; thread-safe."""
+    """A cloud as one identity sees it: one authentication, one client per service; thread-safe.
+
+    ``contents`` are those of images that its runs share with others, if any.
+    """
+
+    contents: Contents | None = None
 
     def __init__(self, connection: Connection, chosen_region: str | None = None) -> None:
         self.connection = connection

@@ -1,4 +1,4 @@
-"""What the targets of one process share: one connection per entry, region and phase of a run, and what they read.
+"""What the targets of one process share: a connection per entry, region and phase of a run, what they read, and images.
 
 A phase is a planning or a carrying out of a fleet. This is the one place where targets get their connection.
 """
@@ -13,6 +13,7 @@ from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.secret import without_prompts
 from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.cloud.shared import SharedCloud
+from openstack_prep.download.spool import Contents
 from openstack_prep.fleet.order import Order
 from openstack_prep.spec import Spec
 from openstack_prep.spec.loading import read_spec
@@ -32,6 +33,7 @@ class _Shared:
         self.phase = ""
         self.clouds: dict[tuple[str | None, str | None], Cloud] = {}
         self.shared: dict[Cloud, tuple[float, Cloud]] = {}
+        self.contents = Contents()
 
     def cloud(self, entry: str | None, region: str | None, phase: str, parallel: int) -> Cloud:
         """Return the connection of an entry in a region; another phase ends those of the last one."""
@@ -39,7 +41,9 @@ class _Shared:
             if phase != self.phase:
                 self._begin(phase)
             if (entry, region) not in self.clouds:
-                self.clouds[entry, region] = connect(entry, region=region).allow_parallel(parallel)
+                made = connect(entry, region=region).allow_parallel(parallel)
+                made.contents = self.contents
+                self.clouds[entry, region] = made
             return self.clouds[entry, region]
 
     def for_plans(self, cloud: Cloud, targets: int) -> Cloud:
@@ -52,13 +56,15 @@ class _Shared:
             return found
 
     def end(self, phase: str) -> None:
-        """Forget the connections of a phase."""
+        """Forget the connections of a phase, and the contents of images."""
         with self.lock:
             if phase == self.phase:
+                self.contents.close()
                 self._begin("")
 
     def _begin(self, phase: str) -> None:
-        self.phase, self.clouds, self.shared = phase, {}, {}
+        """Begin a phase; another one may still be at work, as in a worker of two fleets, and keeps its contents."""
+        self.phase, self.clouds, self.shared, self.contents = phase, {}, {}, Contents()
 
 
 _shared = _Shared()

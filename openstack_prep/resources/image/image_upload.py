@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.download import disk_format, qemu_img
 from openstack_prep.download.fetching import local_path
 from openstack_prep.download.installer_cache import Kept, cached
+from openstack_prep.download.spool import Shared
 from openstack_prep.download.verified import Verified
 from openstack_prep.resources.image import glance, web_download
 from openstack_prep.resources.image.glance import CONVERTED, NAME, PACKED, SEALS, SPEC, ImageRecord
@@ -123,7 +125,7 @@ class _Sent:
         if image.output_format:
             self._convert(image, stack)
         else:
-            self.disk_format = image.disk_format or disk_format.of_source(self.source.source, self.source.compression)
+            self.disk_format = image.disk_format or self.source.disk_format()
 
     def _convert(self, image: ImageFields, stack: contextlib.ExitStack) -> None:
         """Copy the content here and convert it to raw, in unnamed files, which vanish however the process ends."""
@@ -169,13 +171,15 @@ class _Sent:
 
 
 def _content(image: ImageFields, run: CloudRun) -> Verified:
-    """Return the content: from the installer's cache, or else from the source."""
+    """Return the content, shared if the run shares contents: from the installer's cache, or else from the source."""
     assert image.source is not None
     algorithm, _, digits = (image.checksum or "").partition(":")
     url = image.cached_as or image.source
     near = cached(url, digits) if _distant(url) and algorithm == "sha256" else None
     as_it_is = near is not None or (image.container_format == "compressed" and image.compression is None)
-    return Verified(
+    contents = run.admin.contents
+    make = functools.partial(Shared, contents) if contents else Verified
+    return make(
         near or image.source,
         image.checksum,
         compression="none" if as_it_is else image.compression,
