@@ -18,10 +18,12 @@ from typing import Any
 import pytest
 
 from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional import test_fleet_images
 from tests.functional.conftest import Prep
 from tests.functional.test_fleet import SLOW, TEAMS, everywhere, fleet, fleet_run, lines, write
+from tests.functional.test_fleet_images import Images, images
 
-__all__ = ["fleet"]
+__all__ = ["fleet", "images"]
 
 
 @dataclass
@@ -163,3 +165,10 @@ def test_workers_that_may_hang_are_refused(prep: Prep, fleet: str) -> None:
 def test_a_scheduler_that_is_not_there(prep: Prep, fleet: str) -> None:
     refused = prep.run("fleet", "plan", "--scheduler", "tcp://127.0.0.1:9", "fleet.yaml", code=2)
     assert "--scheduler tcp://127.0.0.1:9: " in refused.stderr
+
+
+def test_each_worker_downloads_an_image_once(images: Images) -> None:
+    statuses, _ = fleet_run(images.prep, "apply", "--yes", "--scheduler", "local", "--workers", "2")
+    assert statuses == test_fleet_images.everywhere("done")
+    assert len(images.of("active")) == len(test_fleet_images.TEAMS)
+    assert 1 <= len(images.web.asked) <= 2
