@@ -32,7 +32,7 @@ T = TypeVar("T")
 PATIENCE = 30
 """Seconds to wait for the scheduler, and for its first worker."""
 PROFILE = "distributed.worker.profile.enabled"
-"""The profiler of workers, which reads the frames of all threads: with Python before 3.11.9 they hang some time.
+"""The profiler of workers, which reads the frames of all threads: with Python before 3.11.9 they hang sooner or later.
 
 Source: https://github.com/python/cpython/issues/106883
 """
