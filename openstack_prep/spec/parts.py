@@ -16,6 +16,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import folder_of
+from openstack_prep.base.invalid import shown
 from openstack_prep.spec.filling import Filling, Reference
 from openstack_prep.spec.sections import Sections, is_included, read
 from openstack_prep.spec.tokens import Tokens
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 HEAD = ("include", "variables")
 """Sections that say how the others are read."""
+SECTIONS = {each.name for each in fields(Sections)} - {"name"}
+FOREIGN = 3
+"""Keys of a file that is not a spec, if none of them is a section: one error says more than one about each."""
 IGNORED = "x-"
 """Begins the keys of parts that are only there to be repeated by aliases of YAML."""
 
@@ -187,6 +191,10 @@ class _Files:
         if not isinstance(data, dict):
             what = "is empty" if data is None else "is not a mapping of sections"
             fix = "start the file with a section" if within else "start the file with `name: my-cluster`"
+            raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
+        if len(data) >= FOREIGN and not SECTIONS & data.keys():
+            what = f"is not a spec: it has no section of one, but {', '.join(map(shown, list(data)[:FOREIGN]))}"
+            fix = "choose a spec; `openstack-prep example` lists ready-made ones"
             raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
         if within and "name" in data:
             what = "an included file has no name of its own"
