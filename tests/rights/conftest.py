@@ -50,8 +50,16 @@ BASE: dict[str, Any] = {
     ],
 }
 NODES = {"image": "disk", "flavor": "m1.small", "key_name": "rights", "network": "nodes", "wait_timeout": 0}
-STACK = {"name": "cluster", "template": "shipped:rke-cluster.yaml", "parameters": NODES | {"node_count": 1}}
-CLUSTERS = [{"name": "cluster", "stack": "cluster", "directory": "cluster", "cilium": {"cluster_id": 1}}]
+NODE = {"template": "shipped:rke-cluster.yaml", "parameters": NODES | {"node_count": 1}}
+MESH = {
+    "name": "mesh",
+    "stacks": [{"name": "cluster"} | NODE, {"name": "second"} | NODE],
+    "rke_clusters": [
+        {"name": "cluster", "stack": "cluster", "directory": "cluster", "cilium": {"cluster_id": 1}},
+        {"name": "second", "stack": "second", "directory": "second", "cilium": {"cluster_id": 2}}
+        | {"cluster_cidr": "10.44.0.0/16", "service_cidr": "10.45.0.0/16"},
+    ],
+}
 CONFIG: dict[str, Any] = {
     "apiVersion": "v1",
     "baseDomain": "example.com",
@@ -156,7 +164,7 @@ def _fill(site: Site) -> None:
     standin.write_program(site.folder)
     site.write("spec.yaml", BASE)
     site.write("exposed.yaml", BASE | {"exposed_clusters": [{"name": "a", "directory": "exposed"}]})
-    site.write("mesh.yaml", {"name": "mesh", "stacks": [STACK], "rke_clusters": CLUSTERS})
+    site.write("mesh.yaml", MESH)
     site.write("more.yaml", {"name": "more", "networks": [{"name": "more"}], "security_groups": [{"name": "more"}]})
     for name, spec in (("fleet", "spec.yaml"), ("more-fleet", "more.yaml")):
         site.write(f"{name}.yaml", {"name": name, "targets": [{"name": "one", "spec": spec}]})
@@ -167,7 +175,7 @@ def _fill(site: Site) -> None:
     connection: Any = tenant.connect(site.folder / "clouds.yaml", entry_of(MEMBER))
     connection.compute.create_keypair(name="rights")
     site.run("apply --yes spec.yaml", MEMBER, (0,))
-    site.run("apply --yes --target stack/cluster mesh.yaml", MEMBER, (0,))
+    site.run("apply --yes --target stack/cluster --target stack/second mesh.yaml", MEMBER, (0,))
     make_cluster(connection, INFRA_ID, ports=("api-port", "ingress-port", "master-0-0"))
 
 

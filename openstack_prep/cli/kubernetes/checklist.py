@@ -29,6 +29,7 @@ def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep.kubernetes.cluster import rke_checklist
         from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+        from openstack_prep.resources.files.clouds_entry import CloudsEntry
         from openstack_prep.spec.resolving import resolve_spec
         from openstack_prep.spec.targets import NoCloud
 
@@ -40,7 +41,9 @@ def _run(options: argparse.Namespace) -> int:
     if not clusters:
         raise ConfigError(f"{options.spec}: declares no rke_clusters; name the spec of a cluster")
     near = [replace(each, directory=os.path.relpath(each.directory)) for each in clusters]
-    steps = rke_checklist.steps(near, str(options.spec))
+    entries = () if spec.clouds.tenant else (each for each in resolved.resources if isinstance(each, CloudsEntry))
+    entry = next(((os.path.relpath(each.file), each.cloud) for each in entries), None)
+    steps = rke_checklist.steps(near, str(options.spec), entry)
     text = "\n\n".join(_shown(number, each) for number, each in enumerate(steps, 1))
     print_result(options, text, {"spec": spec.name, "steps": [asdict(each) for each in steps]})
     return 0

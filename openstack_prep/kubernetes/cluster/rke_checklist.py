@@ -34,8 +34,11 @@ class Step:
     normal: str
 
 
-def steps(clusters: Sequence[RkeFields], spec: str) -> tuple[Step, ...]:
-    """Return the steps for the clusters of a spec, which are resolved; ``spec`` is the path of its file."""
+def steps(clusters: Sequence[RkeFields], spec: str, entry: tuple[str, str] | None = None) -> tuple[Step, ...]:
+    """Return the steps for the clusters of a spec, which are resolved; ``spec`` is the path of its file.
+
+    ``entry`` are the clouds.yaml file and the name of the project's own entry, if the spec writes one.
+    """
     path, folders = shlex.quote(spec), {each.name: shlex.quote(each.directory) for each in clusters}
     found = [
         Step(
@@ -46,7 +49,9 @@ def steps(clusters: Sequence[RkeFields], spec: str) -> tuple[Step, ...]:
     ]
     found += list(_start(clusters, folders))
     found += list(_network(clusters))
-    found += list(_balance(clusters, folders, path))
+    file, name = map(shlex.quote, entry or ("", ""))
+    ours = f"OS_CLIENT_CONFIG_FILE={file} openstack-prep --os-cloud {name}" if entry else "openstack-prep"
+    found += list(_balance(clusters, folders, f"{ours} address-pairs sync {path}"))
     found += list(_mesh(clusters, path))
     return (*found, _validate(clusters, path))
 
@@ -102,7 +107,7 @@ def _network(clusters: Sequence[RkeFields]) -> Iterator[Step]:
     yield Step("Install Cilium", tuple(commands), normal)
 
 
-def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], spec: str) -> Iterator[Step]:
+def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], sync: str) -> Iterator[Step]:
     commands, needs = [], []
     for each in clusters:
         kubectl, files = _kubectl(each.name, clusters), rke_files.names(each)
@@ -114,7 +119,6 @@ def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], spec: str) 
             commands.append(f"{kubectl} apply -f {folders[each.name]}/{name}")
             needs.append(BALANCERS[name])
     if commands:
-        sync = f"openstack-prep address-pairs sync {spec}"
         normal = f"until then, Services of type LoadBalancer are <pending>; {'; '.join(dict.fromkeys(needs))}"
         yield Step("Install the load balancer", (*commands, sync), normal)
 
