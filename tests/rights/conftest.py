@@ -51,12 +51,18 @@ BASE: dict[str, Any] = {
 }
 NODES = {"image": "disk", "flavor": "m1.small", "key_name": "rights", "network": "nodes", "wait_timeout": 0}
 NODE = {"template": "shipped:rke-cluster.yaml", "parameters": NODES | {"node_count": 1}}
+CILIUM = {"mesh_service": "NodePort", "mesh_address": "10.1.0.50"}
 MESH = {
     "name": "mesh",
     "stacks": [{"name": "cluster"} | NODE, {"name": "second"} | NODE],
     "rke_clusters": [
-        {"name": "cluster", "stack": "cluster", "directory": "cluster", "cilium": {"cluster_id": 1}},
-        {"name": "second", "stack": "second", "directory": "second", "cilium": {"cluster_id": 2}}
+        {"name": "cluster", "stack": "cluster", "directory": "cluster", "cilium": CILIUM | {"cluster_id": 1}},
+        {
+            "name": "second",
+            "stack": "second",
+            "directory": "second",
+            "cilium": CILIUM | {"cluster_id": 2, "mesh_address": "10.1.0.51"},
+        }
         | {"cluster_cidr": "10.44.0.0/16", "service_cidr": "10.45.0.0/16"},
     ],
 }

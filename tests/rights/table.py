@@ -94,7 +94,7 @@ USES = (
     ),
     Use("exposures show exposed.yaml", READER, 1),
     Use("rke render --stack cluster", READER),
-    Use("rke mesh mesh.yaml", READER, 1),
+    Use("rke mesh mesh.yaml", READER),
 )
 NO_CLOUD = {
     "validate": "",
