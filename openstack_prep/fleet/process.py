@@ -23,23 +23,22 @@ FROM = 3
 """Targets of a cloud from which on their plans share what they read."""
 FRESH = 300.0
 """Seconds for which plans share what was read."""
+MOST = 4
+"""Phases that are remembered: nobody tells a worker of a scheduler that a phase has ended."""
 
 
-class _Shared:
-    """The registry; the first thread that needs something makes it, and others wait for it."""
+class _Phase:
+    """What the targets of one phase share; the first thread that needs something makes it, and others wait for it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.phase = ""
         self.clouds: dict[tuple[str | None, str | None], Cloud] = {}
         self.shared: dict[Cloud, tuple[float, Cloud]] = {}
         self.contents = Contents()
 
-    def cloud(self, entry: str | None, region: str | None, phase: str, parallel: int) -> Cloud:
-        """Return the connection of an entry in a region; another phase ends those of the last one."""
+    def cloud(self, entry: str | None, region: str | None, parallel: int) -> Cloud:
+        """Return the connection of an entry in a region."""
         with self.lock:
-            if phase != self.phase:
-                self._begin(phase)
             if (entry, region) not in self.clouds:
                 made = connect(entry, region=region).allow_parallel(parallel)
                 made.contents = self.contents
@@ -55,20 +54,27 @@ class _Shared:
                 self.shared[cloud] = time.monotonic(), found
             return found
 
-    def end(self, phase: str) -> None:
-        """Forget the connections of a phase, and the contents of images."""
-        with self.lock:
-            if phase == self.phase:
-                self.contents.close()
-                self._begin("")
 
-    def _begin(self, phase: str) -> None:
-        """Begin a phase; another one may still be at work, as in a worker of two fleets, and keeps its contents."""
-        self.phase, self.clouds, self.shared, self.contents = phase, {}, {}, Contents()
+_phases: dict[str, _Phase] = {}
+_lock = threading.Lock()
 
 
-_shared = _Shared()
-end_phase = _shared.end
+def _phase(name: str) -> _Phase:
+    """Return a phase; there may be several, as in a worker of two fleets."""
+    with _lock:
+        found = _phases.pop(name, None) or _Phase()
+        while len(_phases) >= MOST:
+            del _phases[next(iter(_phases))]  # contents that somebody still reads stay until they are idle
+        _phases[name] = found
+        return found
+
+
+def end_phase(name: str) -> None:
+    """Forget the connections of a phase, and the contents of images."""
+    with _lock:
+        ended = _phases.pop(name, None)
+    if ended is not None:
+        ended.contents.close()
 
 
 def spec_of(order: Order) -> Spec:
@@ -86,10 +92,10 @@ def entry_of(order: Order, spec: Spec) -> str | None:
 
 def cloud_of(order: Order, spec: Spec) -> Cloud:
     """Return the connection that a target is carried out with; raises ConfigError."""
-    return _shared.cloud(entry_of(order, spec), order.region, order.phase, order.parallel)
+    return _phase(order.phase).cloud(entry_of(order, spec), order.region, order.parallel)
 
 
 def cloud_for_reading(order: Order, spec: Spec) -> Cloud:
     """Return the connection for what writes nothing: targets of one cloud share what they read; raises ConfigError."""
     cloud = cloud_of(order, spec)
-    return _shared.for_plans(cloud, order.neighbours) if order.neighbours >= FROM else cloud
+    return _phase(order.phase).for_plans(cloud, order.neighbours) if order.neighbours >= FROM else cloud

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import DownloadError
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.shared import SharedCloud
 from openstack_prep.download.spool import Contents, Shared
 from openstack_prep.fleet import process
 from openstack_prep.fleet.order import Order
@@ -34,10 +36,38 @@ def test_all_connections_of_a_phase_share_contents(source: str) -> None:
         list(Shared(first, source))
 
 
-def test_another_phase_reads_again_and_leaves_the_first_alone(source: str) -> None:
+def test_two_phases_are_independent(source: str) -> None:
     first, second = contents_of("a"), contents_of("b")
     assert first is not second
-    process.end_phase("a")  # whose connections are forgotten already
-    assert b"".join(Shared(first, source)) == b"a disk"
+    assert contents_of("a") is first
+    process.end_phase("a")
     assert b"".join(Shared(second, source)) == b"a disk"
     process.end_phase("b")
+
+
+def test_a_phase_that_nobody_ends_is_forgotten(source: str) -> None:
+    first = contents_of("0")
+    for each in range(1, process.MOST):
+        contents_of(str(each))
+    assert contents_of("0") is first
+    for each in range(process.MOST, 2 * process.MOST):
+        contents_of(str(each))
+    assert b"".join(Shared(first, source)) == b"a disk"  # of a target that is still at work
+    assert contents_of("0") is not first
+    for each in range(2 * process.MOST):
+        process.end_phase(str(each))
+
+
+def test_few_targets_of_a_cloud_read_for_themselves() -> None:
+    def cloud(neighbours: int) -> Cloud:
+        order = Order(target="red", verb="plan", spec="x", cloud="lab", neighbours=neighbours, phase="a")
+        return process.cloud_for_reading(order, Spec("x", ()))
+
+    assert cloud(process.FROM - 1) is cloud(1)
+    shared = cloud(process.FROM)
+    assert isinstance(shared, SharedCloud)
+    assert shared is cloud(1000)
+    assert shared.own is cloud(1)
+    process.end_phase("a")
+    assert cloud(process.FROM) is not shared
+    process.end_phase("a")
