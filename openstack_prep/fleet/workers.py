@@ -85,10 +85,9 @@ def _silenced() -> Iterator[None]:
 @contextlib.contextmanager
 def _local(distributed: Any, jobs: int, processes: int | None) -> Iterator[Any]:
     """Yield workers of this machine, which only this process can talk to, and which no Ctrl-C reaches."""
-    import dask.config
-
+    settings: Any = importlib.import_module("dask.config")
     number = min(jobs, processes or os.cpu_count() or 1)
-    with _ignored(signal.SIGINT, signal.SIGHUP), dask.config.set({PROFILE: False}):
+    with _ignored(signal.SIGINT, signal.SIGHUP), settings.set({PROFILE: False}):
         cluster = distributed.LocalCluster(
             n_workers=number,
             threads_per_worker=-(-jobs // number),
@@ -117,9 +116,8 @@ def _ignored(*numbers: int) -> Iterator[None]:
 
 def _about() -> tuple[str, bool]:
     """Return the version of a worker, and whether it may hang."""
-    import dask.config
-
-    return __version__, sys.version_info < (3, 11, 9) and bool(dask.config.get(PROFILE, default=False))
+    settings: Any = importlib.import_module("dask.config")
+    return __version__, sys.version_info < (3, 11, 9) and bool(settings.get(PROFILE, default=False))
 
 
 def _refuse_unfit(client: Any) -> None:
