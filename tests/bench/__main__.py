@@ -100,11 +100,9 @@ def run(options: argparse.Namespace) -> None:
         if options.what == FLEET:
             from tests.bench import fleet  # which needs packages of tox -e bench-fleet
 
-            return publish(
-                fleet.render(fleet.measure(options, layout.base), caption(1, "ansible")),
-                (fleet.BEGIN, fleet.END),
-                options,
-            )
+            runs = fleet.measure(options, layout.base)
+            others = ("ansible",) if any(each.way.startswith(fleet.ANSIBLE) for each in runs) else ()
+            return publish(fleet.render(runs, caption(1, *others)), (fleet.BEGIN, fleet.END), options)
         run_on(layout, options)
 
 
