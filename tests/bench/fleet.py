@@ -164,6 +164,7 @@ def run(way: Way, what: str, light: Light, folder: Path) -> Taken:
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
+        "PWD": str(folder),
         "LC_ALL": "C.UTF-8",
         "OS_CLIENT_CONFIG_FILE": str(light.clouds_file),
         "OS_CLOUD": light.entries[0],
