@@ -11,8 +11,6 @@ import functools
 import jsonschema
 from oslo_policy import policy
 
-from tests.devcloud.server.shadow import Shadow
-
 
 def tune():
     """Call before the first request."""
@@ -42,7 +40,7 @@ def _load_rules_once():
 
 
 def _keep_validators():
-    """Keep classes of validators by the functions that they consist of; methods among these do not use their instance."""
+    """Keep classes of validators by what they consist of; methods among that use nothing of their instance."""
     extend = jsonschema.validators.extend
     kept = {}
 
