@@ -18,7 +18,9 @@ def neutron(layout: Layout) -> Config:
                 "api_paste_config": layout.venv / "etc/neutron/api-paste.ini",
                 "auth_strategy": "keystone",
                 "bind_host": HOST,
+                # there are no agents to notify of routers, or of anything else
                 "dhcp_agent_notification": False,
+                "rpc_workers": 0,
                 "notify_nova_on_port_status_changes": True,
                 "notify_nova_on_port_data_changes": True,
             },
