@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -112,7 +113,7 @@ class Cluster:
         while not reached():
             assert self.report is None, self.report
             assert time.monotonic() < deadline, self.servers()
-            time.sleep(0.3)
+            time.sleep(0.5)  # less than a server is away
 
     @contextmanager
     def applied(self, stack: Stack, **options: Any) -> Iterator[threading.Thread]:
@@ -169,3 +170,18 @@ def stack_values(made: Cluster) -> Any:
 
 def manifests(files: dict[str, str], name: str) -> list[Any]:
     return list(yaml.safe_load_all(files[f"{MANIFESTS}/{name}"]))
+
+
+def volumes(made: Cluster) -> dict[str, Any]:
+    listed = made.lab.admin.block_storage.volumes(all_projects=True, project_id=made.project_id)
+    return {each.name: each for each in listed if each.name.startswith(made.name)}
+
+
+def attached_to(volume: Any) -> list[str]:
+    return [each["server_id"] for each in volume.attachments]
+
+
+def check_script(text: str) -> None:
+    """Insist that a shell would read it."""
+    for shell in ("sh", "bash"):
+        subprocess.run([shell, "-n"], input=text, text=True, check=True)

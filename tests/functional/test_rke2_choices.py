@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import configparser
 import json
-import subprocess
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +23,14 @@ from tests.functional.rke2_cluster import (
     KEY,
     MANIFESTS,
     Cluster,
+    attached_to,
+    check_script,
     checked_config,
     files_of,
     made,
     manifests,
     stack_values,
+    volumes,
 )
 
 __all__ = ["made"]  # a fixture
@@ -37,15 +38,6 @@ __all__ = ["made"]  # a fixture
 
 BEFORE = Path(__file__).parent / "data" / "rke2-before" / "rke2-cluster.yaml"
 """The template before it had these choices."""
-
-
-def volumes(made: Cluster) -> dict[str, Any]:
-    listed = made.lab.admin.block_storage.volumes(all_projects=True, project_id=made.project_id)
-    return {each.name: each for each in listed if each.name.startswith(made.name)}
-
-
-def attached_to(volume: Any) -> list[str]:
-    return [each["server_id"] for each in volume.attachments]
 
 
 def test_a_stack_of_the_earlier_template_keeps_its_servers(made: Cluster) -> None:
@@ -68,38 +60,6 @@ def test_a_stack_of_the_earlier_template_keeps_its_servers(made: Cluster) -> Non
     }
 
 
-def test_a_replaced_server_gets_its_volume(made: Cluster, images: tuple[str, str]) -> None:
-    """The volume moves from the old server to the new one, which waits for it."""
-    declared = {"server_count": 3, "etcd_volume_size": 1}
-    with made.applied(made.stack(**declared)):
-        made.until(lambda: len(made.active()) == 3)
-        for each in made.active().values():
-            made.signal(each)
-    made.report.raise_for_failures()
-    before, kept = made.ids(), {name: each.id for name, each in volumes(made).items()}
-    for number, server in before.items():
-        files = made.files(server)
-        assert files["/var/lib/rke2-node/volume"] == kept[f"{made.name}-server-{number}-etcd"]
-        check_script(files["/var/lib/rke2-node/mount-volume"])
-
-    new = made.stack(**declared, server_image=images[1])
-    (refused,) = made.lab.plan(*BASE, new).refusals
-    assert "etcd_volume" not in refused.what
-    with made.applied(new, allow_replace=True) as apply:
-        for number in "210":
-            made.until(partial(made.is_replaced, number, before))
-            made.until(partial(is_attached, made, number))
-            assert apply.is_alive()
-            made.signal(made.active()[number])
-    made.report.raise_for_failures()
-    assert not set(made.ids().values()) & set(before.values())
-    assert {name: each.id for name, each in volumes(made).items()} == kept
-
-
-def is_attached(made: Cluster, number: str) -> bool:
-    return attached_to(volumes(made)[f"{made.name}-server-{number}-etcd"]) == [made.ids()[number]]
-
-
 def test_volumes_grow_outlive_servers_and_are_deleted_only_with_consent(made: Cluster) -> None:
     """Larger in place; for a server in the place of a deleted one; kept by choice when the stack is deleted."""
     plain = {"server_count": 1, "wait_timeout": 0}
@@ -120,12 +80,6 @@ def test_volumes_grow_outlive_servers_and_are_deleted_only_with_consent(made: Cl
     assert [each.id for each in volumes(made).values()] == kept
     made.until(lambda: [each.status for each in volumes(made).values()] == ["available"])
     made.lab.admin.block_storage.delete_volume(kept[0])
-
-
-def check_script(text: str) -> None:
-    """Insist that a shell would read it."""
-    for shell in ("sh", "bash"):
-        subprocess.run([shell, "-n"], input=text, text=True, check=True)
 
 
 CREDENTIALS = """clouds:
