@@ -8,8 +8,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
 from typing import Literal
 
 import tenacity
@@ -122,19 +123,18 @@ class _Execution:
         steps = self.steps
         order = graphlib.TopologicalSorter({key: step.needs & steps.keys() for key, step in steps.items()})
         order.prepare()
-        running: set[Future[Result]] = set()
+        ended: SimpleQueue[Future[Result]] = SimpleQueue()  # to wait for all running ones anew looks at each of them
         with interrupts.caught(self._interrupted), _abandoned_on_interrupt(jobs) as pool:
             while order.is_active():
-                while ready := order.get_ready():
-                    for key in ready:
-                        result = self._settled(steps[key])
-                        if result is None:
-                            running.add(pool.submit(self._carry_out, steps[key]))
-                        else:
-                            self._note(result, order)
-                ended, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in ended:
-                    self._note(future.result(), order)
+                ready = order.get_ready()
+                for key in ready:
+                    result = self._settled(steps[key])
+                    if result is None:
+                        pool.submit(self._carry_out, steps[key]).add_done_callback(ended.put)
+                    else:
+                        self._note(result, order)
+                if not ready:
+                    self._note(ended.get().result(), order)
             late = [self._carry_out(step) for step in self._late_twins()]
         done = (*(self.results[key] for key in steps), *late)
         return Report(done, time.monotonic() - started, self.interrupt)
