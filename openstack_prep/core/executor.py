@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import graphlib
 import logging
 import threading
 import time
@@ -39,7 +38,7 @@ from openstack_prep.core.model import (
 )
 from openstack_prep.core.observing import JOBS as JOBS
 from openstack_prep.core.observing import going_ids, observe
-from openstack_prep.core.plan import Plan, Report
+from openstack_prep.core.plan import Order, Plan, Report, order_of
 from openstack_prep.core.run import Run
 from openstack_prep.core.twin import late_twins
 
@@ -109,6 +108,7 @@ class _Execution:
     def __init__(self, plan: Plan, run: Run, tell: Callable[[Event], None]) -> None:
         self.plan, self.run, self.tell = plan, run, tell
         self.results: dict[Key, Result] = {}
+        self.broken: dict[frozenset[Key], list[Key]] = {}  # by group: the steps that were not done
         self.stop = threading.Event()
         self.interrupt: int | None = None
         self.cause = INTERRUPT  # of the stop
@@ -121,18 +121,19 @@ class _Execution:
     def execute(self, jobs: int) -> Report:
         started = time.monotonic()
         steps = self.steps
-        order = graphlib.TopologicalSorter({key: step.needs & steps.keys() for key, step in steps.items()})
-        order.prepare()
-        ended: SimpleQueue[Future[Result]] = SimpleQueue()  # to wait for all running ones anew looks at each of them
+        order = order_of(steps)
+        ended: SimpleQueue[Future[Result]] = SimpleQueue()  # wait() would look at all others each time
         with interrupts.caught(self._interrupted), _abandoned_on_interrupt(jobs) as pool:
             while order.is_active():
                 ready = order.get_ready()
-                for key in ready:
-                    result = self._settled(steps[key])
-                    if result is None:
-                        pool.submit(self._carry_out, steps[key]).add_done_callback(ended.put)
-                    else:
+                for node in ready:
+                    if not isinstance(node, Key):
+                        self.broken[node] = self._broken(node)
+                        order.done(node)
+                    elif (result := self._settled(steps[node])) is not None:
                         self._note(result, order)
+                    else:
+                        pool.submit(self._carry_out, steps[node]).add_done_callback(ended.put)
                 if not ready:
                     self._note(ended.get().result(), order)
             late = [self._carry_out(step) for step in self._late_twins()]
@@ -163,18 +164,20 @@ class _Execution:
         if step is not None:
             self.tell(Event(step, "note", note=note))
 
-    def _note(self, result: Result, order: graphlib.TopologicalSorter[Key]) -> None:
+    def _note(self, result: Result, order: Order) -> None:
         self.results[result.step.key] = result
         order.done(result.step.key)
         self.tell(Event(result.step, "ended", result))
+
+    def _broken(self, group: frozenset[Key]) -> list[Key]:
+        """Return the steps of a group, all of which have ended, that were not done."""
+        return [key for key in group if key in self.results and self.results[key].status is not Status.DONE]
 
     def _settled(self, step: Step) -> Result | None:
         """Return the result of a step that needs no work or may not run."""
         if step.action is Action.KEEP:
             return Result(step=step, status=Status.DONE, observed=step.observed)
-        broken = sorted(
-            str(key) for key in step.needs if key in self.results and self.results[key].status is not Status.DONE
-        )
+        broken = sorted(map(str, set[Key]().union(*(self.broken[group] for group in step.after))))
         return Result(step=step, status=Status.SKIPPED, cause=", ".join(broken)) if broken else None
 
     def _carry_out(self, step: Step) -> Result:
@@ -266,7 +269,7 @@ class _Execution:
             return replace(step, observed=observed)
         if observed is not None and step.resource.settle(run, observed):
             observed = observe(run.fresh(), [step.resource]).get(step.key)
-        again = planner.decide(step.resource, observed, step.needs)
+        again = planner.decide(step.resource, observed, step.after)
         refusals = consent.beyond(step, again, allow_replace=self.plan.allow_replace)
         if refusals:
             raise PlanRefused(refusals)

@@ -27,6 +27,10 @@ from openstack_prep.core.resource import Coherent as Coherent
 from openstack_prep.core.resource import Context as Context
 from openstack_prep.core.resource import Resource as Resource
 
+Groups = frozenset[frozenset[Key]]
+"""Sets of keys. Dependencies are kept in this form because many resources need the same many others, such as all role
+assignments in a project: one set that they share in place of an edge for each pair."""
+
 ATTACHED = "~attached"
 """Suffix of SPEC in the tag of a floating IP that a spec has attached to a port without managing it: a note."""
 
@@ -137,18 +141,18 @@ class Step:
     """One action on one resource, after the steps that it depends on.
 
     ``action`` is what it does. ``resource`` is the declared one, ``observed`` the existing one, ``changes`` are the
-    fields that differ. ``needs`` are the keys of the steps that come first; ``reason`` says why something is kept or
-    deleted. ``follows`` are those of them whose changes determine the work of this step: so it is decided right before
-    it runs. ``label`` distinguishes its resource from others of the plan; empty if the key's text is unique.
-    ``duplicate_of`` is the id of the twin that is kept. ``losses`` are what an update deletes; ``previewed_later``: the
-    plan cannot show all losses, and its text says so.
+    fields that differ. ``after`` are the keys of the steps that come first, in sets that many steps share, ``needs``
+    the same keys in one set; ``reason`` says why something is kept or deleted. ``follows`` are those of them whose
+    changes determine the work of this step: so it is decided right before it runs. ``label`` distinguishes its resource
+    from others of the plan; empty if the key's text is unique. ``duplicate_of`` is the id of the twin that is kept.
+    ``losses`` are what an update deletes; ``previewed_later``: the plan cannot show all losses, and its text says so.
     """
 
     resource: Resource
     action: Action
     observed: Observed | None = None
     changes: tuple[Change, ...] = ()
-    needs: frozenset[Key] = frozenset()
+    after: Groups = frozenset()
     follows: frozenset[Key] = frozenset()
     reason: str = ""
     label: str = ""
@@ -165,6 +169,11 @@ class Step:
         taken = self.action is Action.ADOPT and isinstance(self.resource, Adoptable) and self.resource.takes_over
         previewed = self.resource.previewed and self.action in (Action.UPDATE, Action.ADOPT)
         return taken or previewed or bool(self.follows)
+
+    @property
+    def needs(self) -> frozenset[Key]:
+        """The keys of all steps that come first."""
+        return frozenset[Key]().union(*self.after)
 
     @property
     def key(self) -> Key:

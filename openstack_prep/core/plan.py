@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import graphlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +11,7 @@ from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import PLAIN, Style
 from openstack_prep.core import text
-from openstack_prep.core.model import Action, Change, Result, Status, Step
+from openstack_prep.core.model import Action, Change, Key, Result, Status, Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,23 @@ class Plan:
 
     def __str__(self) -> str:
         return "\n".join([self.table, *(f"  ! {refusal}" for refusal in self.refusals)])
+
+
+Order = graphlib.TopologicalSorter[Key | frozenset[Key]]
+
+
+def order_of(steps: Mapping[Key, Step]) -> Order:
+    """Return the order of steps and of the groups of keys that they come after, ready to be asked.
+
+    A group comes after its steps, and before those that share it: so no pair of both needs an edge.
+    """
+    order: Order = graphlib.TopologicalSorter()
+    for key, step in steps.items():
+        order.add(key, *step.after)
+    for group in frozenset[frozenset[Key]]().union(*(step.after for step in steps.values())):
+        order.add(group, *(group & steps.keys()))
+    order.prepare()
+    return order
 
 
 def _step_data(step: Step) -> Values:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.key import labels
 from openstack_prep.core import consent
-from openstack_prep.core.model import MANAGED, Action, Adoptable, Change, Key, Observed, Resource, Step
+from openstack_prep.core.model import MANAGED, Action, Adoptable, Change, Groups, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import Twin
 
@@ -26,10 +26,10 @@ def diff(resource: Resource, observed: Observed) -> tuple[Change, ...]:
     )
 
 
-def decide(resource: Resource, observed: Observed | None, needs: frozenset[Key] = frozenset()) -> Step:
+def decide(resource: Resource, observed: Observed | None, after: Groups = frozenset()) -> Step:
     """Return the step that brings one resource to its desired state."""
     if observed is None:
-        return Step(resource=resource, action=Action.CREATE, needs=needs)
+        return Step(resource=resource, action=Action.CREATE, after=after)
     changes = diff(resource, observed)
     if isinstance(resource, Adoptable) and resource.takes_over and not observed.ours:
         changes += (Change(MANAGED, False, True),)
@@ -43,7 +43,7 @@ def decide(resource: Resource, observed: Observed | None, needs: frozenset[Key] 
         action=action,
         observed=observed,
         changes=changes,
-        needs=needs,
+        after=after,
         reason="" if observed.ours else consent.owner_of(observed),
     )
     return _with_losses(step)
@@ -76,8 +76,8 @@ def plan_apply(
     pending: dict[Key, Action] = {}
     names = labels(edges)
     for resource in ordered:
-        needs = edges[resource.key] | {step.key for step in twins[resource.key]}
-        step = decide(resource, observed.get(resource.key), needs)
+        after = edges[resource.key] | {frozenset(step.key for step in twins[resource.key])}
+        step = decide(resource, observed.get(resource.key), after)
         step = _following(replace(step, label=names[resource.key]), pending.keys(), names)
         step = _previewed_later(step, pending, names, allow_replace)
         steps.append(step)
@@ -111,7 +111,7 @@ def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *
     named = [replace(step, label=names[step.key]) for step in found]
     kept = [step for step in named if step.action is Action.KEEP]
     removals = [
-        replace(step, needs=step.needs | before, reason=UNDECLARED) for step in named if step.action is Action.DELETE
+        replace(step, after=step.after | {before}, reason=UNDECLARED) for step in named if step.action is Action.DELETE
     ]
     if prune:
         return replace(made, steps=(*made.steps, *removals), undeclared=tuple(kept))
@@ -120,7 +120,7 @@ def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *
 
 def _twins(
     ordered: Sequence[Resource],
-    edges: Mapping[Key, frozenset[Key]],
+    edges: Mapping[Key, Groups],
     observed: Mapping[Key, Observed],
     *,
     all_go: bool = False,
@@ -131,27 +131,31 @@ def _twins(
     """
     steps: dict[Key, tuple[Step, ...]] = {resource.key: () for resource in ordered}
     with_twins = [each for each in reversed(ordered) if (found := observed.get(each.key)) and found.twins]
-    dependents = _inverted(edges) if with_twins else {}
+    dependents = _inverted(edges, {}) if with_twins else {}
     for resource in with_twins:
         found = observed[resource.key]
-        needs = frozenset(step.key for key in dependents[resource.key] for step in steps[key])
-        if all_go:
-            needs |= dependents[resource.key]
-        steps[resource.key] = tuple(_twin_step(resource, found, each, needs, all_go) for each in found.twins)
+        twins = frozenset(step.key for group in dependents[resource.key] for key in group for step in steps[key])
+        after = frozenset({twins, *(dependents[resource.key] if all_go else ())})
+        steps[resource.key] = tuple(_twin_step(resource, found, each, after, all_go) for each in found.twins)
     return steps
 
 
-def _inverted(edges: Mapping[Key, frozenset[Key]]) -> Mapping[Key, set[Key]]:
-    """Return, for each key, the keys that come after it."""
-    dependents: dict[Key, set[Key]] = defaultdict(set)
-    for key, needs in edges.items():
-        for need in needs:
-            dependents[need].add(key)
-    return dependents
+def _inverted(edges: Mapping[Key, Groups], twins: Mapping[Key, Sequence[Step]]) -> dict[Key, Groups]:
+    """Return, for each key, the keys that come after it, with those of their ``twins``."""
+    users: dict[frozenset[Key], set[Key]] = defaultdict(set)
+    for key, groups in edges.items():
+        for group in groups:
+            users[group] |= {key, *(step.key for step in twins.get(key, ()))}
+    dependents: dict[Key, set[frozenset[Key]]] = defaultdict(set)
+    for group, keys in users.items():
+        shared = frozenset(keys)
+        for need in group:
+            dependents[need].add(shared)
+    return {key: frozenset(dependents[key]) for key in edges}
 
 
-def _twin_step(resource: Resource, kept: Observed, twin: Observed, needs: frozenset[Key], all_go: bool) -> Step:
-    step = replace(delete_twin(resource, kept, twin), needs=needs)
+def _twin_step(resource: Resource, kept: Observed, twin: Observed, after: Groups, all_go: bool) -> Step:
+    step = replace(delete_twin(resource, kept, twin), after=after)
     if all_go:
         step = replace(step, resource=Twin(of=resource, id=twin.id))
     if not twin.ours:
@@ -215,9 +219,9 @@ def plan_destroy(
     left = {resource.key: found for resource, found in undeclared}
     observed = {**observed, **left}
     edges = dependencies(resources, creating=False)
-    dependents = _inverted(edges)
     ordered = in_order(resources, edges)
     twins = _twins(ordered, edges, observed, all_go=True)
+    dependents = _inverted(edges, twins)
     steps: list[Step] = []
     names = labels(edges)
     for resource in reversed(ordered):
@@ -234,8 +238,7 @@ def plan_destroy(
             label=names[resource.key],
         )
         if found.ours:
-            needs = _with_twins(dependents[resource.key], twins)
-            step = replace(step, action=Action.DELETE, needs=needs, reason="")
+            step = replace(step, action=Action.DELETE, after=dependents[resource.key], reason="")
         steps.append(step)
     return Plan(spec=spec, purpose="destroy", steps=tuple(steps))
 
@@ -248,33 +251,32 @@ def _of_namesake(spec: str) -> str:
     )
 
 
-def _with_twins(keys: Iterable[Key], twins: Mapping[Key, Sequence[Step]]) -> frozenset[Key]:
-    keys = frozenset(keys)
-    return keys | {step.key for key in keys for step in twins[key]}
-
-
-def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dict[Key, frozenset[Key]]:
-    """Return, for each resource, the keys of this spec that come before it."""
-    providers: dict[Key, set[Key]] = defaultdict(set)
-    edges: dict[Key, frozenset[Key]] = {}
+def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dict[Key, Groups]:
+    """Return, for each resource, the keys of this spec that come before it: for each thing it needs its providers."""
+    found: dict[Key, set[Key]] = defaultdict(set)
+    edges: dict[Key, Groups] = {}
     for resource in resources:
         for provided in resource.provides():
-            providers[provided].add(resource.key)
+            found[provided].add(resource.key)
+    providers = {provided: frozenset(keys) for provided, keys in found.items()}
     for resource in resources:
         if resource.key in edges:
             twice, fix = "is declared twice", "choose distinct names"
             raise SpecError([Mistake.about(resource.key, twice, fix, code=Code.SPEC_DUPLICATE_NAME)])
         wanted = {each.key for each in resource.references()} | {*resource.needs(), *resource.follows()}
         wanted |= {*resource.yields_to()} if creating else set()
-        edges[resource.key] = frozenset(key for need in wanted for key in providers[need]) - {resource.key}
+        own = {resource.key}
+        groups = (providers[need] for need in wanted & providers.keys())
+        edges[resource.key] = frozenset(each if own.isdisjoint(each) else each - own for each in groups) - {frozenset()}
     return edges
 
 
-def in_order(resources: Sequence[Resource], edges: Mapping[Key, frozenset[Key]]) -> list[Resource]:
+def in_order(resources: Sequence[Resource], edges: Mapping[Key, Groups]) -> list[Resource]:
     """Sort resources so that each comes after its dependencies, and otherwise as declared; raises SpecError."""
     rank = {resource.key: number for number, resource in enumerate(resources)}
     ordered: dict[int, Resource] = {}
     path: dict[int, Key] = {}  # from a dependent to what it needs
+    placed: set[frozenset[Key]] = set()  # many resources may need the same many others: they are looked at once
 
     def place(number: int) -> None:
         if number in path:
@@ -283,10 +285,11 @@ def in_order(resources: Sequence[Resource], edges: Mapping[Key, frozenset[Key]])
             where = " -> ".join(map(str, (*ring, ring[0])))
             raise SpecError([Mistake(where, what, "remove one of these references", code=Code.SPEC_CYCLE)])
         path[number] = resources[number].key
-        # many resources may need many others: what is placed already costs one look
-        for needed in sorted(each for key in edges[path[number]] if (each := rank[key]) not in ordered):
+        groups = edges[path[number]] - placed
+        for needed in sorted({rank[key] for group in groups for key in group}):
             if needed not in ordered:
                 place(needed)
+        placed.update(groups)
         del path[number]
         ordered[number] = resources[number]
 

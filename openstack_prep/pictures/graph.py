@@ -38,8 +38,9 @@ class Graph:
     @classmethod
     def of(cls, resources: Sequence[Resource], plan: Plan | None = None) -> Graph:
         """Return the graph of resolved resources; of a plan also what it deletes.  Raises SpecError for a cycle."""
-        edges = planner.dependencies(resources, creating=False)
-        ordered = planner.in_order(resources, edges)
+        groups = planner.dependencies(resources, creating=False)
+        ordered = planner.in_order(resources, groups)
+        edges = {key: frozenset[Key]().union(*needed) for key, needed in groups.items()}
         keys = [each.key for each in ordered]
         found = {step.key: step.action for step in plan.steps} if plan else {}
         keys += [key for key in found if key not in edges]

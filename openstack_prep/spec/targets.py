@@ -44,7 +44,7 @@ def limit_to(spec: Spec, targets: Collection[str]) -> Spec:
         key = waiting.pop()
         if key not in chosen:
             chosen.add(key)
-            waiting += [owners[need] for part in parts[key] for need in edges[part.key]]
+            waiting += [owners[need] for part in parts[key] for group in edges[part.key] for need in group]
     return replace(spec, only=frozenset(chosen))
 
 

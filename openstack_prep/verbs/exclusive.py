@@ -124,8 +124,8 @@ def _home_last(plan: LivePlan) -> LivePlan:
     home = _step_of_home(plan)
     if home is None or home.action is not Action.DELETE:
         return plan
-    others = frozenset(step.key for step in plan) - {home.key}
-    return replace(plan, steps=tuple(replace(step, needs=others) if step is home else step for step in plan))
+    others = frozenset({frozenset(step.key for step in plan) - {home.key}})
+    return replace(plan, steps=tuple(replace(step, after=others) if step is home else step for step in plan))
 
 
 def _rest_skipped(plan: LivePlan, home: Step, first: Report) -> Report:

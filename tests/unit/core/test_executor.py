@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +13,7 @@ import pytest
 
 from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotUnique, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing
+from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.executor import Event
 from openstack_prep.core.interrupts import SIGNALS, Interrupted
 from openstack_prep.core.model import INTERRUPT, Action, Adoptable, Key, Observed, Resource, Result, Status
@@ -134,6 +135,47 @@ def test_destroy_takes_dependents_first(shelf: Shelf) -> None:
     run(shelf, destruction(shelf, *boxes)).raise_for_failures()
     assert shelf.asked == ["delete c", "delete b", "delete a"]
     assert shelf.boxes == {}
+
+
+# --- growth -------------------------------------------------------------------------------
+
+
+def calls(work: Callable[[], object]) -> int:
+    """Return how many functions this thread calls: a measure of work that is the same on any machine."""
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def work_of(size: int) -> dict[str, int]:
+    """Return what each verb does for so many boxes, half of which need all of the other half."""
+    shelf, access = Shelf(), Key("access", "p")
+    boxes = [Box(name=f"role{each}", gives=(access,)) for each in range(size // 2)]
+    boxes += [Box(name=f"port{each}", wants=(access,)) for each in range(size // 2)]
+    gone = [(each, Observed(id=each.name, ours=True)) for each in boxes]
+    kept = [Box(name=f"kept{each}") for each in range(size)]
+    return {
+        "order": calls(lambda: planner.in_order(boxes, planner.dependencies(boxes))),
+        "apply": calls(lambda: apply(shelf, *boxes).raise_for_failures()),
+        "apply again": calls(lambda: apply(shelf, *boxes)),
+        "destroy": calls(lambda: run(shelf, destruction(shelf, *boxes)).raise_for_failures()),
+        "prune": calls(lambda: run(shelf, planner.plan_removals(plan(shelf, *kept), gone, prune=True))),
+    }
+
+
+def test_a_further_resource_costs_the_same_however_many_there_are() -> None:
+    few, more, many = map(work_of, (100, 200, 400))
+    growth = {verb: (many[verb] - more[verb]) / 2 / (more[verb] - few[verb]) for verb in many}
+    assert {verb: each for verb, each in growth.items() if each > 1.25} == {}
 
 
 # --- failures -----------------------------------------------------------------------------

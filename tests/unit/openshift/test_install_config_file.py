@@ -345,7 +345,7 @@ def test_the_address_that_the_spec_gives_a_floating_ip(run: CloudRun, make: Make
     file = resolved(make(external_network=None, api_floating_ip="api"), [api], run.admin)
     assert (file.api_floating_ip, file.external_network) == ("192.0.2.5", "outside")
     assert set(file.needs()) <= set(api.provides())
-    assert api.key in planner.dependencies([api, file])[file.key]
+    assert {api.key} in planner.dependencies([api, file])[file.key]
 
 
 @pytest.fixture
