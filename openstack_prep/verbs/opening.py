@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
@@ -82,12 +82,14 @@ def refuse_no_cloud(cloud: object) -> None:
 
 def actors_of(resources: Sequence[Resource]) -> dict[Key | None, Actor]:
     """Return, by project, the first user whose password the spec knows and who has a role there."""
-    users = [each for each in resources if isinstance(each, User)]
-    assignments = [each for each in resources if isinstance(each, RoleAssignment) and each.gives_access]
+    held: dict[Key, dict[Project | None, list[RoleAssignment]]] = defaultdict(lambda: defaultdict(list))
+    for each in resources:
+        if isinstance(each, RoleAssignment) and each.gives_access:
+            held[each.holder.key][each.owner].append(each)
     actors: dict[Key | None, Actor] = {}
-    for user, each in product(users, assignments):
-        place = each.owner.key if each.owner else None
-        if user.password is not None and each.holder.key == user.key and place not in actors:
-            roles = tuple(one for one in assignments if one.holder == each.holder and one.owner == each.owner)
-            actors[place] = Actor(each.holder, user.password, user.domain, each.owner, roles)
+    for user in resources:
+        if isinstance(user, User) and user.password is not None:
+            for owner, roles in held[user.key].items():
+                actor = Actor(roles[0].holder, user.password, user.domain, owner, tuple(roles))
+                actors.setdefault(owner.key if owner else None, actor)
     return actors
