@@ -122,7 +122,7 @@ class _Execution:
         started = time.monotonic()
         steps = self.steps
         order = order_of(steps)
-        ended: SimpleQueue[Future[Result]] = SimpleQueue()  # wait() would look at all others each time
+        ended: SimpleQueue[Future[Result]] = SimpleQueue()  # wait() would register with all others each time
         with interrupts.caught(self._interrupted), _abandoned_on_interrupt(jobs) as pool:
             while order.is_active():
                 ready = order.get_ready()

@@ -276,7 +276,7 @@ def in_order(resources: Sequence[Resource], edges: Mapping[Key, Groups]) -> list
     rank = {resource.key: number for number, resource in enumerate(resources)}
     ordered: dict[int, Resource] = {}
     path: dict[int, Key] = {}  # from a dependent to what it needs
-    placed: set[frozenset[Key]] = set()  # many resources may need the same many others: they are looked at once
+    placed: set[frozenset[Key]] = set()  # many resources may share a group: only the first one reads it
 
     def place(number: int) -> None:
         if number in path:
