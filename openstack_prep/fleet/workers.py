@@ -16,6 +16,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -24,18 +25,20 @@ from typing import Any, ParamSpec, TypeVar
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.fleet.engine import Executors
 from openstack_prep.fleet.order import Order
+from openstack_prep.fleet.scheduler import patience, reach
 from openstack_prep.version import __version__
 
 LOCAL = "local"
 P = ParamSpec("P")
 T = TypeVar("T")
-PATIENCE = 30
-"""Seconds to wait for the scheduler, and for its first worker."""
 PROFILE = "distributed.worker.profile.enabled"
 """The profiler of workers, which reads the frames of all threads: with Python before 3.11.9 they hang sooner or later.
 
 Source: https://github.com/python/cpython/issues/106883
 """
+FOLDER = "temporary-directory"
+PRIVATE: dict[str, Any] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+"""Pages about tasks, and a proxy, which any user of this machine could read: Dask has them also without a dashboard."""
 
 
 @contextlib.contextmanager
@@ -50,18 +53,23 @@ def on_workers(scheduler: str, *, jobs: int, processes: int | None = None) -> It
     except ImportError:
         fix = "pip install 'openstack_prep[fleet]'"
         raise ConfigError(f"--scheduler {scheduler} needs the extra: {fix}") from None
+    except ValueError as error:  # a file of Dask's configuration
+        raise ConfigError(f"--scheduler {scheduler}: {' '.join(str(error).split())}") from error
     with contextlib.ExitStack() as stack:
         stack.enter_context(_silenced())
         here = scheduler == LOCAL
         try:
+            if not here:
+                reach(scheduler)
             target = stack.enter_context(_local(distributed, jobs, processes)) if here else scheduler
-            client = stack.enter_context(distributed.Client(target, timeout=PATIENCE, set_as_default=False))
-            client.wait_for_workers(1, timeout=PATIENCE)
+            client = stack.enter_context(distributed.Client(target, timeout=patience(), set_as_default=False))
+            _await_a_worker(client)
             _refuse_unfit(client)
+        except ConfigError as error:
+            raise ConfigError(f"--scheduler {scheduler}: {error}") from error
         except (OSError, RuntimeError, TimeoutError, ValueError, TypeError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            fix = "check the address, the settings of TLS (distributed.comm.tls of Dask), and that a worker runs"
-            fix = "use an address, or leave --scheduler out" if here else fix
+            fix = "use an address, or leave --scheduler out" if here else "look at the log of the scheduler"
             raise ConfigError(f"--scheduler {scheduler}: {reason}; {fix}") from error
         labels = _labels(client)
         yield lambda number: _Workers(client, labels)
@@ -87,17 +95,20 @@ def _local(distributed: Any, jobs: int, processes: int | None) -> Iterator[Any]:
     """Yield workers of this machine, which only this process can talk to, and which no Ctrl-C reaches."""
     settings: Any = importlib.import_module("dask.config")
     number = min(jobs, processes or os.cpu_count() or 1)
-    with _ignored(signal.SIGINT, signal.SIGHUP), settings.set({PROFILE: False}):
-        cluster = distributed.LocalCluster(
-            n_workers=number,
-            threads_per_worker=-(-jobs // number),
-            security=True,  # certificates of its own, that live as long as it does
-            dashboard_address=None,
-            memory_limit=0,
-            silence_logs=logging.CRITICAL,
-        )
-    with cluster:
-        yield cluster
+    # modules are looked for in this folder, which by default is one in /tmp that may belong to somebody else
+    with tempfile.TemporaryDirectory(prefix="openstack-prep-", ignore_cleanup_errors=True) as folder:
+        with _ignored(signal.SIGINT, signal.SIGHUP), settings.set(PRIVATE | {PROFILE: False, FOLDER: folder}):
+            cluster = distributed.LocalCluster(
+                n_workers=number,
+                threads_per_worker=-(-jobs // number),
+                security=True,  # certificates of its own, that live as long as it does
+                dashboard_address="127.0.0.1:0",  # without one it warns when port 8787 is in use
+                scheduler_kwargs={"dashboard": False},
+                memory_limit=0,
+                silence_logs=logging.CRITICAL,
+            )
+        with cluster:
+            yield cluster
 
 
 @contextlib.contextmanager
@@ -118,6 +129,16 @@ def _about() -> tuple[str, bool]:
     """Return the version of a worker, and whether it may hang."""
     settings: Any = importlib.import_module("dask.config")
     return __version__, sys.version_info < (3, 11, 9) and bool(settings.get(PROFILE, default=False))
+
+
+def _await_a_worker(client: Any) -> None:
+    """Wait for the first worker; raises ConfigError."""
+    seconds = patience()
+    try:
+        client.wait_for_workers(1, timeout=seconds)
+    except TimeoutError as error:
+        what = f"the scheduler answers, but has had no worker for {seconds:g} s"
+        raise ConfigError(f"{what}; start `dask worker`, or look at its log (with TLS: at its certificate)") from error
 
 
 def _refuse_unfit(client: Any) -> None:

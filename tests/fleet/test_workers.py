@@ -48,10 +48,12 @@ PLAIN: Kind = ((), {})
 
 
 @contextlib.contextmanager
-def started(prep: Prep, name: str, kinds: Sequence[Kind] = (PLAIN, PLAIN)) -> Iterator[Workers]:
-    """Start a scheduler on a free port, and its workers where the fleet file is."""
+def started(
+    prep: Prep, name: str, kinds: Sequence[Kind] = (PLAIN, PLAIN), *, protocol: str = "tcp", **variables: str
+) -> Iterator[Workers]:
+    """Start a scheduler on a free port, and its workers where the fleet file is; ``variables`` are for all of them."""
     told = prep.folder / f"{name}.json"
-    environment = os.environ | prep.environment | {PROFILER: "False"}
+    environment = os.environ | prep.environment | {PROFILER: "False"} | variables
     dask, quiet = (
         str(Path(sys.executable).with_name("dask")),
         {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL},
@@ -64,12 +66,11 @@ def started(prep: Prep, name: str, kinds: Sequence[Kind] = (PLAIN, PLAIN)) -> It
             stack.callback(process.kill)
             return process
 
-        scheduler = start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(told)
-        )
+        here = ("--scheduler-file", str(told), "--no-dashboard", "--host", "127.0.0.1", "--protocol", protocol)
+        scheduler = start("scheduler", "--port", "0", *here)
         until(told.exists)
-        options = ("--nthreads", "2", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
-        workers = [start("worker", "--scheduler-file", str(told), *options, *words, **more) for words, more in kinds]
+        options = ("--nthreads", "2", "--no-nanny")
+        workers = [start("worker", *here, *options, *words, **more) for words, more in kinds]
         yield Workers(json.loads(told.read_text())["address"], scheduler, workers)
 
 

@@ -54,9 +54,13 @@ def executors(options: argparse.Namespace) -> Iterator[Callable[[int], Executor]
 
         yield threads
         return
-    from openstack_prep.fleet.workers import on_workers
+    from openstack_prep.fleet.scheduler import is_open
+    from openstack_prep.fleet.workers import LOCAL, on_workers
 
     with on_workers(options.scheduler, jobs=options.jobs, processes=options.workers) as made:
+        if options.scheduler != LOCAL and is_open(options.scheduler):
+            what = "has no TLS: whoever reaches the scheduler, a worker, or the traffic can run programs there and here"
+            warn(f"--scheduler {options.scheduler} {what}; use tls://")
         yield made
 
 
