@@ -29,7 +29,9 @@ Runs = dict[Row, list[Run]]
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=(*MEASURES, START, FLEET), default="scenario", help="(scenario)")
+    parser.add_argument(
+        "what", nargs="?", choices=(*MEASURES, START, FLEET, ENGINES), default="scenario", help="(scenario)"
+    )
     parser.add_argument("--mib", type=int, default=1024, metavar="N", help="size of the image (default: 1024)")
     parser.add_argument("--whole", action="store_true", help="pairs: let the shell loop run over all ports")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each contender (default: 3)")
@@ -38,7 +40,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=8, metavar="N", help="fleet: requests at a time (default: 8)")
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="contenders with that in their name; writes nothing")
     parser.add_argument("--keep", action="store_true", help="leave the devcloud running")
-    parser.add_argument("--no-write", action="store_true", help=f"print only, and leave {DOCUMENT.name} alone")
+    parser.add_argument("--no-write", action="store_true", help="print only, and write no document")
     return parser.parse_args(arguments)
 
 
@@ -96,6 +98,12 @@ def run(options: argparse.Namespace) -> None:
     if options.what == START:
         runs = start.measure(options.rounds, options.only or [""])
         return publish(start.render(runs, caption(options.rounds, "shell")), (start.BEGIN, start.END), options)
+    if options.what == ENGINES:
+        from tests.bench import engines  # which needs psutil
+
+        found = engines.measure(options.rounds, options.only or [""])
+        marks = (engines.BEGIN, engines.END)
+        return publish(engines.render(found, caption(options.rounds)), marks, options, engines.DOCUMENT)
     with ports.choose(options.port_base, PORT_BASE, "bench") as layout:
         if options.what == FLEET:
             from tests.bench import fleet  # which needs packages of tox -e bench-fleet
@@ -118,11 +126,11 @@ def run_on(layout: Layout, options: argparse.Namespace) -> None:
     publish(tables, marks, options)
 
 
-def publish(tables: str, marks: tuple[str, str], options: argparse.Namespace) -> None:
+def publish(tables: str, marks: tuple[str, str], options: argparse.Namespace, document: Path = DOCUMENT) -> None:
     """Print the tables, and write them into the document unless some contenders are missing."""
     print(tables)
     if not (options.no_write or options.only):
-        DOCUMENT.write_text(table.insert(DOCUMENT.read_text(), tables, marks))
+        document.write_text(table.insert(document.read_text(), tables, marks))
 
 
 def of_scenario(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[str, str]]:
@@ -153,7 +161,7 @@ def of_sizes(layout: Layout, options: argparse.Namespace) -> tuple[str, tuple[st
     return sizes.render(runs, caption(1)), (sizes.BEGIN, sizes.END)
 
 
-START, FLEET = "start", "fleet"  # those that need no devcloud
+START, FLEET, ENGINES = "start", "fleet", "engines"  # those that need no devcloud
 MEASURES = {"scenario": of_scenario, "image": of_image, "pairs": of_pairs, "stacks": of_stacks, "sizes": of_sizes}
 
 

@@ -35,9 +35,15 @@ def ensure(name: str) -> Path:
     if not (stamp.exists() and stamp.read_text() == made_of):
         with timed(f"installed {requirements(name).name}"):
             shutil.rmtree(home, ignore_errors=True)
-            venv.create(home, with_pip=True)
-            pip = [f"{home}/bin/python", "-m", "pip", "--disable-pip-version-check", "install"]
-            with open(home / "install.log", "w") as log:
-                subprocess.run([*pip, "-r", str(requirements(name))], stdout=log, stderr=log, check=True)
+            make(home, "-r", str(requirements(name)))
         stamp.write_text(made_of)
     return home / "bin"
+
+
+def make(home: Path, *words: str) -> None:
+    """Make an environment, and install into it what pip is asked for, if anything."""
+    venv.create(home, with_pip=True)
+    if words:
+        pip = [f"{home}/bin/python", "-m", "pip", "--disable-pip-version-check", "install"]
+        with open(home / "install.log", "w") as log:
+            subprocess.run([*pip, *words], stdout=log, stderr=log, check=True)

@@ -13,7 +13,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ import psutil
 import yaml
 
 from tests.bench import environments
+from tests.bench.memory import Memory
 from tests.bench.scenario import BenchError
 from tests.bench.table import met
 from tests.devcloud.layout import DevcloudError
@@ -134,29 +134,6 @@ def ways(options: argparse.Namespace) -> Iterator[Way]:
         yield Way(name, options.tenants, options.jobs, every, fleet("--scheduler", "local", "--workers", str(number)))
     yield Way(LOOP, FEW, 8, every, loop)
     yield Way(f"{ANSIBLE}, {options.jobs} forks", FEW, options.jobs, (FIRST, AGAIN), ansible)
-
-
-class Memory:
-    """The most memory that a process and its children have had, in bytes; pages that they share count once."""
-
-    def __init__(self, process: psutil.Process) -> None:
-        self._process, self._ended, self.most = process, threading.Event(), 0
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
-
-    def end(self) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(1.0):
-            total = 0
-            try:
-                for each in (self._process, *self._process.children(recursive=True)):
-                    total += each.memory_full_info().pss
-            except psutil.NoSuchProcess:  # it has just ended
-                continue
-            self.most = max(self.most, total)
 
 
 def run(way: Way, what: str, light: Light, folder: Path) -> Taken:
