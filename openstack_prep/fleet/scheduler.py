@@ -124,9 +124,9 @@ def _explained(error: BaseException, address: str, seconds: float) -> str:
             return f"the certificate of the scheduler is not valid: {each.verify_message}; {fix}"
         if isinstance(each, ssl.SSLError) and "ALERT" in (each.reason or ""):
             return f"the scheduler refuses your certificate: {each.reason}; {certificate}"
-        if isinstance(each, ssl.SSLEOFError):  # its alert comes too late for half of those that it refuses
+        if isinstance(each, ssl.SSLEOFError):  # for half of those that it refuses the alert is lost
             return f"the scheduler ends the connection, and may refuse your certificate ({text}); {certificate}"
-        if isinstance(each, ssl.SSLError) or "cannot convert to SSL" in str(each):  # it has said something already
+        if isinstance(each, ssl.SSLError) or "cannot convert to SSL" in str(each):  # its first bytes were plain
             return f"it does not speak TLS ({text}); start the scheduler with certificates and --protocol tls"
     fix = "check the address, and that the scheduler runs"
     if str(error).startswith("Timed out"):
