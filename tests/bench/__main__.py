@@ -85,6 +85,7 @@ def caption(rounds: int, *others: str) -> str:
     cores = {1: "one core", 2: "two cores", 4: "four cores"}.get(os.cpu_count() or 0, f"{os.cpu_count()} cores")
     rounds_done = "One round" if rounds == 1 else f"Median of {rounds} rounds"
     mains = {"shell": ("python-openstackclient", "python-openstackclient"), "ansible": ("Ansible", "ansible")}
+    mains["rally"] = ("rally-openstack", "rally-openstack")
     versions = [
         f"{name} {environments.version(other, package)} (openstacksdk {environments.version(other, 'openstacksdk')})"
         for other, (name, package) in mains.items()
@@ -109,7 +110,8 @@ def run(options: argparse.Namespace) -> None:
             from tests.bench import fleet  # which needs packages of tox -e bench-fleet
 
             runs = fleet.measure(options, layout.base)
-            others = ("ansible",) if any(each.way.startswith(fleet.ANSIBLE) for each in runs) else ()
+            named = {"ansible": fleet.ANSIBLE, "rally": fleet.RALLY}
+            others = [name for name, way in named.items() if any(each.way.startswith(way) for each in runs)]
             return publish(fleet.render(runs, caption(1, *others)), (fleet.BEGIN, fleet.END), options)
         run_on(layout, options)
 

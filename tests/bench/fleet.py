@@ -1,4 +1,4 @@
-"""A fleet of tenants on the light server: threads, workers of Dask, a loop over the command, and Ansible with forks.
+"""A fleet of tenants on the light server: threads, workers of Dask, a loop over the command, Ansible, and rally.
 
 The light server is a stand-in (tests/light/README.md): a devcloud writes two or three ports a second, and would be what
 is measured. Each way has a server of its own; what takes too long is measured with fewer tenants.
@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 import yaml
 
-from tests.bench import environments
+from tests.bench import environments, rally
 from tests.bench.memory import Memory
 from tests.bench.scenario import BenchError
 from tests.bench.table import met
@@ -32,12 +32,12 @@ from tests.light.running import SPEC, Light, running
 
 BEGIN, END = "<!-- bench fleet: begin -->", "<!-- bench fleet: end -->"
 PLAYBOOK = Path(__file__).with_name("tenants.yaml")
-FIRST, AGAIN, GONE = "first apply", "second apply", "destroy"
-THREADS, LOOP, ANSIBLE = "fleet, threads", "a loop over `openstack-prep`", "Ansible"
+FIRST, AGAIN, GONE, BOTH = "first apply", "second apply", "destroy", "create and delete"
+THREADS, LOOP, ANSIBLE, RALLY = "fleet, threads", "a loop over `openstack-prep`", "Ansible", "rally's contexts"
 LATENCIES = (5.0, 30.0)
 """Milliseconds."""
 FEW = 20
-"""Tenants of a loop, and of Ansible."""
+"""Tenants of a loop, of Ansible, and of rally."""
 SHARE, SECONDS, MEMORY, PER_WORKER = 0.9, 300.0, 300, 0.9
 REQUESTS, CPU = (60, 1), 10.0
 
@@ -103,6 +103,7 @@ class Way:
     at_once: int
     runs: Sequence[str]
     commands: Callable[[str, Light], Sequence[Sequence[str]]]
+    prepare: Callable[[Path, Light], None] = lambda folder, light: None
 
 
 def ways(options: argparse.Namespace) -> Iterator[Way]:
@@ -127,6 +128,12 @@ def ways(options: argparse.Namespace) -> Iterator[Way]:
         forks = ["-i", "hosts.yaml", "-f", str(options.jobs), "-e", interpreter]
         return [[str(programs / "ansible-playbook"), *forks, str(PLAYBOOK)]]
 
+    def prepare_rally(folder: Path, light: Light) -> None:
+        rally.prepare(folder, light, FEW, options.jobs)
+
+    def task(run: str, light: Light) -> Sequence[Sequence[str]]:
+        return [rally.command("task", "start", "task.json")]
+
     every = (FIRST, AGAIN, GONE)
     yield Way(THREADS, options.tenants, options.jobs, every, fleet())
     for number in (1, 2, 4):
@@ -134,6 +141,7 @@ def ways(options: argparse.Namespace) -> Iterator[Way]:
         yield Way(name, options.tenants, options.jobs, every, fleet("--scheduler", "local", "--workers", str(number)))
     yield Way(LOOP, FEW, 8, every, loop)
     yield Way(f"{ANSIBLE}, {options.jobs} forks", FEW, options.jobs, (FIRST, AGAIN), ansible)
+    yield Way(RALLY, FEW, options.jobs, (BOTH,), task, prepare_rally)
 
 
 def run(way: Way, what: str, light: Light, folder: Path) -> Taken:
@@ -186,6 +194,7 @@ def measure(options: argparse.Namespace, base: int) -> list[Taken]:
                 try:
                     with running(folder, base=base, latency_ms=latency) as light:
                         lay_out(folder, light, way.tenants)
+                        way.prepare(folder, light)
                         found += [run(way, what, light, folder) for what in way.runs]
                 except RuntimeError as error:
                     raise DevcloudError(str(error)) from error
