@@ -19,7 +19,7 @@ from openstack_prep.base import certificate
 from openstack_prep.base.errors import ConfigError, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud import request_log
+from openstack_prep.cloud import entries, request_log
 from openstack_prep.cloud.answers import Answer, Misshapen, next_page, page_reader, read_list, read_object
 from openstack_prep.cloud.translation import translate
 
@@ -54,6 +54,8 @@ class Service:
                 **options,
             )
             made.default_microversion = microversion or made.default_microversion
+            if service_type == "identity" and made.endpoint_override:
+                made.endpoint_override = entries.of_v3(made.endpoint_override)
             if service_type == "object-store":
                 # Swift has no version document; the answer, which would be logged, is
                 # the account with its Temp-URL keys
