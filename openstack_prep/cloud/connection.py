@@ -6,9 +6,11 @@ This module, ``login``, ``service`` and ``translation`` are the only ones that i
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import threading
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -17,7 +19,8 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
 from openstack_prep.cloud import login
-from openstack_prep.cloud.service import RETRIES, Client, Service
+from openstack_prep.cloud.own_token import OwnToken
+from openstack_prep.cloud.service import RETRIES, Client, Service, client_of
 from openstack_prep.cloud.translation import translate
 from openstack_prep.version import __version__
 
@@ -34,7 +37,7 @@ MEMBER = "choose the entry of a project member with --os-cloud"
 ADMINISTRATOR = "choose an administrator's entry with --os-cloud or clouds: admin:"
 
 
-class Cloud:
+class Cloud(OwnToken):
     """A cloud as one identity sees it: one authentication, one client per service; thread-safe.
 
     ``contents`` are those of images that its runs share with others, if any.
@@ -43,7 +46,7 @@ class Cloud:
     contents: Contents | None = None
 
     def __init__(self, connection: Connection, chosen_region: str | None = None) -> None:
-        self.connection = connection
+        self._connection = connection
         self.session = connection.session
         self.session.timeout = self.session.timeout or TIMEOUT
         login.prepare(self.session)
@@ -57,6 +60,11 @@ class Cloud:
             for adapter in self.session.session.adapters.values():
                 cast(Any, adapter).init_poolmanager(requests, requests)
         return self
+
+    @property
+    def connection(self) -> Connection:
+        """The SDK's connection, for what the clients here do not offer."""
+        return self._connection
 
     @property
     def own(self) -> Cloud:
@@ -102,60 +110,6 @@ class Cloud:
     def config(self) -> Raw:
         """The clouds.yaml entry as the SDK has interpreted it; it contains secrets."""
         return cast("Raw", self.connection.config.config)
-
-    @property
-    def project_id(self) -> str:
-        """The id of the project that the connection is scoped to."""
-        return str(self._access().project_id)
-
-    @property
-    def project_name(self) -> str:
-        """The name of that project."""
-        return str(self._access().project_name)
-
-    @property
-    def project_domain_name(self) -> str:
-        """The name of the domain of that project."""
-        return str(self._access().project_domain_name)
-
-    @property
-    def user_id(self) -> str:
-        """The id of the user."""
-        return str(self._access().user_id)
-
-    @property
-    def domains(self) -> dict[str, str]:
-        """Ids by name of the domains that our own token names."""
-        access = self._access()
-        own = {access.project_domain_name: access.project_domain_id}
-        found = {access.user_domain_name: access.user_domain_id} | own
-        return {name: domain_id for name, domain_id in found.items() if name and domain_id}
-
-    @property
-    def user(self) -> tuple[str, str]:
-        """Names of our user and of its domain."""
-        access = self._access()
-        return str(access.username), str(access.user_domain_name)
-
-    @property
-    def roles(self) -> frozenset[str]:
-        """Names of the roles of our token."""
-        return frozenset(self._access().role_names)
-
-    @property
-    def application_credential_id(self) -> str | None:
-        """The application credential of our token, if any."""
-        return cast("str | None", self._access().application_credential_id)
-
-    @property
-    def endpoints(self) -> list[dict[str, str]]:
-        """The catalogue: endpoints with type, interface, region and url."""
-        catalog = self._access().service_catalog.catalog
-        return [
-            {"type": service["type"], **{name: each.get(name) or "" for name in ("interface", "region", "url")}}
-            for service in catalog
-            for each in service["endpoints"]
-        ]
 
     def authenticate(self) -> Self:
         """Get a token now; temporary failures of Keystone are retried.
@@ -217,20 +171,52 @@ class Cloud:
 
     def as_user(self, *, username: str, password: Secret, user_domain: str, project_id: str | None = None) -> Cloud:
         """Return the same cloud as another user sees it, scoped to a project or unscoped."""
+        return UserCloud(self, username, password, user_domain, project_id)
+
+
+class UserCloud(Cloud):
+    """A cloud as another user sees it, scoped to a project or unscoped; thread-safe.
+
+    Only its token is its own: it shares the open connections to the services, and its clients are copies of those of
+    the cloud that it comes from. To create them takes the SDK longer than a user's requests take.
+    """
+
+    def __init__(self, of: Cloud, username: str, password: Secret, domain: str, project_id: str | None) -> None:
+        self._of = of
+        self.session = copy.copy(of.session)
+        self.session._session = None  # which it would close, although it is the other's, too
+        self.session.auth = login.by_password(of.auth_url, username, password, domain, project_id)
+        login.prepare(self.session)
+        self.services: dict[str, Service] = {}
+        self.lock, self.chosen_region = threading.Lock(), of.chosen_region
+
+    @cached_property
+    def connection(self) -> Connection:
         from openstack.config import cloud_region
         from openstack.connection import Connection
 
-        settings = {key: value for key, value in self.config.items() if key not in ("auth", "auth_type")}
+        settings = {key: value for key, value in self._of.config.items() if key not in ("auth", "auth_type")}
+        auth = {"auth_type": "v3password", "auth": {"auth_url": self._of.auth_url}}
         region = cloud_region.CloudRegion(
-            name=self.name,
-            region_name=self.region,
-            config={**settings, "auth_type": "v3password", "auth": {"auth_url": cloud_entries.of_v3(self.auth_url)}},
-            auth_plugin=login.by_password(self.auth_url, username, password, user_domain, project_id),
-            app_name="openstack_prep",
-            app_version=__version__,
-            discovery_cache=self.session._discovery_cache,
+            name=self._of.name,
+            region_name=self._of.region,
+            config={**settings, **auth},
+            auth_plugin=self.session.auth,
+            session=self.session,
         )
-        return Cloud(Connection(config=region))
+        return Connection(config=region)
+
+    def allow_parallel(self, requests: int) -> Self:
+        self._of.allow_parallel(requests)
+        return self
+
+    def open(self, service_type: str, **options: Any) -> Service:
+        return client_of(self._of.own, service_type, **options).of_session(self.session)
+
+    def bare_client(self, service_type: str) -> Any:
+        client = copy.copy(self._of.bare_client(service_type))
+        client.session = self.session
+        return client
 
 
 def connect(

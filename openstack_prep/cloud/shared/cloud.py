@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Mapping
 from typing import Any, Self
@@ -10,8 +9,7 @@ from typing import Any, Self
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud import login
-from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.connection import Cloud, UserCloud
 from openstack_prep.cloud.service import Service, client_of
 from openstack_prep.cloud.shared import everybodys
 from openstack_prep.cloud.shared.kept import Kept
@@ -28,7 +26,7 @@ class SharedCloud(Cloud):
     """
 
     def __init__(self, cloud: Cloud, specs: int) -> None:
-        self._own, self.connection, self.session = cloud.own, cloud.connection, cloud.session
+        self._own, self._connection, self.session = cloud.own, cloud.connection, cloud.session
         self.chosen_region, self.most = cloud.chosen_region, min(MOST, max(PAGE, PER_SPEC * specs))
         self.services: dict[str, Service] = {}
         self.lock = threading.Lock()
@@ -69,32 +67,18 @@ class SharedCloud(Cloud):
         return self.kept.once(who, lambda: SharedTenant(self, *who))
 
 
-class SharedTenant(Cloud):
-    """A shared cloud as a user of a project sees it.
-
-    Only its token differs from the administrator's connection: to create a connection of the SDK's takes longer than
-    all requests of the user.
-    """
+class SharedTenant(UserCloud):
+    """A shared cloud as a user of a project sees it."""
 
     def __init__(self, of: SharedCloud, username: str, password: Secret, domain: str, project_id: str | None) -> None:
-        self._of, self.connection = of, of.connection
-        self.session = copy.copy(of.session)
-        self.session._session = None  # which it would close, although it is the administrator's, too
-        self.session.auth = login.by_password(of.auth_url, username, password, domain, project_id)
-        login.prepare(self.session)
-        self.services: dict[str, Service] = {}
-        self.lock = threading.Lock()
+        super().__init__(of, username, password, domain, project_id)
+        self._shared = of
 
     def open(self, service_type: str, **options: Any) -> Service:
-        found = client_of(self._of.own, service_type, **options).of_session(self.session)
+        found = super().open(service_type, **options)
         if service_type not in everybodys.LISTS:
             return found
         path, read = everybodys.LISTS[service_type]
         return TenantService(
-            found, path, lambda: self._of.kept.once((everybodys, path), lambda: read(self._of)), self.project_id
+            found, path, lambda: self._shared.kept.once((everybodys, path), lambda: read(self._shared)), self.project_id
         )
-
-    def bare_client(self, service_type: str) -> Any:
-        client = copy.copy(self._of.bare_client(service_type))
-        client.session = self.session
-        return client

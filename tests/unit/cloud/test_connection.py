@@ -289,6 +289,39 @@ def test_the_same_cloud_as_another_user(services: requests_mock.Mocker, cloud: C
     assert other.region == "one"
 
 
+def test_another_user_shares_the_open_connections(services: requests_mock.Mocker, cloud: Cloud) -> None:
+    services.get(NETWORKS, **OK)
+    services.post(TOKENS, json=token(), headers={"X-Subject-Token": "own"}, status_code=201)
+    cloud.network.get("/networks")
+    services.post(TOKENS, json=token(), headers={"X-Subject-Token": "other"}, status_code=201)
+    other = cloud.as_user(username="ocp", password=Secret(WORD), user_domain="Default").allow_parallel(3)
+    versions = services.call_count
+    other.network.get("/networks")
+    other.connection.network.get("/networks")
+    cloud.network.get("/networks")
+    asked = services.request_history[versions:]
+    assert [each.headers.get("X-Auth-Token") for each in asked if each.url == NETWORKS] == ["other", "other", "own"]
+    assert len([each for each in asked if each.url == TOKENS]) == 1
+    adapters = cloud.session.session.adapters
+    assert (other.session.session.adapters, cloud.parallel) == (adapters, 3)
+    other.session.close()
+    assert cloud.session._session is not None
+
+
+def test_a_login_without_a_project_asks_version_3_of_keystone(
+    services: requests_mock.Mocker, clouds_yaml: Path
+) -> None:
+    """The SDK sends its identity requests to the auth_url as it is."""
+    entry = "{auth_type: v3applicationcredential, auth: {auth_url: http://keystone, application_credential_id: a, "
+    clouds_yaml.write_text(f"clouds: {{lab: {entry}application_credential_secret: s}}, region_name: one}}}}")
+    version = {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": IDENTITY}]}
+    services.get("http://keystone", json={"versions": {"values": [version]}}, status_code=300)
+    services.get(f"{IDENTITY}/projects", json={"projects": []})
+    cloud = connect("lab")
+    other = cloud.as_user(username="ocp", password=Secret(WORD), user_domain="Default")
+    assert [each.identity.list("/projects", "projects") for each in (cloud, other)] == [[], []]
+
+
 def test_another_user_trusts_the_same_authority(
     services: requests_mock.Mocker, clouds_yaml: Path, tmp_path: Path
 ) -> None:
