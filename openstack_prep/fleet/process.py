@@ -15,6 +15,7 @@ from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.cloud.shared import SharedCloud
 from openstack_prep.download.spool import Contents
 from openstack_prep.fleet.order import Order
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.loading import read_spec
 from openstack_prep.spec.variables import Given, Origin
@@ -99,3 +100,16 @@ def cloud_for_reading(order: Order, spec: Spec) -> Cloud:
     """Return the connection for what writes nothing: targets of one cloud share what they read; raises ConfigError."""
     cloud = cloud_of(order, spec)
     return _phase(order.phase).for_plans(cloud, order.neighbours) if order.neighbours >= FROM else cloud
+
+
+def cloud_for_applying(order: Order, spec: Spec) -> Cloud:
+    """Return the connection for a plan that is carried out; raises ConfigError, CloudError.
+
+    What targets share is of use to a plan that may be empty: any other is created again by requests of its own. It is
+    not empty if the spec's project is still to be created.
+    """
+    cloud = cloud_for_reading(order, spec)
+    projects = [each for each in spec.resources if isinstance(each, Project) and order.verb == "apply"]
+    if isinstance(cloud, SharedCloud) and any(cloud.lacks_project(each.name) for each in projects):
+        return cloud.own
+    return cloud

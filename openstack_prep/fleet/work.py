@@ -117,7 +117,7 @@ def _refuse_other_plan(agreed: Values, now: LivePlan) -> None:
 def _apply(order: Order, spec: Spec) -> Outcome:
     """Plan and carry out: ``api.apply`` plans once more what nobody has agreed to, unless that plan is empty."""
     agreed = order.agreed is not None or order.saved is not None
-    cloud = process.cloud_of(order, spec) if agreed else process.cloud_for_reading(order, spec)
+    cloud = process.cloud_of(order, spec) if agreed else process.cloud_for_applying(order, spec)
     plan = _made(order, spec, cloud) if order.saved is None else _made_from_saved(order, spec, cloud)
     if order.agreed is not None:
         plan.raise_for_refusals()

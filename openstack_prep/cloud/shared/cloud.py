@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.raw import Raw
@@ -42,6 +42,11 @@ class SharedCloud(Cloud):
 
     def open(self, service_type: str, **options: Any) -> Service:
         return SharedService(client_of(self.own, service_type, **options), self.kept, self.most)
+
+    def lacks_project(self, name: str) -> bool:
+        """Whether no project of any domain has this name; if in doubt, False."""
+        self.authenticate()
+        return cast(SharedService, self.identity).lacks("/projects", name=name)
 
     def has(self, service_type: str) -> bool:
         return self.kept.once(("has", service_type), lambda: self.own.has(service_type))

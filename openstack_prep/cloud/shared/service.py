@@ -49,14 +49,22 @@ class SharedService(Service):
             found = self._kept.once((self.type, path, name, _hashable(params)), single)
         return [*found] if found is not None else single()
 
+    def lacks(self, path: str, **params: object) -> bool:
+        """Whether a list of all projects has no row with these values; the service may know one all the same."""
+        rows = self._rows(path, params)
+        return rows is not None and not rows.matching(params)
+
     def _select(self, path: str, params: Raw) -> Sequence[Answer] | None:
         """Return the part of a list of all projects; None if there is no such list."""
+        rows = self._rows(path, params)
+        return rows.select(params) if rows is not None else None
+
+    def _rows(self, path: str, params: Raw) -> whole.Rows | None:
         shape = self._wholes.get(path)
         if shape is None or not whole.answers(shape, params):
             return None
         name = (self.type, path, *(params[each] for each in shape.per))
-        rows = self._kept.once(name, lambda: whole.read(self, path, shape, params, self._most))
-        return rows.select(params) if rows is not None else None
+        return self._kept.once(name, lambda: whole.read(self, path, shape, params, self._most))
 
     def _one(self, path: str) -> Answer | None:
         """Return a resource that a list of all projects contains; None if it is not there."""

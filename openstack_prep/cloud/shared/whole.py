@@ -25,8 +25,8 @@ class Rows:
         self._index: dict[str, Mapping[str, Sequence[Answer]]] = {}
         self._lock = threading.Lock()
 
-    def select(self, params: Raw) -> list[Answer] | None:
-        """Return the rows that a read with these parameters is answered; None if only the service can tell."""
+    def matching(self, params: Raw) -> list[Answer]:
+        """Return the rows that have these values, letter by letter."""
         filters = {name: wanted(self._path, name, params[name]) for name in self._whole.by if name in params}
         first, *others = filters
         by = self._by(first)
@@ -34,9 +34,14 @@ class Rows:
         for name in others:
             values, accepted = self._whole.by[name], set(filters[name])
             found = [row for row in found if not accepted.isdisjoint(map(str, values(row)))]
+        return found
+
+    def select(self, params: Raw) -> list[Answer] | None:
+        """Return the rows that a read with these parameters is answered; None if only the service can tell."""
+        found = self.matching(params)
         if not self._whole.sure(params, found):
             return None
-        return [_limited(row, params["fields"]) for row in found] if "fields" in params else list(found)
+        return [_limited(row, params["fields"]) for row in found] if "fields" in params else found
 
     def _by(self, name: str) -> Mapping[str, Sequence[Answer]]:
         with self._lock:

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import requests_mock
 
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.shared import SharedCloud
 from openstack_prep.download.spool import Contents, Shared
 from openstack_prep.fleet import process
-from openstack_prep.fleet.order import Order
+from openstack_prep.fleet.order import Order, Verb
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
+from tests.unit.conftest import IDENTITY, failure
 
 pytestmark = pytest.mark.usefixtures("clouds_yaml")
 
@@ -71,3 +75,30 @@ def test_few_targets_of_a_cloud_read_for_themselves() -> None:
     process.end_phase("a")
     assert cloud(process.FROM) is not shared
     process.end_phase("a")
+
+
+@pytest.fixture
+def applied(services: requests_mock.Mocker) -> Iterator[Callable[..., bool]]:
+    """Whether the plan of a project is created from what targets share."""
+
+    def is_shared(name: str, verb: Verb = "apply", neighbours: int = process.FROM) -> bool:
+        order = Order(target="red", verb=verb, spec="x", cloud="lab", neighbours=neighbours, phase="a")
+        return isinstance(process.cloud_for_applying(order, Spec(name, (Project(name=name),))), SharedCloud)
+
+    yield is_shared
+    process.end_phase("a")
+
+
+def test_a_target_whose_project_is_missing_is_planned_only_by_its_own_requests(
+    services: requests_mock.Mocker, applied: Callable[..., bool]
+) -> None:
+    listed = services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "1", "name": "red"}]})
+    assert [applied(each) for each in ("red", "blue", "Red")] == [True, False, False]
+    assert applied("blue", "destroy")  # whose plan is empty, as far as is known
+    assert not applied("red", neighbours=process.FROM - 1)
+    assert listed.call_count == 1
+
+
+def test_without_a_list_of_all_projects_all_share(services: requests_mock.Mocker, applied: Callable[..., bool]) -> None:
+    services.get(f"{IDENTITY}/projects", **failure(403))
+    assert applied("blue")
