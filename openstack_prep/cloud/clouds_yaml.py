@@ -142,8 +142,11 @@ def _rewritten(text: str, name: str, entry: Raw | None, data: Raw) -> str:
 
 
 def _spliced(text: str, name: str, entry: Raw | None) -> str:
-    """Return the text with the lines of one entry replaced; comments and order of others are kept."""
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    """Return the text with the lines of one entry replaced; comments and order of others are kept.
+
+    The caller has parsed the text, and parses the new one: nothing depends on libyaml but the time.
+    """
+    root = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
     clouds = next((value for key, value in pairs if key.value == "clouds"), None)
     end = "\r\n" if "\r\n" in text else "\n"
