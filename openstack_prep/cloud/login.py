@@ -72,7 +72,9 @@ def prepare(session: Any) -> None:
     """Prepare a session of keystoneauth for threads, and for spans if somebody asks for them."""
     _share(session.auth)
     session.session.auth = session.session.auth or keep_headers
-    if not (getproxies() or any(map(os.environ.get, CA_VARIABLES))):
+    if session.verify is True:
+        session.verify = next(filter(None, map(os.environ.get, CA_VARIABLES)), True)
+    if not getproxies():
         session.session.trust_env = False  # requests would go through all variables twice per request
     tracing.trace_requests(session.session)
 

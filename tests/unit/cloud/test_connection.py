@@ -189,10 +189,14 @@ def test_a_request_looks_for_no_proxy_where_the_environment_has_none(
         if name.lower().endswith("_proxy") or name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
             monkeypatch.delenv(name)
     assert not connect("lab").session.session.trust_env
-    for name in ("https_proxy", "REQUESTS_CA_BUNDLE"):
-        with monkeypatch.context() as patch:
-            patch.setenv(name, "http://proxy.example.com")
-            assert connect("lab").session.session.trust_env
+    with monkeypatch.context() as patch:
+        patch.setenv("https_proxy", "http://proxy.example.com")
+        assert connect("lab").session.session.trust_env
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "ca.pem")
+    services.get(NETWORKS, **OK)
+    connect("lab").network.get("/networks")
+    assert services.last_request.verify == "ca.pem"
+    assert not connect("lab").session.session.trust_env
 
 
 def test_a_token_that_ends_soon_is_renewed(
