@@ -102,11 +102,10 @@ class Run:
 
         Two types may share a key, and the result for one of them need not suffice for the other: see ``Existing``.
         """
-        found = self.known.get(resource.key)
+        key = resource.key
+        found = self.known.get(key)
         if found is None:
-            found = self.read_once(
-                (type(resource), resource.key), lambda: type(resource).find(self, [resource]).get(resource.key)
-            )
+            found = self.read_once((type(resource), key), lambda: type(resource).find(self, [resource]).get(key))
         return found
 
     def find_id(self, resource: Resource) -> str | None:

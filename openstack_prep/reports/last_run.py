@@ -11,7 +11,6 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -82,7 +81,7 @@ class _File(logging.Handler):
         self._number += 1
         if self._number > MOST:
             return
-        asked = asdict(record.asked)  # type: ignore[attr-defined]
+        asked = vars(record.asked)  # type: ignore[attr-defined]
         started = _text(datetime.fromtimestamp(asked["started"], UTC))
         self._write(asked | {"started": started, "seconds": round(asked["seconds"], 3)})
 
