@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Literal
@@ -37,7 +37,7 @@ from openstack_prep.core.model import (
     Step,
 )
 from openstack_prep.core.observing import JOBS as JOBS
-from openstack_prep.core.observing import going_ids, observe
+from openstack_prep.core.observing import ThisThread, going_ids, observe
 from openstack_prep.core.plan import Order, Plan, Report, order_of
 from openstack_prep.core.run import Run
 from openstack_prep.core.twin import late_twins
@@ -91,9 +91,9 @@ def _retrying(state: tenacity.RetryCallState) -> str:
 
 
 @contextlib.contextmanager
-def _abandoned_on_interrupt(jobs: int) -> Iterator[ThreadPoolExecutor]:
+def _abandoned_on_interrupt(jobs: int) -> Iterator[Executor]:
     """A pool that waits for its running steps, unless the user interrupts a second time."""
-    pool = ThreadPoolExecutor(jobs, thread_name_prefix="step")
+    pool = ThreadPoolExecutor(jobs, thread_name_prefix="step") if jobs > 1 else ThisThread()
     waiting = True
     try:
         yield pool
@@ -134,6 +134,8 @@ class _Execution:
                         self._note(result, order)
                     else:
                         pool.submit(self._carry_out, steps[node]).add_done_callback(ended.put)
+                    while not ended.empty():  # a pool for one step at a time has carried it out by now
+                        self._note(ended.get().result(), order)
                 if not ready:
                     self._note(ended.get().result(), order)
             late = [self._carry_out(step) for step in self._late_twins()]

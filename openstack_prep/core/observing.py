@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotUnique, PlanRefused
@@ -17,6 +17,7 @@ from openstack_prep.core.run import Run
 
 T = TypeVar("T")
 R = TypeVar("R")
+P = ParamSpec("P")
 JOBS = 8
 """Default number of parallel requests and steps."""
 
@@ -28,6 +29,18 @@ def in_parallel(work: Callable[[T], R], items: Iterable[T], *, jobs: int) -> lis
         return list(map(work, items))
     with ThreadPoolExecutor(min(jobs, len(items))) as pool:
         return list(pool.map(work, items))
+
+
+class ThisThread(Executor):
+    """Executes at once, in the calling thread: for one job at a time another thread costs more than it brings."""
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        done: Future[R] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+            done.set_exception(error)
+        return done
 
 
 @contextlib.contextmanager
