@@ -431,6 +431,13 @@ def test_a_display_is_told_of_each_phase(shelf: Shelf) -> None:
     assert events == ["started", "again", "ended"]
 
 
+def test_one_step_at_a_time_is_told_of_before_the_next_begins(shelf: Shelf) -> None:
+    events: list[str] = []
+    made = plan(shelf, *(Box(name=each) for each in "abc"))
+    run(shelf, made, jobs=1, tell=lambda event: events.append(f"{event.step.resource.name} {event.phase}"))
+    assert events == [f"{each} {phase}" for each in "abc" for phase in ("started", "ended")]
+
+
 # --- observe and examine ------------------------------------------------------------------
 
 
