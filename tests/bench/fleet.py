@@ -32,7 +32,7 @@ from tests.light.running import SPEC, Light, running
 
 BEGIN, END = "<!-- bench fleet: begin -->", "<!-- bench fleet: end -->"
 PLAYBOOK = Path(__file__).with_name("tenants.yaml")
-FIRST, AGAIN, GONE, BOTH = "first apply", "second apply", "destroy", "create and delete"
+FIRST, AGAIN, BOTH = "first apply", "second apply", "create and delete"
 THREADS, LOOP, ANSIBLE, RALLY = "fleet, threads", "a loop over `openstack-prep`", "Ansible", "rally's contexts"
 LATENCIES = (5.0, 30.0)
 """Milliseconds."""
@@ -112,15 +112,13 @@ def ways(options: argparse.Namespace) -> Iterator[Way]:
 
     def fleet(*more: str) -> Callable[[str, Light], Sequence[Sequence[str]]]:
         def commands(run: str, light: Light) -> Sequence[Sequence[str]]:
-            verb = "destroy" if run == GONE else "apply"
-            return [[ours, "fleet", verb, "--yes", "--jobs", str(options.jobs), *more, "fleet.yaml"]]
+            return [[ours, "fleet", "apply", "--yes", "--jobs", str(options.jobs), *more, "fleet.yaml"]]
 
         return commands
 
     def loop(run: str, light: Light) -> Sequence[Sequence[str]]:
-        verb = "destroy" if run == GONE else "apply"
         given = [[f"--var={name}={value}" for name, value in variables(number).items()] for number in range(FEW)]
-        return [[ours, verb, "--yes", "--os-cloud", light.entries[0], *each, SPEC.name] for each in given]
+        return [[ours, "apply", "--yes", "--os-cloud", light.entries[0], *each, SPEC.name] for each in given]
 
     def ansible(run: str, light: Light) -> Sequence[Sequence[str]]:
         programs = environments.ensure("ansible")
@@ -134,13 +132,13 @@ def ways(options: argparse.Namespace) -> Iterator[Way]:
     def task(run: str, light: Light) -> Sequence[Sequence[str]]:
         return [rally.command("task", "start", "task.json")]
 
-    every = (FIRST, AGAIN, GONE)
-    yield Way(THREADS, options.tenants, options.jobs, every, fleet())
+    twice = (FIRST, AGAIN)
+    yield Way(THREADS, options.tenants, options.jobs, twice, fleet())
     for number in (1, 2, 4):
         name = f"fleet, {number} worker{'s' if number > 1 else ''} of Dask"
-        yield Way(name, options.tenants, options.jobs, every, fleet("--scheduler", "local", "--workers", str(number)))
-    yield Way(LOOP, FEW, 8, every, loop)
-    yield Way(f"{ANSIBLE}, {options.jobs} forks", FEW, options.jobs, (FIRST, AGAIN), ansible)
+        yield Way(name, options.tenants, options.jobs, twice, fleet("--scheduler", "local", "--workers", str(number)))
+    yield Way(LOOP, FEW, 8, twice, loop)
+    yield Way(f"{ANSIBLE}, {options.jobs} forks", FEW, options.jobs, twice, ansible)
     yield Way(RALLY, FEW, options.jobs, (BOTH,), task, prepare_rally)
 
 
