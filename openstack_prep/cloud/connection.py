@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from openstack_prep.download.spool import Contents
 
 PAUSE = 0.5  # seconds before a login is retried; doubled each time
+ADDRESSES = 32  # to which connections stay open: of a further one, urllib3 closes those of another
 TIMEOUT = 60.0  # seconds without data from a service; clouds.yaml's api_timeout overrides it
 # the OpenShift installer also requests 2.64 (Rocky): flavor descriptions (2.55), server group policy (2.64)
 COMPUTE_MICROVERSION = "2.64"
@@ -58,7 +59,7 @@ class Cloud(OwnToken):
         if requests > self.parallel:
             self.parallel = requests
             for adapter in self.session.session.adapters.values():
-                cast(Any, adapter).init_poolmanager(requests, requests)
+                cast(Any, adapter).init_poolmanager(max(requests, ADDRESSES), requests)
         return self
 
     @property
@@ -90,12 +91,12 @@ class Cloud(OwnToken):
         """The name of the clouds.yaml entry."""
         return str(self.connection.config.name)
 
-    @property
+    @cached_property
     def region(self) -> str | None:
         """The region of the entry; None if the catalogue has a single one."""
         return self.connection.config.get_region_name("identity")
 
-    @property
+    @cached_property
     def interface(self) -> str | None:
         """The kind of endpoints in use: public, internal or admin; None for the default, public."""
         chosen = self.connection.config.get_interface()

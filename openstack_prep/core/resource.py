@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast
 
 from openstack_prep.base.errors import Loss, Mistake
@@ -100,7 +101,7 @@ class Resource(Generic[S]):
         """Where the name is unique, from the outside in; empty for resources of the whole cloud."""
         return ()
 
-    @property
+    @cached_property
     def key(self) -> Key:
         return Key(self.kind, self.name, self.scope)
 
