@@ -35,8 +35,15 @@ def _pages(cloud: Cloud) -> Iterator[Values]:
 
 
 def stacks(cloud: Cloud) -> ByProject | None:
-    """Return the stacks of all projects; None if the list may lack those of other projects."""
-    return _grouped("project", lambda: cloud.orchestration.list("/stacks", "stacks")) or None
+    """Return the stacks of all projects; None if the list may lack those of other projects.
+
+    Where there is no stack, one that was deleted proves that there would be those of all projects.
+    """
+    found = _grouped("project", lambda: cloud.orchestration.list("/stacks", "stacks"))
+    if found is not None and not found:
+        deleted = _grouped("project", lambda: cloud.orchestration.get("/stacks", show_deleted=True, limit=1)["stacks"])
+        return found if deleted else None
+    return found
 
 
 def _grouped(field: str, read: Callable[[], Iterable[Values]]) -> ByProject | None:

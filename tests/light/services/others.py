@@ -1,4 +1,4 @@
-"""Heat without stacks, and Swift's accounts without containers: what is asked although a spec declares neither."""
+"""Heat with one deleted stack, and Swift's accounts without containers: what is asked although no spec declares it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from tests.light.web import NOTHING, Answer, Refused, Request
 
 OPERATORS = {"swiftoperator", "ResellerAdmin"}
 META = b"x-account-meta-"
+GONE = "7b1f0c3e5d8a4962b0e1f2a3c4d5e6f7"
 
 
 @ORCHESTRATION.on("GET", "/", public=True)
@@ -16,8 +17,9 @@ def versions(asked: Request) -> Answer:
 
 
 @ORCHESTRATION.on("GET", "/v1/{}/stacks")
-def list_stacks(_asked: Request, _project_id: str) -> Answer:
-    return Answer(200, {"stacks": []})
+def list_stacks(asked: Request, _project_id: str) -> Answer:
+    gone = {"id": GONE, "stack_name": "gone", "stack_status": "DELETE_COMPLETE", "project": GONE}
+    return Answer(200, {"stacks": [gone] if asked.says("show_deleted") and asked.caller.is_admin else []})
 
 
 def _account(asked: Request, account: str) -> dict[bytes, bytes]:

@@ -360,7 +360,19 @@ def test_stacks_come_from_the_list_that_proves_to_be_of_all_projects(
     own = services.get(f"{heat}red/stacks", json={"stacks": rows})
     for _ in range(2):
         assert log_in(shared, "red").orchestration.list("/stacks", "stacks") == rows
-    assert (listed.call_count, own.call_count) == (1, 0 if proof else 2)
+    assert (listed.call_count, own.call_count) == (1 if rows else 2, 0 if proof else 2)
+
+
+@pytest.mark.parametrize("deleted", [{"id": "1", "project": "blue"}, {"id": "1"}])
+def test_where_no_stack_exists_a_deleted_one_proves_it(
+    services: requests_mock.Mocker, shared: SharedCloud, logins: Any, deleted: dict[str, str]
+) -> None:
+    heat = ENDPOINTS["orchestration"].replace(ADMIN_PROJECT, "")
+    services.get(f"{heat}{ADMIN_PROJECT}/stacks", json={"stacks": []})
+    services.get(f"{heat}{ADMIN_PROJECT}/stacks?show_deleted=True&limit=1", json={"stacks": [deleted]})
+    own = services.get(f"{heat}red/stacks", json={"stacks": []})
+    assert log_in(shared, "red").orchestration.list("/stacks", "stacks") == []
+    assert own.call_count == (0 if "project" in deleted else 1)
 
 
 def test_each_list_has_a_parameter_that_selects_from_it() -> None:
