@@ -81,12 +81,16 @@ def upload(image: ImageFields, run: CloudRun, name: str) -> ImageRecord:
 
 
 def _delete_failed(maker: Cloud, image_id: str, error: PrepError) -> None:
-    """Delete an image that failed permanently; if the deletion fails, too, report both errors."""
+    """Delete an image that failed permanently; if the deletion fails, too, report both errors.
+
+    They have the status of the first one: after 410 a concurrent run may have deleted the image, whose content Glance
+    may still be removing, so that it refuses to delete it once more (Glance 33.0.0, api/v2/image_data.py, upload).
+    """
     try:
         maker.image.delete(f"/images/{image_id}")
     except CloudError as left:
         message = f"image {image_id} could not be deleted: {left}; run the command again, which deletes it first"
-        raise PrepError(f"{error}; {message}") from error
+        raise CloudError(f"{error}; {message}", status=getattr(error, "status", None)) from error
 
 
 def _uploader(image: ImageFields, run: CloudRun) -> tuple[Cloud, dict[str, str]]:

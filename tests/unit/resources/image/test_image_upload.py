@@ -91,6 +91,21 @@ def test_one_that_cannot_be_taken_away_hides_no_error(
     assert glance.asked == ["create rhcos", "upload rhcos"]
 
 
+def test_one_that_a_concurrent_run_deletes_during_the_upload(
+    run: CloudRun, glance: Glance, services: requests_mock.Mocker, image: Image
+) -> None:
+    def finished_elsewhere(request: Any, context: Any) -> Any:
+        del glance.images["i1"]
+        glance.ours("rhcos", NEW)
+        context.status_code = 410
+        return {"message": "Image i1 could not be found after upload"}
+
+    services.put(f"{GLANCE}/images/i1/file", json=finished_elsewhere)
+    services.delete(f"{GLANCE}/images/i1", **failure(400, "Bad Request"))
+    apply(run, image).raise_for_failures()
+    assert list(glance.images) == ["i2"]
+
+
 # --- the installer's cache ----------------------------------------------------------------
 
 
