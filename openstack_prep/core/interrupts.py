@@ -66,6 +66,9 @@ class _Threads:
     def __init__(self) -> None:
         self.number: int | None = None
         self.listeners: list[Callable[[int], None]] = []
+        self.passing = 0
+        """How many runs would pass a signal on."""
+        self.lock = threading.Lock()
 
     @contextlib.contextmanager
     def listening(self, on_signal: Callable[[int], None]) -> Iterator[None]:
@@ -83,18 +86,26 @@ _threads = _Threads()
 
 @contextlib.contextmanager
 def passed_on() -> Iterator[Callable[[int], None]]:
-    """Yield a function that passes a signal on to the runs in other threads, also to those that begin later."""
+    """Yield a function that passes a signal on to the runs in other threads, also to those that begin later.
+
+    Several runs of one program may do so, one of them in the main thread: each thread is told once.
+    """
 
     def pass_on(number: int) -> None:
-        _threads.number = number
-        for listener in list(_threads.listeners):
-            listener(number)
+        if _threads.number is None:
+            _threads.number = number
+            for listener in list(_threads.listeners):
+                listener(number)
 
-    _threads.number = None
+    with _threads.lock:
+        _threads.passing += 1
     try:
         yield pass_on
     finally:
-        _threads.number = None
+        with _threads.lock:
+            _threads.passing -= 1
+            if not _threads.passing:
+                _threads.number = None
 
 
 def raise_passed_on() -> None:
