@@ -30,8 +30,11 @@ def write_conversion(folder: Path, name: str, texts: Mapping[str, str]) -> str:
     return "\n".join(f"{folder / each}" for each in texts)
 
 
-def write_marked(folder: Path, mark: str, texts: Mapping[str, str]) -> None:
-    """Write files whose first line is ``mark``; raises FolderRefused for files of these names without it."""
+def write_marked(folder: Path, mark: str, texts: Mapping[str, str], *, exactly: bool = True) -> None:
+    """Write files whose first line is ``mark``, and if ``exactly`` remove others with it.
+
+    Raises FolderRefused for files of these names without it.
+    """
     from openstack_prep.resources.files.marked_files import MarkedFiles
 
     try:
@@ -39,4 +42,4 @@ def write_marked(folder: Path, mark: str, texts: Mapping[str, str]) -> None:
     except OSError as error:
         fix = "name a folder that you can create"
         raise FolderRefused(f"--output {folder} cannot be created: {error.strerror}; {fix}") from None
-    MarkedFiles(folder, mark).write(texts)
+    MarkedFiles(folder, mark).write(texts, exactly=exactly)

@@ -177,6 +177,15 @@ def exit_immediately(options: argparse.Namespace, error: KeyboardInterrupt) -> N
     os._exit(code)
 
 
+@contextlib.contextmanager
+def exit_on_second_signal(options: argparse.Namespace) -> Iterator[None]:
+    """End the process for a signal that the run itself does not wait for: pools would wait for their threads."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        exit_immediately(options, error)
+
+
 def code_of(report: Report) -> int:
     """Return the exit code for a report, saying so when it was interrupted."""
     if report.interrupt is not None:

@@ -11,6 +11,7 @@ from openstack_prep.cli.fleet import html
 from openstack_prep.cli.fleet.opening import add_fleet, choose, executors, refuse_unknown
 from openstack_prep.cli.fleet.output import end, print_texts, sizes
 from openstack_prep.cli.output_folder import output_folder, write_marked
+from openstack_prep.cli.running import exit_on_second_signal
 from openstack_prep.cli.style import style_of
 
 
@@ -39,7 +40,11 @@ def _audit(options: argparse.Namespace) -> int:
     style = style_of(options, sys.stdout)
     wanted = Options(style=style if options.show or options.all else page, data=options.format == "json")
     quiet = options.format != "json"
-    with executors(options) as made, display(options, style, *sizes(chosen), quiet=quiet) as shown:
+    with (
+        executors(options) as made,
+        exit_on_second_signal(options),
+        display(options, style, *sizes(chosen), quiet=quiet) as shown,
+    ):
         result = running.run(chosen, "audit", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     text = tables.table(chosen, result, style, options.show)
     print_texts(options, text, tables.total(result, f"audit {chosen.fleet.name}", "without drift"))
@@ -59,11 +64,13 @@ def _export(options: argparse.Namespace) -> int:
     refuse_unknown_kinds(options.kind)
     chosen = choose(options)
     wanted = Options(kinds=tuple(options.kind), data=options.format == "json")
-    with executors(options) as made, display(options, style_of(options, sys.stdout), *sizes(chosen)) as shown:
+    style = style_of(options, sys.stdout)
+    with executors(options) as made, exit_on_second_signal(options), display(options, style, *sizes(chosen)) as shown:
         result = running.run(chosen, "export", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     name = chosen.fleet.name
     if folder is not None:
         texts = {f"{each.target}.yaml": each.table for each in result.of(Status.DONE)}
-        write_marked(folder, f"# [openstack-prep:fleet/{name}]", texts)
+        # what this run did not export, others may have, or an earlier run
+        write_marked(folder, f"# [openstack-prep:fleet/{name}]", texts, exactly=False)
     print_texts(options, tables.total(result, f"export {name}"))
     return end(options, chosen, result, "export")

@@ -78,8 +78,11 @@ class MarkedFiles:
             path for name in names if name not in ours and ((path := self.folder / name).exists() or path.is_symlink())
         ]
 
-    def write(self, texts: Mapping[str, str]) -> None:
-        """Write exactly these files, readable by their owner alone; raises FolderRefused, also for unmanaged files."""
+    def write(self, texts: Mapping[str, str], *, exactly: bool = True) -> None:
+        """Write files, readable by their owner alone, and if ``exactly`` remove the other managed ones.
+
+        Raises FolderRefused, also for unmanaged files of these names.
+        """
         if others := self.of_others(list(texts)):
             one = len(others) == 1
             what = f"{', '.join(map(str, others))} {'exists and is' if one else 'exist and are'} not managed"
@@ -89,7 +92,7 @@ class MarkedFiles:
             if not self._is_same(name, before.get(name), text) or mode(self.folder / name) != PRIVATE:
                 write_private(self.folder / name, self._whole(name, text))
         with _said(self.folder):
-            for name in before.keys() - texts.keys():
+            for name in before.keys() - texts.keys() if exactly else ():
                 (self.folder / name).unlink(missing_ok=True)
 
     def remove(self, *, copies: bool = True) -> list[str]:
