@@ -32,6 +32,7 @@ SOURCES = (
 )
 PROGRAMS = ("command", "vault", "keyring")
 """Sources that other programs have."""
+SOURCE_NAMES = ("env", "file", "content", "prompt", "generate", *PROGRAMS)
 
 _QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:) ('[^']*'|"[^"]*")""")
 

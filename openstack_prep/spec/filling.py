@@ -73,6 +73,8 @@ class Filling:
         """Return the references in the text at a place of the file, or around it."""
         data: Any = self.document.data
         for step in source:
+            if isinstance(data, str):  # a whole reference, whose value has the other steps
+                break
             try:
                 data = data[step]
             except (LookupError, TypeError):

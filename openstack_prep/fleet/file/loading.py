@@ -17,6 +17,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.fleet.file.model import Fleet, FleetFields, Target, TargetFields, adapter
 from openstack_prep.fleet.file.rows import Rows
 from openstack_prep.fleet.file.schema import known_keys
@@ -24,6 +25,7 @@ from openstack_prep.spec.filling import Filling
 from openstack_prep.spec.parts import IGNORED, Part
 from openstack_prep.spec.tokens import Tokens
 from openstack_prep.spec.variable_values import Values
+from openstack_prep.spec.variables import FILES
 
 
 def load_fleet(path: str | Path) -> Fleet:
@@ -89,6 +91,8 @@ class _Reading:
     def _target(self, fields: TargetFields, index: int, placed: _Placed) -> Target:
         where = ("targets", index)
         variables = {name: value for name, value in fields.variables.items() if value not in ("", None)}
+        for name, value in variables.items():
+            self._judge(value, (*where, "variables", name), placed)
         return Target(
             name=fields.name,
             spec=self._path(fields.spec, (*where, "spec"), placed),
@@ -103,20 +107,38 @@ class _Reading:
             groups=tuple(dict.fromkeys(fields.groups)),
         )
 
-    def _path(self, given: str, where: Sequence[str | int], placed: _Placed) -> Path:
-        """Return an existing file; a value of a row in its path must not lead out of the folder that is written."""
+    def _judge(self, value: object, where: Sequence[str | int], placed: _Placed) -> None:
+        """Refuse a source of a secret that a row chooses: it could be any file or program of whoever runs the fleet."""
+        if not isinstance(value, dict) or len(value) != 1:
+            return
+        ((source, path),) = value.items()
+        if source in SOURCE_NAMES and placed.part_of_file.reference(where) is not None:
+            self._refuse(placed, where, "is a source of a secret from a row", "write the source in the fleet file")
+        elif source in FILES and isinstance(path, str):
+            self._within(path, (*where, source), placed)
+        elif source == "command" and placed.part_of_file.reference((*where, source, 0)) is not None:
+            self._refuse(placed, (*where, source), "is a program from a row", "write the program in the fleet file")
+
+    def _within(self, given: str, where: Sequence[str | int], placed: _Placed) -> str | None:
+        """Return the path of a file, which a value of a row must not lead out of the folder that is written."""
         try:
             path = str(file_path(given, placed.part_of_file.base))
             if not placed.stays_inside(path, given, where):
                 raise InvalidValue("leads out of the folder that the fleet file names", "correct the row")
-            if not os.path.exists(path):
-                raise InvalidValue("does not exist", "correct the path")
         except (InvalidValue, ValueError) as error:  # ValueError: a path with a null character
             invalid = error if isinstance(error, InvalidValue) else InvalidValue("is not a path", "correct it")
-            place = f"{placed.place(where)}: {_dotted(where)}"
-            self.mistakes.append(Mistake(place, f"{shown(given)} {invalid.what}", invalid.fix, code=invalid.code))
-            return Path()
-        return Path(path)
+            self._refuse(placed, where, f"{shown(given)} {invalid.what}", invalid.fix, code=invalid.code)
+            return None
+        return path
+
+    def _path(self, given: str, where: Sequence[str | int], placed: _Placed) -> Path:
+        """Return an existing file."""
+        path = self._within(given, where, placed)
+        if path is not None and not os.path.exists(path):
+            self._refuse(
+                placed, where, f"{shown(given)} does not exist", "correct the path", code=Code.SPEC_INVALID_VALUE
+            )
+        return Path(path or "")
 
     def _refuse_twins(self, targets: Iterable[Target]) -> None:
         first: dict[str, str] = {}
@@ -145,9 +167,11 @@ class _Reading:
                 if name not in known:
                     self._refuse(placed, ("limits", name), f"no target is in the cloud {name}", meant(name, known))
 
-    def _refuse(self, placed: _Placed, where: Sequence[str | int], what: str, fix: str) -> None:
+    def _refuse(
+        self, placed: _Placed, where: Sequence[str | int], what: str, fix: str, *, code: str = Code.SPEC_CONTRADICTION
+    ) -> None:
         place = f"{placed.place(where)}: {_dotted(where)}"
-        self.mistakes.append(Mistake(place, what, fix, code=Code.SPEC_CONTRADICTION))
+        self.mistakes.append(Mistake(place, what, fix, code=code))
 
 
 def meant(name: str, known: Iterable[str]) -> str:
@@ -194,6 +218,8 @@ class _Placed:
         """Return the folder that is written before the first reference in the text at a place of the file."""
         data: Any = self.part_of_file.document.data  # type: ignore[attr-defined]
         for step in self.part_of_file._source(where):
+            if isinstance(data, str):  # a whole reference
+                break
             data = data[step]
         return os.path.dirname(str(data).partition("${")[0])
 

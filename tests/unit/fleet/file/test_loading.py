@@ -138,6 +138,63 @@ targets:
     assert all("(item 0 of the command cat): targets[0]." in place for place, _ in found)
 
 
+@pytest.mark.parametrize(
+    ("variables", "row", "place"),
+    [
+        ('{password: {file: "secrets/${row.x}"}}', "../../outside", "variables.password.file"),
+        ('{password: {generate: "secrets/${row.x}"}}', "../../outside", "variables.password.generate"),
+        ('{password: {content: "${row.x}"}}', "/etc/passwd", "variables.password.content"),
+        ('{password: "${row.x}"}', {"command": ["touch", "x"]}, "variables.password"),
+        ('{password: {command: ["${row.x}", "a"]}}', "/bin/true", "variables.password.command"),
+        ('{password: {command: "${row.x}"}}', ["/bin/true"], "variables.password.command"),
+    ],
+)
+def test_a_row_chooses_no_file_and_no_program_for_a_secret(
+    tmp_path: Path, variables: str, row: object, place: str
+) -> None:
+    text = f"""\
+name: f
+targets:
+  - for_each: {{row: {{command: [cat, rows.json]}}}}
+    name: a
+    spec: tenant.yaml
+    variables: {variables}
+"""
+    found = mistakes(fleets.write(tmp_path, text, rows_json=json.dumps([{"x": row}])))
+    assert [where for where, _ in found] == [f"fleet.yaml:6 (item 0 of the command cat): targets[0].{place}"]
+
+
+def test_a_row_chooses_values_that_are_no_sources(tmp_path: Path) -> None:
+    text = """\
+name: f
+targets:
+  - for_each: {row: {command: [cat, rows.json]}}
+    name: a
+    spec: tenant.yaml
+    variables: {labels: "${row.labels}", password: {file: "secrets/${row.team}"}}
+"""
+    rows = json.dumps([{"labels": {"tier": "one", "team": "red"}, "team": "red"}])
+    (red,) = load_fleet(fleets.write(tmp_path, text, rows_json=rows)).targets
+    assert red.variables == {"labels": {"tier": "one", "team": "red"}, "password": {"file": "secrets/red"}}
+
+
+def test_a_row_has_whole_lists_of_files_only_within_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "fleet"
+    folder.mkdir()
+    for path in (tmp_path / "outside.yaml", folder / "inside.yaml"):
+        path.write_text("cores: 4\n")
+    text = """\
+name: f
+targets:
+  - for_each: {row: {command: [cat, rows.json]}}
+    name: a
+    spec: tenant.yaml
+    vars_files: ${row.files}
+"""
+    found = mistakes(fleets.write(folder, text, rows_json='[{"files": ["inside.yaml", "../outside.yaml"]}]'))
+    assert [where for where, _ in found] == ["fleet.yaml:6 (item 0 of the command cat): targets[0].vars_files[1]"]
+
+
 def test_what_a_row_has_is_not_searched_for_references(tmp_path: Path) -> None:
     table = "team,cloud,tier,cores\nred,${row.team},${x,$${\n"
     (red,) = load_fleet(fleets.write(tmp_path, teams_csv=table)).targets
