@@ -1,4 +1,4 @@
-"""The entries of clouds.yaml, for the error of a choice that failed."""
+"""The entries of clouds.yaml: which one is in use, what it says, and the error of a choice that failed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.given_file import MOST_SECRET, read_text
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import without_values
+from openstack_prep.cloud import clouds_yaml
 
 
 def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Sequence[str]) -> str:
@@ -109,6 +111,34 @@ def unreadable(named: str | Path | None, usual: Sequence[str]) -> str | None:
     except (OSError, ValueError, yaml.YAMLError) as error:
         return f"{path} cannot be read: {without_values(str(error))}; correct the file"
     return None
+
+
+def in_use(name: str | None) -> str | None:
+    """Return an entry's name: the given one, or that of OS_CLOUD; None for OS_* variables."""
+    return name or os.environ.get("OS_CLOUD") or None
+
+
+def described(entry: str | None) -> tuple[str, str]:
+    """Return the region and the address of Keystone that an entry has in its file, or OS_* variables; to compare them.
+
+    They are empty where the file does not say so, and for a file that cannot be read, or only once: the SDK reads it.
+    """
+    if entry is None:
+        return os.environ.get("OS_REGION_NAME", ""), os.environ.get("OS_AUTH_URL", "")
+    from openstack.config import loader
+
+    path = _first(os.environ.get("OS_CLIENT_CONFIG_FILE"), loader.CONFIG_FILES)
+    if path is None or _is_pipe(path):
+        return "", ""
+    try:
+        found = clouds_yaml.read(Path(path)).get(entry)
+    except (PrepError, OSError):
+        return "", ""
+    found = found if isinstance(found, dict) else {}
+    auth, regions = found.get("auth"), found.get("regions")
+    first = regions[0] if isinstance(regions, list) and regions else ""
+    region = found.get("region_name") or (first.get("name") if isinstance(first, dict) else first)
+    return str(region or ""), str(auth.get("auth_url", "") if isinstance(auth, dict) else "")
 
 
 def _first(named: str | Path | None, usual: Sequence[str]) -> str | Path | None:

@@ -102,14 +102,15 @@ class Engine:
                 self.tell(Event("stopping"))
 
             with interrupts.caught(stop):
-                for title, orders in waves:
+                for number, (title, orders) in enumerate(waves):
                     if orders and not self._is_stopped(between_waves=True):
                         self.tell(Event("wave", title, len(orders)))
-                        self._run_wave(pool, orders)
+                        self._run_wave(pool, [replace(each, wave=number) for each in orders])
         for _, orders in waves:
             for order in orders:
                 if order.target not in self.outcomes:
-                    self._note(Outcome(target=order.target, status=Status.NOT_BEGUN, summary="not begun"))
+                    not_begun = Outcome(target=order.target, status=Status.NOT_BEGUN, summary="not begun")
+                    self._note(self.settled.get(order.target, not_begun))
 
     def _run_wave(self, pool: Executor, orders: Sequence[Order]) -> None:
         for order in orders:

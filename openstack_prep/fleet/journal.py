@@ -20,6 +20,7 @@ from typing import Any
 
 from openstack_prep.base.errors import LeaseHeld
 from openstack_prep.base.given_file import MIB, read_text
+from openstack_prep.cloud import entries
 from openstack_prep.cloud.lease import process
 from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.order import Order, Outcome, Status
@@ -146,12 +147,15 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _key(order: Order, files: Sequence[str]) -> str:
-    """Return a digest of what a target is made from: files by size and time, since they may have secrets."""
+    """Return a digest of what a target is made from: files by size and time, since they may have secrets.
+
+    Secrets from other sources than files do not count.
+    """
     options = order.options
     data = {
         "files": [_state(each) for each in (*files, *order.vars_files)],
         "variables": {name: order.variables[name] for name in sorted(order.variables)},
-        "cloud": [order.cloud, order.fallback, order.region],
+        "cloud": [order.cloud, order.region, *entries.described(order.cloud)],
         "options": [options.allow_replace, options.adopt, options.prune],
         "saved": (order.saved or {}).get("digest"),
     }

@@ -83,10 +83,10 @@ class Order:
     """The folder of the fleet file, to which paths in sources of secrets are relative."""
     vars_files: tuple[str, ...] = ()
     cloud: str | None = None
-    """Entry of clouds.yaml; None: that of the spec, or OS_CLOUD."""
-    fallback: str | None = None
-    """Entry for a target that names none; it overrides that of the spec."""
+    """Entry of clouds.yaml; None: that of OS_* variables."""
     region: str | None = None
+    labels: tuple[str, ...] = ()
+    """What workers may be called that are to carry it out: its region, whether named or the entry's, and its entry."""
     options: Options = Options()
     jobs: int = 1
     """Concurrent requests of this target."""
@@ -96,6 +96,8 @@ class Order:
     """How many targets of the run are in its cloud, with itself."""
     phase: str = ""
     """Names the run, whose orders share connections."""
+    wave: int = 0
+    """The number of its wave, whose orders share what plans read."""
     agreed: Values | None = field(default=None, repr=False)
     """The plan that a person has agreed to: nothing else is carried out."""
     saved: Values | None = field(default=None, repr=False)

@@ -23,7 +23,7 @@ from openstack_prep.spec.variables import Given, Origin
 FROM = 3
 """Targets of a cloud from which on their plans share what they read."""
 FRESH = 300.0
-"""Seconds for which plans share what was read."""
+"""Seconds for which plans of a wave share what was read."""
 MOST = 4
 """Phases that are remembered: nobody tells a worker of a scheduler that a phase has ended."""
 
@@ -34,7 +34,7 @@ class _Phase:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.clouds: dict[tuple[str | None, str | None], Cloud] = {}
-        self.shared: dict[Cloud, tuple[float, Cloud]] = {}
+        self.shared: dict[Cloud, tuple[int, float, Cloud]] = {}
         self.contents = Contents()
 
     def cloud(self, entry: str | None, region: str | None, parallel: int) -> Cloud:
@@ -46,13 +46,13 @@ class _Phase:
                 self.clouds[entry, region] = made
             return self.clouds[entry, region]
 
-    def for_plans(self, cloud: Cloud, targets: int) -> Cloud:
-        """Return a connection whose reads so many targets share."""
+    def for_plans(self, cloud: Cloud, targets: int, wave: int) -> Cloud:
+        """Return a connection whose reads so many targets share, in one wave: the one before has changed the cloud."""
         with self.lock:
-            made, found = self.shared.get(cloud, (-FRESH, cloud))
-            if time.monotonic() - made >= FRESH:
+            of_wave, made, found = self.shared.get(cloud, (wave, -FRESH, cloud))
+            if of_wave != wave or time.monotonic() - made >= FRESH:
                 found = SharedCloud(cloud, targets)
-                self.shared[cloud] = time.monotonic(), found
+                self.shared[cloud] = wave, time.monotonic(), found
             return found
 
 
@@ -86,20 +86,15 @@ def spec_of(order: Order) -> Spec:
         return read_spec(Path(order.spec), given, read=shared_document)
 
 
-def entry_of(order: Order, spec: Spec) -> str | None:
-    """Return the entry of clouds.yaml for a target; None for OS_CLOUD or OS_* variables."""
-    return order.cloud or order.fallback or spec.clouds.admin
-
-
-def cloud_of(order: Order, spec: Spec) -> Cloud:
+def cloud_of(order: Order) -> Cloud:
     """Return the connection that a target is carried out with; raises ConfigError."""
-    return _phase(order.phase).cloud(entry_of(order, spec), order.region, order.parallel)
+    return _phase(order.phase).cloud(order.cloud, order.region, order.parallel)
 
 
-def cloud_for_reading(order: Order, spec: Spec) -> Cloud:
+def cloud_for_reading(order: Order) -> Cloud:
     """Return the connection for what writes nothing: targets of one cloud share what they read; raises ConfigError."""
-    cloud = cloud_of(order, spec)
-    return _phase(order.phase).for_plans(cloud, order.neighbours) if order.neighbours >= FROM else cloud
+    cloud = cloud_of(order)
+    return _phase(order.phase).for_plans(cloud, order.neighbours, order.wave) if order.neighbours >= FROM else cloud
 
 
 def cloud_for_applying(order: Order, spec: Spec) -> Cloud:
@@ -108,7 +103,7 @@ def cloud_for_applying(order: Order, spec: Spec) -> Cloud:
     What targets share is of use to a plan that may be empty: any other is created again by requests of its own. It is
     not empty if the spec's project is still to be created.
     """
-    cloud = cloud_for_reading(order, spec)
+    cloud = cloud_for_reading(order)
     projects = [each for each in spec.resources if isinstance(each, Project) and order.verb == "apply"]
     if isinstance(cloud, SharedCloud) and any(cloud.lacks_project(each.name) for each in projects):
         return cloud.own

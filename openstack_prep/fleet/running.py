@@ -10,11 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.raw import Values
 from openstack_prep.core import interrupts
 from openstack_prep.fleet import journal, process, specs, waves
 from openstack_prep.fleet.engine import Engine, Event, Limits, Tell, silent, threads
+from openstack_prep.fleet.file.loading import meant
 from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.journal import Journal
 from openstack_prep.fleet.order import Options, Order, Outcome, Status, Verb
@@ -104,13 +106,28 @@ def choose(
             folder=folder,
             vars_files=tuple(map(str, each.vars_files)),
             cloud=each.cloud,
-            fallback=cloud,
             region=each.region,
         )
         for name, each in targets.items()
     }
-    checked = specs.check(targets, orders, examine)
-    return Chosen(fleet, tuple(waves.arrange(fleet, list(targets.values()))), orders, checked)
+    checked = specs.check(targets, orders, cloud, examine)
+    if not only:
+        _refuse_unknown_limits(fleet, checked)
+    return Chosen(fleet, tuple(waves.arrange(fleet, list(targets.values()))), checked.orders, checked)
+
+
+def _refuse_unknown_limits(fleet: Fleet, checked: Checked) -> None:
+    """Raise SpecError for limits of clouds that no target is in, which the fleet file alone does not tell."""
+    clouds = set(checked.clouds.values())
+    unknown = [name for name in fleet.limits if name not in clouds]
+    if unknown:
+        known = filter(None, clouds)
+        raise SpecError(
+            [
+                Mistake(f"{fleet.path}: limits.{name}", f"no target is in the cloud {name}", meant(name, known))
+                for name in unknown
+            ]
+        )
 
 
 def run(
@@ -238,11 +255,15 @@ class Changing:
 
 
 def _unplanned(target: str, path: str) -> Values:
-    from openstack_prep.base.codes import Code
     from openstack_prep.base.diagnostic import Diagnostic
 
     what, fix = "the saved plan has no plan of this target", "create it again with `openstack-prep fleet plan -o`"
     return Diagnostic(code=Code.PLAN_CHANGED, where=f"{path}: {target}", what=what, fix=fix).data()
+
+
+def _unknown(target: str, path: str) -> Mistake:
+    fix = "create the plans again with `openstack-prep fleet plan -o`"
+    return Mistake(f"{path}: {target}", "the fleet no longer has this target", fix, code=Code.PLAN_CHANGED)
 
 
 @contextlib.contextmanager
@@ -260,6 +281,9 @@ def changing(
     A run of the same verb that was interrupted is continued unless ``restart`` is set.
     """
     plans = saved or {}
+    refusals = [_unknown(name, saved_in) for name in plans if name not in {each.name for each in chosen.fleet.targets}]
+    if refusals:
+        raise PlanRefused(refusals)
     orders = {
         name: replace(each, verb=verb, options=options, saved=plans.get(name)) for name, each in chosen.orders.items()
     }

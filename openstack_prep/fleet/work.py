@@ -30,11 +30,10 @@ _log = logging.getLogger(__name__)
 
 def work(order: Order) -> Outcome:
     """Carry out an order, in whatever thread or process; what goes wrong is in the outcome."""
-    begun, cloud = time.monotonic(), order.cloud or order.fallback or ""
+    begun = time.monotonic()
     try:
         interrupts.raise_passed_on()
         spec = process.spec_of(order)
-        cloud = process.entry_of(order, spec) or ""
         found = _WORK[order.verb](order, spec)
     except KeyboardInterrupt:
         found = Outcome(target=order.target, status=Status.INTERRUPTED, summary="interrupted; run again to continue")
@@ -43,7 +42,7 @@ def work(order: Order) -> Outcome:
     except Exception as error:  # noqa: BLE001 - a bug in one target must not end the others
         _log.debug("target %s", order.target, exc_info=error)
         found = _failed(order, InternalError(f"internal error: {type(error).__name__}: {error}; please report it"))
-    return replace(found, cloud=found.cloud or cloud, seconds=time.monotonic() - begun)
+    return replace(found, cloud=order.cloud or "", seconds=time.monotonic() - begun)
 
 
 def _failed(order: Order, error: PrepError) -> Outcome:
@@ -55,7 +54,7 @@ def _failed(order: Order, error: PrepError) -> Outcome:
 def _plan(order: Order, spec: Spec) -> Outcome:
     from openstack_prep.verbs import rights
 
-    cloud = process.cloud_for_reading(order, spec)
+    cloud = process.cloud_for_reading(order)
     made = rights.of_whoever_applies(_made(order, spec, cloud))
     saved = None
     if order.options.save_to and not made.refusals:
@@ -117,7 +116,7 @@ def _refuse_other_plan(agreed: Values, now: LivePlan) -> None:
 def _apply(order: Order, spec: Spec) -> Outcome:
     """Plan and carry out: ``api.apply`` plans once more what nobody has agreed to, unless that plan is empty."""
     agreed = order.agreed is not None or order.saved is not None
-    cloud = process.cloud_of(order, spec) if agreed else process.cloud_for_applying(order, spec)
+    cloud = process.cloud_of(order) if agreed else process.cloud_for_applying(order, spec)
     plan = _made(order, spec, cloud) if order.saved is None else _made_from_saved(order, spec, cloud)
     if order.agreed is not None:
         plan.raise_for_refusals()
@@ -172,7 +171,7 @@ def _reported(order: Order, plan: LivePlan, report: Report) -> Outcome:
 def _audit(order: Order, spec: Spec) -> Outcome:
     from openstack_prep.verbs.audit import audit
 
-    found = audit(process.cloud_for_reading(order, spec), spec, jobs=order.jobs)
+    found = audit(process.cloud_for_reading(order), spec, jobs=order.jobs)
     lines = "\n".join(map(str, found))
     return Outcome(
         target=order.target,
@@ -188,7 +187,7 @@ def _export(order: Order, spec: Spec) -> Outcome:
     from openstack_prep.resources.identity.project import Project
     from openstack_prep.verbs.export import export
 
-    cloud = process.cloud_of(order, spec)
+    cloud = process.cloud_of(order)
     project = next((each for each in spec.resources if isinstance(each, Project)), None)
     found = export(cloud.authenticate(), project, kinds=order.options.kinds, jobs=order.jobs)
     return Outcome(

@@ -18,6 +18,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from typing import Any, ParamSpec, TypeVar
@@ -28,7 +29,9 @@ from openstack_prep.fleet.order import Order
 from openstack_prep.fleet.scheduler import patience, reach
 from openstack_prep.version import __version__
 
-LOCAL = "local"
+LOCAL, ANY = "local", ""
+PAUSE = 2.0
+"""Seconds between two looks for the workers that orders wait for."""
 P = ParamSpec("P")
 T = TypeVar("T")
 PROFILE = "distributed.worker.profile.enabled"
@@ -157,28 +160,60 @@ def _refuse_unfit(client: Any) -> None:
 
 
 def _labels(client: Any) -> frozenset[str]:
-    """Return the names of the resources of all workers, as ``dask worker --resources "RegionOne=8"`` gives them."""
+    """Return the names of the resources of all workers, as ``dask worker --resources "RegionOne=8"`` gives them.
+
+    ANY is one of them if there is a worker.
+    """
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    return frozenset(label for each in workers for label in each["resources"])
+    return frozenset(label for each in workers for label in (ANY, *each["resources"]))
 
 
 class _Workers(Executor):
-    """An executor of ``concurrent.futures`` on a scheduler; an order goes to workers with the label of its region."""
+    """An executor of ``concurrent.futures`` on a scheduler; an order goes to workers with the label of its region.
+
+    An order for which no worker is left is given up after a while: Dask would let it wait for ever. Source: distributed
+    2026.8.0, distributed.yaml (scheduler.no-workers-timeout is null).
+    """
 
     def __init__(self, client: Any, labels: frozenset[str]) -> None:
         self._client, self._inner = client, client.get_executor(pure=False)
-        self._labels = labels
+        self._labels, self._lost = labels, set[str]()
+        self._waiting: dict[Future[Any], str] = {}
+        self._ended = threading.Event()
+        threading.Thread(target=self._watch, name="workers", daemon=True).start()
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         if self._client.status != "running":  # what is submitted while it looks for a lost scheduler waits for ever
             raise ConnectionError("the scheduler is gone")
         order = args[0]
-        places = (order.region, order.cloud) if isinstance(order, Order) else ()
-        label = next((each for each in places if each in self._labels), None)
-        wanted = {"resources": {label: 1}} if label else {}
+        names = order.labels if isinstance(order, Order) else ()
+        label = next((each for each in names if each in self._labels), ANY)
+        if label in self._lost:
+            lost: Future[T] = Future()
+            lost.set_exception(ConnectionError("no worker is left for it"))
+            return lost
+        wanted = {"resources": {label: 1}} if label != ANY else {}
         future: Future[T] = self._inner.submit(work, *args, **kwargs, **wanted)
+        self._waiting[future] = label
+        future.add_done_callback(self._waiting.pop)
         return future
 
+    def _watch(self) -> None:
+        """Cancel orders whose workers have been missing for as long as the first one was waited for."""
+        missing: dict[str, float] = {}
+        while not self._ended.wait(PAUSE):
+            waiting = dict(self._waiting)
+            if not waiting or self._client.status != "running":
+                continue
+            with contextlib.suppress(OSError):  # of a scheduler that is being lost
+                present = _labels(self._client)
+                missing = {label: missing.get(label, time.monotonic()) for label in {*waiting.values()} - present}
+            self._lost = {label for label, since in missing.items() if time.monotonic() - since > patience()}
+            for future, label in waiting.items():
+                if label in self._lost and future.cancel():
+                    future.set_running_or_notify_cancel()  # wakes whoever waits
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._ended.set()
         if self._client.status == "running":
             self._inner.shutdown(wait=wait)

@@ -25,12 +25,12 @@ from urllib.parse import unquote, urlsplit
 from openstack_prep.base.fields import file_path
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.raw import map_texts
-from openstack_prep.openshift.install_config_file import FILES, InstallConfig
 from openstack_prep.resources.heat.heat_package import SHIPPED, Package
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.orchestration.stack import Stack
 
 if TYPE_CHECKING:
+    from openstack_prep.core.model import Resource
     from openstack_prep.core.plan import Plan
     from openstack_prep.spec import Spec
 
@@ -56,22 +56,43 @@ def fingerprints(spec: Spec, plan: Plan, salt: bytes) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     main = spec.folder or Path()
-    for data, base in [*((part.data, part.base) for part in spec.parts), ([*spec.sources], main)]:
-        for value, secret in _sources(data):
-            path = str(file_path(value, base))
-            name = path if base == main else os.path.relpath(path, main)
-            found[name] = _time(path) if secret else _content(path, salt)
+    for path, base, secret in _files_of_sources(spec):
+        name = path if base == main else os.path.relpath(path, main)
+        found[name] = _time(path) if secret else _content(path, salt)
     for part in spec.parts[1:]:
         found[os.path.relpath(part.path, spec.folder)] = _content(str(part.path), salt)
     for step in plan.steps:
         resource = step.resource
         if isinstance(resource, Image) and step in plan.pending and (local := _local(resource.source or "")):
             found[local] = _content(local, salt, verified=bool(resource.checksum or resource.compressed_checksum))
-        elif isinstance(resource, Stack):
-            found |= {path: _content(path, salt) for path in _of_stack(resource)}
-        elif isinstance(resource, InstallConfig):
-            found |= {path: _content(path, salt) for name in FILES if (path := getattr(resource, name))}
+        else:
+            found |= {path: _content(path, salt) for path in _of_resource(resource)}
     return found
+
+
+def local_files(spec: Spec) -> list[str]:
+    """Return the paths of files that a spec names, as far as nothing else has to be read to know them."""
+    found = [path for path, _, _ in _files_of_sources(spec)]
+    for each in spec.resources:
+        found += [local] if isinstance(each, Image) and (local := _local(each.source or "")) else _of_resource(each)
+    return found
+
+
+def _files_of_sources(spec: Spec) -> Iterator[tuple[str, Path, bool]]:
+    """Yield each file that ``{file: PATH}`` names, the folder of its path, and whether it contains a secret."""
+    for data, base in [*((part.data, part.base) for part in spec.parts), ([*spec.sources], spec.folder or Path())]:
+        for value, secret in _sources(data):
+            yield str(file_path(value, base)), base, secret
+
+
+def _of_resource(resource: Resource) -> Iterator[str]:
+    """Yield the files of a stack, or of an install-config."""
+    if isinstance(resource, Stack):
+        yield from _of_stack(resource)
+    elif resource.kind == "install_config":
+        from openstack_prep.openshift.install_config_file import FILES
+
+        yield from filter(None, (getattr(resource, name) for name in FILES))
 
 
 def _sources(document: object, name: str = "") -> Iterator[tuple[str, bool]]:

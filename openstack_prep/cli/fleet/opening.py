@@ -45,7 +45,7 @@ def add_fleet(
 
 
 @contextmanager
-def executors(options: argparse.Namespace) -> Iterator[Callable[[int], Executor]]:
+def executors(options: argparse.Namespace, chosen: Chosen) -> Iterator[Callable[[int], Executor]]:
     """Yield what makes executors: threads, or the workers of a scheduler; raises ConfigError."""
     if options.workers and options.scheduler != "local":
         raise ConfigError("--workers only applies with --scheduler local; leave it out")
@@ -57,6 +57,10 @@ def executors(options: argparse.Namespace) -> Iterator[Callable[[int], Executor]
     from openstack_prep.fleet.scheduler import is_open
     from openstack_prep.fleet.workers import LOCAL, on_workers
 
+    nameless = next((name for name, order in chosen.orders.items() if order.cloud is None), None)
+    if options.scheduler != LOCAL and nameless:
+        what = f"target {nameless} has no entry of clouds.yaml, and workers have OS_* variables of their own"
+        raise ConfigError(f"--scheduler {options.scheduler}: {what}; choose an entry with --os-cloud")
     with on_workers(options.scheduler, jobs=options.jobs, processes=options.workers) as made:
         if options.scheduler != LOCAL and is_open(options.scheduler):
             what = "has no TLS: whoever reaches the scheduler, a worker, or the traffic can run programs there and here"

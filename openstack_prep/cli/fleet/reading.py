@@ -41,7 +41,7 @@ def _audit(options: argparse.Namespace) -> int:
     wanted = Options(style=style if options.show or options.all else page, data=options.format == "json")
     quiet = options.format != "json"
     with (
-        executors(options) as made,
+        executors(options, chosen) as made,
         exit_on_second_signal(options),
         display(options, style, *sizes(chosen), quiet=quiet) as shown,
     ):
@@ -65,7 +65,7 @@ def _export(options: argparse.Namespace) -> int:
     chosen = choose(options)
     wanted = Options(kinds=tuple(options.kind), data=options.format == "json")
     style = style_of(options, sys.stdout)
-    with executors(options) as made, exit_on_second_signal(options), display(options, style, *sizes(chosen)) as shown:
+    with executors(options, chosen) as made, exit_on_second_signal(options), display(options, style, *sizes(chosen)) as shown:
         result = running.run(chosen, "export", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     name = chosen.fleet.name
     if folder is not None:

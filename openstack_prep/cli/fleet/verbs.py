@@ -20,7 +20,7 @@ from openstack_prep.cli.fleet.output import end, print_texts, print_warnings, si
 from openstack_prep.cli.running import (
     add_lock_timeout,
     confirm,
-    exit_immediately,
+    exit_on_second_signal,
     no_garbage,
 )
 from openstack_prep.cli.style import say, style_of
@@ -83,7 +83,8 @@ def _plan(options: argparse.Namespace) -> int:
     )
     quiet = options.format != "json"
     with (
-        executors(options) as made,
+        executors(options, chosen) as made,
+        exit_on_second_signal(options),
         display(options, style_of(options, sys.stderr), *sizes(chosen), quiet=quiet) as shown,
     ):
         result = running.run(chosen, "plan", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
@@ -132,11 +133,12 @@ def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mappi
         if made.journal.done:
             number = counted(len(made.journal.done), "target")
             say(f"continuing the run of {made.journal.began}, which has done {number}; --restart does all again")
-        planned, workers = None, stack.enter_context(executors(options))
+        planned, workers = None, stack.enter_context(executors(options, chosen))
         if not options.yes and not place:
             planned = _planned(options, made, workers)
-            if planned.interrupt is not None or not _agreed(options, made, planned):
+            if planned.interrupt is not None:
                 return end(options, chosen, planned, verb)
+            _agree(options, made, planned)
         result = _carried_out(options, made, planned, workers)
     print_warnings(result)
     print_texts(options, tables.total(result, f"{verb} {chosen.fleet.name}") + f" in {result.seconds:.1f} s")
@@ -146,12 +148,13 @@ def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mappi
 def _planned(options: argparse.Namespace, made: Changing, workers: Executors) -> Result:
     from openstack_prep.cli.fleet.progress import display
 
-    with display(options, style_of(options, sys.stderr), *sizes(made.chosen), quiet=True) as shown:
+    style = style_of(options, sys.stderr)
+    with exit_on_second_signal(options), display(options, style, *sizes(made.chosen), quiet=True) as shown:
         return made.plan(jobs=options.jobs, executor=workers, tell=shown.tell)
 
 
-def _agreed(options: argparse.Namespace, made: Changing, planned: Result) -> bool:
-    """Ask once for all targets; False if there is nothing to agree to."""
+def _agree(options: argparse.Namespace, made: Changing, planned: Result) -> None:
+    """Ask once for all targets, unless none would change: then the run only notes how they are."""
     from openstack_prep.cli.fleet import tables
     from openstack_prep.fleet.order import Status
 
@@ -160,12 +163,11 @@ def _agreed(options: argparse.Namespace, made: Changing, planned: Result) -> boo
     print(visible(tables.table(made.chosen, planned, style)), file=sys.stderr)
     print(visible(tables.total(planned, f"{made.verb} {name}")), file=sys.stderr)
     if not changing:
-        return False
+        return
     if made.verb == "destroy":
         confirm(f"Destroy {counted(len(changing), 'target')} for good? Type the name {name}: ", name)
     else:
         confirm(f"Apply {counted(len(changing), 'plan')}? Type yes: ", "yes")
-    return True
 
 
 def _carried_out(options: argparse.Namespace, made: Changing, planned: Result | None, workers: Executors) -> Result:
@@ -173,11 +175,9 @@ def _carried_out(options: argparse.Namespace, made: Changing, planned: Result | 
 
     widths, total = sizes(made.chosen)[:2]
     total -= len(made.journal.done)
-    try:
-        with display(options, style_of(options, sys.stdout), widths, total, made.verb) as shown:
-            return made.carry_out(planned, jobs=options.jobs, executor=workers, tell=shown.tell)
-    except KeyboardInterrupt as error:  # the second
-        exit_immediately(options, error)
+    style = style_of(options, sys.stdout)
+    with exit_on_second_signal(options), display(options, style, widths, total, made.verb) as shown:
+        return made.carry_out(planned, jobs=options.jobs, executor=workers, tell=shown.tell)
 
 
 def _options(options: argparse.Namespace, **more: Any) -> Options:

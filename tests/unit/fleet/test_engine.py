@@ -122,6 +122,49 @@ def test_a_signal_reaches_the_targets_that_run_and_no_other_begins(monkeypatch: 
     interrupts.raise_passed_on()
 
 
+def test_settled_outcomes_are_not_lost_when_a_wave_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"b": Status.REFUSED, "c": Status.UNCHANGED}
+    settled = {name: Outcome(target=name, status=status) for name, status in known.items()}
+    engine, _ = run(monkeypatch, ended, "b", "cd", settled=settled)
+    assert statuses(engine) == {"b": "refused", "c": "unchanged", "d": "not begun"}
+
+
+def test_the_orders_of_a_wave_know_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers: dict[str, int] = {}
+
+    def work(order: Order) -> Outcome:
+        numbers[order.target] = order.wave
+        return ended(order)
+
+    run(monkeypatch, work, "ab", "c")
+    assert numbers == {"a": 0, "b": 0, "c": 1}
+
+
+def test_a_signal_stops_the_fleets_of_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, other = threading.Event(), list[Engine]()
+
+    def work(order: Order) -> Outcome:
+        if order.target in "yz":
+            begun.set()
+        heard = threading.Event()
+        with interrupts.caught(lambda number: heard.set()):
+            if order.target == "a":
+                assert begun.wait(5)
+                os.kill(os.getpid(), signal.SIGINT)
+            assert heard.wait(5)
+        return ended(order, Status.INTERRUPTED)
+
+    monkeypatch.setattr(engines, "work", work)
+    thread = threading.Thread(target=lambda: other.append(run(monkeypatch, work, "y", "z", jobs=1)[0]))
+    thread.start()
+    engine, _ = run(monkeypatch, work, "a", "b", jobs=1)
+    thread.join()
+    assert statuses(engine) == {"a": "interrupted", "b": "not begun"}
+    assert statuses(other[0]) == {"y": "interrupted", "z": "not begun"}
+    assert (engine.interrupt, other[0].interrupt) == (signal.SIGINT, signal.SIGINT)
+    interrupts.raise_passed_on()
+
+
 def test_an_order_and_an_outcome_can_go_to_another_process(tmp_path: Path) -> None:
     chosen = running.choose(fleets.of(tmp_path, "a", "b"))
     for order in chosen.orders.values():

@@ -74,6 +74,36 @@ def test_what_has_changed_is_done_again(fleet: Fleet, tmp_path: Path) -> None:
     assert left(fleet) == set()
 
 
+def test_what_the_environment_or_a_file_changes_is_done_again(
+    fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(fleet, "a")
+    monkeypatch.setenv("OS_CLOUD", "other")
+    assert left(fleet) == set()
+    clouds = tmp_path / "clouds.yaml"
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(clouds))
+    for number in (1, 2):
+        clouds.write_text(f"clouds: {{other: {{auth: {{auth_url: http://{number}.test}}}}}}\n")
+        assert left(fleet) == set()
+        interrupted(fleet, "a")
+    assert left(fleet) == {"a"}
+    interrupted(fleet, "a")
+    monkeypatch.setenv("OPENSTACK_PREP_VAR_CORES", "3")
+    assert left(fleet) == set()
+
+
+def test_a_secret_from_another_file_is_done_again(fleet: Fleet, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("one\n")
+    spec = (tmp_path / "tenant.yaml").read_text().replace("{env: HOME}", "{file: secret}")
+    (tmp_path / "tenant.yaml").write_text(spec)
+    interrupted(fleet, "a")
+    assert left(fleet) == {"a"}
+    interrupted(fleet, "a")
+    os.utime(secret, ns=(1, 1))
+    assert left(fleet) == set()
+
+
 def test_nor_after_a_day_or_with_a_damaged_line(fleet: Fleet) -> None:
     interrupted(fleet, "a")
     path = journal.path_of(fleet)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("clouds_yaml")
 
 def contents_of(phase: str, region: str | None = None) -> Contents:
     order = Order(target="red", verb="apply", spec="x", cloud="lab", region=region, phase=phase)
-    found = process.cloud_of(order, Spec("x", ())).contents
+    found = process.cloud_of(order).contents
     assert found is not None
     return found
 
@@ -65,7 +65,7 @@ def test_a_phase_that_nobody_ends_is_forgotten(source: str) -> None:
 def test_few_targets_of_a_cloud_read_for_themselves() -> None:
     def cloud(neighbours: int) -> Cloud:
         order = Order(target="red", verb="plan", spec="x", cloud="lab", neighbours=neighbours, phase="a")
-        return process.cloud_for_reading(order, Spec("x", ()))
+        return process.cloud_for_reading(order)
 
     assert cloud(process.FROM - 1) is cloud(1)
     shared = cloud(process.FROM)
@@ -74,6 +74,18 @@ def test_few_targets_of_a_cloud_read_for_themselves() -> None:
     assert shared.own is cloud(1)
     process.end_phase("a")
     assert cloud(process.FROM) is not shared
+    process.end_phase("a")
+
+
+def test_the_targets_of_another_wave_read_again() -> None:
+    def cloud(wave: int) -> Cloud:
+        order = Order(target="red", verb="apply", spec="x", cloud="lab", neighbours=process.FROM, phase="a", wave=wave)
+        return process.cloud_for_reading(order)
+
+    first = cloud(0)
+    assert cloud(0) is first
+    assert cloud(1) is not first
+    assert cloud(1).own is first.own
     process.end_phase("a")
 
 

@@ -57,6 +57,59 @@ def test_paths_of_secrets_are_relative_to_the_fleet(tmp_path: Path, monkeypatch:
     assert choose(load_fleet(path)).checked.specs == {"red": "team-red"}
 
 
+CLOUDS = """\
+clouds:
+  one: {region_name: Here, auth: {auth_url: "http://one.test"}}
+  two: {regions: [{name: Here}, There]}
+"""
+
+
+@pytest.fixture
+def entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "clouds.yaml").write_text(CLOUDS)
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    monkeypatch.setenv("OS_CLOUD", "one")
+
+
+@pytest.mark.usefixtures("entries")
+def test_an_order_names_the_entry_that_the_environment_chooses(tmp_path: Path) -> None:
+    path = fleets.write(tmp_path, teams_csv=f"{HEAD}red,,,\nblue,two,,\ngreen,three,,\n")
+    orders = choose(load_fleet(path)).orders
+    assert {name: (each.cloud, each.labels) for name, each in orders.items()} == {
+        "red": ("one", ("Here", "one")),
+        "blue": ("two", ("Here", "two")),
+        "green": ("three", ("three",)),
+    }
+
+
+@pytest.mark.usefixtures("entries")
+def test_doubles_are_refused_however_their_cloud_and_region_are_chosen(tmp_path: Path) -> None:
+    text = fleets.CSV.replace('{team: "${row.team}",', "{team: same,")
+    (found,) = wrong(fleets.write(tmp_path, text, teams_csv=f"{HEAD}red,one,,\nblue,,,\n"))
+    assert "target blue is the same spec team-same in the same cloud and region as target red" in found
+    text = text.replace("groups: [", "region: ${row.tier}\n    groups: [x, ")
+    (found,) = wrong(fleets.write(tmp_path, text, teams_csv=f"{HEAD}red,one,Here,\nblue,two,There,\nlate,one,,\n"))
+    assert "target late is the same spec" in found
+
+
+@pytest.mark.usefixtures("entries")
+def test_limits_of_clouds_that_nobody_chooses(tmp_path: Path) -> None:
+    path = fleets.write(tmp_path, fleets.CSV + "limits: {one: 1, tow: 2}\n", teams_csv=f"{HEAD}red,,,\nblue,two,,\n")
+    (found,) = wrong(path)
+    assert found == "fleet.yaml: limits.tow: no target is in the cloud tow; did you mean two?"
+    assert choose(load_fleet(path), ["blue"]).orders.keys() == {"blue"}
+
+
+def test_an_order_has_the_values_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENSTACK_PREP_VAR_CORES", "32")
+    monkeypatch.setenv("OPENSTACK_PREP_VAR_PASSWORD", "a-secret")
+    path = fleets.write(tmp_path, teams_csv=f"{HEAD}red,,,\nblue,,,4\n")
+    assert {name: each.variables for name, each in choose(load_fleet(path)).orders.items()} == {
+        "red": {"team": "red", "cores": 32},
+        "blue": {"team": "blue", "cores": 4},
+    }
+
+
 def test_only_some_targets(tmp_path: Path) -> None:
     fleet = fleets.of(tmp_path, "a:x", "b:y", "c:x", "d:", "e:", waves="[{groups: [y]}, {percent: 34}]")
     assert list(choose(fleet, ["x", "d"]).orders) == ["a", "c", "d"]

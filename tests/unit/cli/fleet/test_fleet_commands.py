@@ -219,3 +219,37 @@ def test_plans_replace_only_plans(folder: Path, capsys: pytest.CaptureFixture[st
     assert (folder / "rows.csv").read_text() == ROWS
     for _ in range(2):
         assert main(["fleet", "plan", "-o", "kept.plan", "fleet.yaml"]) == 0
+
+
+def test_an_export_removes_no_other_export(lines: Lines, folder: Path) -> None:
+    lines("apply --yes fleet.yaml")
+    lines("export --output specs fleet.yaml")
+    (folder / "specs" / "a.yaml").write_text((folder / "specs" / "a.yaml").read_text() + "# a note\n")
+    lines("export --output specs --only b fleet.yaml")
+    assert sorted(each.name for each in (folder / "specs").iterdir()) == ["a.yaml", "b.yaml", "c.yaml"]
+    assert (folder / "specs" / "a.yaml").read_text().endswith("# a note\n")
+
+
+def test_saved_plans_of_targets_that_are_gone_are_refused(lines: Lines, folder: Path) -> None:
+    lines("plan -o plans.json fleet.yaml")
+    (folder / "rows.csv").write_text(ROWS.replace("c,,,\n", ""))
+    (found,) = lines("apply --plan plans.json fleet.yaml", 2)
+    assert [(each["where"], each["code"]) for each in found["errors"]] == [("plans.json: c", "plan.changed")]
+
+
+def test_a_run_that_finds_nothing_to_do_completes_an_interrupted_one(
+    lines: Lines, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    (folder / "fleet.yaml").write_text(FLEET + "stop_after: 1\n")
+    assert main(["fleet", "apply", "--yes", "fleet.yaml"]) == 0
+    (folder / "rows.csv").write_text(ROWS.replace("\nb,", "\nx,none,,\nb,"))
+    assert main(["fleet", "apply", "--yes", "--jobs", "1", "fleet.yaml"]) == 1  # a is unchanged, x fails
+    (folder / "rows.csv").write_text(ROWS)
+    for continued in (True, False):
+        capsys.readouterr()
+        assert main(["fleet", "apply", "--html", "page.html", "fleet.yaml"]) == 0
+        said = capsys.readouterr()
+        assert ("continuing the run" in said.err) == continued
+        assert "unchanged" in said.out
+        assert (folder / "page.html").exists()
