@@ -65,7 +65,11 @@ def _export(options: argparse.Namespace) -> int:
     chosen = choose(options)
     wanted = Options(kinds=tuple(options.kind), data=options.format == "json")
     style = style_of(options, sys.stdout)
-    with executors(options, chosen) as made, exit_on_second_signal(options), display(options, style, *sizes(chosen)) as shown:
+    with (
+        executors(options, chosen) as made,
+        exit_on_second_signal(options),
+        display(options, style, *sizes(chosen)) as shown,
+    ):
         result = running.run(chosen, "export", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     name = chosen.fleet.name
     if folder is not None:
