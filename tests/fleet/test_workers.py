@@ -141,6 +141,28 @@ def test_targets_go_to_the_workers_with_the_name_of_their_cloud(prep: Prep, flee
         assert fleet_run(prep, "apply", "--yes", "--scheduler", made.address)[0] == everywhere("done")
 
 
+def test_targets_whose_workers_are_all_lost_fail(
+    prep: Prep, fleet: str, devcloud: Devcloud
+) -> None:
+    write(prep, cloud="devcloud-admin")
+    near = ("--resources", "devcloud-admin=2")
+    prep.environment["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = "5s"
+    with started(prep, "labelled", [(near, {}), PLAIN]) as made, devcloud.faults(SLOW):
+        words = ("apply", "--yes", "--jobs", "2", "--scheduler", made.address, "--format", "json", "fleet.yaml")
+        process = prep.start("fleet", *words)
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        made.workers[0].kill()
+        out, said = process.communicate(timeout=120)
+    assert process.returncode == 1, said
+    statuses, _ = lines(subprocess.CompletedProcess([], 1, first + out, said))
+    assert statuses.keys() == set(TEAMS)
+    assert "failed" in statuses.values()
+    assert "Traceback" not in said
+    assert set(fleet_run(prep, "apply", "--yes")[0].values()) <= {"done", "unchanged"}
+    assert_no_twins(devcloud, fleet)
+
+
 def test_ctrl_c_reaches_no_worker(prep: Prep, fleet: str, devcloud: Devcloud) -> None:
     here = ("--scheduler", "local", "--workers", "2", "--jobs", "2")
     with devcloud.faults(SLOW):
