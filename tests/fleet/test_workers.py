@@ -141,9 +141,7 @@ def test_targets_go_to_the_workers_with_the_name_of_their_cloud(prep: Prep, flee
         assert fleet_run(prep, "apply", "--yes", "--scheduler", made.address)[0] == everywhere("done")
 
 
-def test_targets_whose_workers_are_all_lost_fail(
-    prep: Prep, fleet: str, devcloud: Devcloud
-) -> None:
+def test_targets_whose_workers_are_all_lost_fail(prep: Prep, fleet: str, devcloud: Devcloud) -> None:
     write(prep, cloud="devcloud-admin")
     near = ("--resources", "devcloud-admin=2")
     prep.environment["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = "5s"
