@@ -253,6 +253,15 @@ def connect(
         raise ConfigError(_explain(cloud, "openstacksdk cannot interpret its settings", clouds_file)) from error
 
 
+def chosen_entry(name: str | None) -> tuple[str | None, str, str]:
+    """Return the entry that ``connect`` would use, its region and the address of Keystone, as far as files say so."""
+    from openstack.config.loader import CONFIG_FILES
+
+    files = os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES
+    entry = cloud_entries.in_use(name, *files)
+    return entry, *cloud_entries.described(entry, *files)
+
+
 def opened(cloud: str | None, clouds_file: Path | None = None, region: str | None = None) -> Connection:
     """Return the connection of an entry as the SDK makes it, unexamined; raises what the SDK raises."""
     import openstack

@@ -14,9 +14,12 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.given_file import MOST_SECRET, read_text
 from openstack_prep.base.invalid import shown
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import without_values
 from openstack_prep.cloud import clouds_yaml
+
+SELECTORS = ("OS_CLOUD", "OS_CLOUD_NAME", "OS_REGION_NAME", "OS_CLIENT_CONFIG_FILE", "OS_CLIENT_SECURE_FILE")
+"""Variables that describe no cloud by themselves."""
 
 
 def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Sequence[str]) -> str:
@@ -113,32 +116,40 @@ def unreadable(named: str | Path | None, usual: Sequence[str]) -> str | None:
     return None
 
 
-def in_use(name: str | None) -> str | None:
-    """Return an entry's name: the given one, or that of OS_CLOUD; None for OS_* variables."""
-    return name or os.environ.get("OS_CLOUD") or None
+def in_use(name: str | None, named: str | Path | None, usual: Sequence[str]) -> str | None:
+    """Return an entry's name: the given one, that of OS_CLOUD, or the only one; None for OS_* variables.
+
+    Source: openstacksdk 4.22.0, openstack/config/loader.py, _get_os_environ and __init__ (default_cloud).
+    """
+    chosen = name or os.environ.get("OS_CLOUD")
+    if not chosen and not any(each.startswith("OS_") and each not in SELECTORS for each in os.environ):
+        found = _readable(named, usual)
+        chosen = next(iter(found)) if len(found) == 1 else None
+    return chosen or None
 
 
-def described(entry: str | None) -> tuple[str, str]:
+def described(entry: str | None, named: str | Path | None, usual: Sequence[str]) -> tuple[str, str]:
     """Return the region and the address of Keystone that an entry has in its file, or OS_* variables; to compare them.
 
     They are empty where the file does not say so, and for a file that cannot be read, or only once: the SDK reads it.
     """
     if entry is None:
         return os.environ.get("OS_REGION_NAME", ""), os.environ.get("OS_AUTH_URL", "")
-    from openstack.config import loader
-
-    path = _first(os.environ.get("OS_CLIENT_CONFIG_FILE"), loader.CONFIG_FILES)
-    if path is None or _is_pipe(path):
-        return "", ""
-    try:
-        found = clouds_yaml.read(Path(path)).get(entry)
-    except (PrepError, OSError):
-        return "", ""
-    found = found if isinstance(found, dict) else {}
-    auth, regions = found.get("auth"), found.get("regions")
-    first = regions[0] if isinstance(regions, list) and regions else ""
-    region = found.get("region_name") or (first.get("name") if isinstance(first, dict) else first)
+    found = _readable(named, usual).get(entry)
+    settings = {str(key).replace("-", "_"): value for key, value in found.items()} if isinstance(found, dict) else {}
+    auth, region = settings.get("auth"), settings.get("regions") or settings.get("region_name")
+    region = region[0] if isinstance(region, list) else region
+    region = region.get("name") if isinstance(region, dict) else region
     return str(region or ""), str(auth.get("auth_url", "") if isinstance(auth, dict) else "")
+
+
+def _readable(named: str | Path | None, usual: Sequence[str]) -> Values:
+    """Return the entries of the file that the SDK reads; none of a file that cannot be read, or only once."""
+    path = _first(named, usual)
+    try:
+        return {} if path is None or _is_pipe(path) else clouds_yaml.read(Path(path))
+    except (PrepError, OSError):
+        return {}
 
 
 def _first(named: str | Path | None, usual: Sequence[str]) -> str | Path | None:

@@ -88,7 +88,7 @@ _threads = _Threads()
 def passed_on() -> Iterator[Callable[[int], None]]:
     """Yield a function that passes a signal on to the runs in other threads, also to those that begin later.
 
-    Several runs of one program may do so, one of them in the main thread: each thread is told once.
+    Several runs of one program may do so, one of them in the main thread: each thread gets the signal once.
     """
 
     def pass_on(number: int) -> None:

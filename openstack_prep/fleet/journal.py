@@ -20,7 +20,6 @@ from typing import Any
 
 from openstack_prep.base.errors import LeaseHeld
 from openstack_prep.base.given_file import MIB, read_text
-from openstack_prep.cloud import entries
 from openstack_prep.cloud.lease import process
 from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.order import Order, Outcome, Status
@@ -155,7 +154,8 @@ def _key(order: Order, files: Sequence[str]) -> str:
     data = {
         "files": [_state(each) for each in (*files, *order.vars_files)],
         "variables": {name: order.variables[name] for name in sorted(order.variables)},
-        "cloud": [order.cloud, order.region, *entries.described(order.cloud)],
+        "environment": order.environment,
+        "cloud": [order.cloud, order.labels, order.address],
         "options": [options.allow_replace, options.adopt, options.prune],
         "saved": (order.saved or {}).get("digest"),
     }
@@ -166,7 +166,7 @@ def _state(path: str) -> list[object]:
     try:
         found = os.stat(path)
         return [path, found.st_size, found.st_mtime_ns]
-    except OSError:
+    except (OSError, ValueError):  # a path with a null character
         return [path]
 
 

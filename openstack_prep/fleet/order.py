@@ -79,6 +79,8 @@ class Order:
     """Values of its variables, none of them a secret in plain text."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Where each of them is declared."""
+    environment: Mapping[str, str] | None = None
+    """Texts of variables in the environment of the command; None: the environment of this process has them."""
     folder: str = "."
     """The folder of the fleet file, to which paths in sources of secrets are relative."""
     vars_files: tuple[str, ...] = ()
@@ -86,7 +88,9 @@ class Order:
     """Entry of clouds.yaml; None: that of OS_* variables."""
     region: str | None = None
     labels: tuple[str, ...] = ()
-    """What workers may be called that are to carry it out: its region, whether named or the entry's, and its entry."""
+    """Labels of the workers that may carry it out: the region, of the target or of the entry, and the entry."""
+    address: str = ""
+    """The address of Keystone that the entry has, as far as it is known."""
     options: Options = Options()
     jobs: int = 1
     """Concurrent requests of this target."""

@@ -81,7 +81,8 @@ def end_phase(name: str) -> None:
 def spec_of(order: Order) -> Spec:
     """Return the spec of a target with its values; raises SpecError."""
     origin = Origin(Path(order.folder), order.places)
-    given = Given(files=tuple(map(Path, order.vars_files)), values=order.variables, origin=origin)
+    files = tuple(map(Path, order.vars_files))
+    given = Given(files=files, values=order.variables, origin=origin, environment=order.environment)
     with without_prompts():  # a question per target is no way, and threads would ask at the same time
         return read_spec(Path(order.spec), given, read=shared_document)
 

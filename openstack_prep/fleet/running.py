@@ -11,12 +11,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, PlanRefused, PrepError, SpecError
+from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.core import interrupts
 from openstack_prep.fleet import journal, process, specs, waves
 from openstack_prep.fleet.engine import Engine, Event, Limits, Tell, silent, threads
-from openstack_prep.fleet.file.loading import meant
 from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.journal import Journal
 from openstack_prep.fleet.order import Options, Order, Outcome, Status, Verb
@@ -111,23 +110,7 @@ def choose(
         for name, each in targets.items()
     }
     checked = specs.check(targets, orders, cloud, examine)
-    if not only:
-        _refuse_unknown_limits(fleet, checked)
     return Chosen(fleet, tuple(waves.arrange(fleet, list(targets.values()))), checked.orders, checked)
-
-
-def _refuse_unknown_limits(fleet: Fleet, checked: Checked) -> None:
-    """Raise SpecError for limits of clouds that no target is in, which the fleet file alone does not tell."""
-    clouds = set(checked.clouds.values())
-    unknown = [name for name in fleet.limits if name not in clouds]
-    if unknown:
-        known = filter(None, clouds)
-        raise SpecError(
-            [
-                Mistake(f"{fleet.path}: limits.{name}", f"no target is in the cloud {name}", meant(name, known))
-                for name in unknown
-            ]
-        )
 
 
 def run(
@@ -281,7 +264,8 @@ def changing(
     A run of the same verb that was interrupted is continued unless ``restart`` is set.
     """
     plans = saved or {}
-    refusals = [_unknown(name, saved_in) for name in plans if name not in {each.name for each in chosen.fleet.targets}]
+    known = {each.name for each in chosen.fleet.targets}
+    refusals = [_unknown(name, saved_in) for name in plans if name not in known]
     if refusals:
         raise PlanRefused(refusals)
     orders = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.cloud import entries
+from openstack_prep.base.secret import SOURCE_NAMES
+from openstack_prep.cloud.connection import chosen_entry
 from openstack_prep.fleet import process
 from openstack_prep.fleet.file.model import Target
 from openstack_prep.fleet.order import Order
@@ -23,7 +24,7 @@ class Checked:
 
     clouds: dict[str, str] = field(default_factory=dict)
     orders: dict[str, Order] = field(default_factory=dict)
-    """The order of each target, with what the environment of the command adds: other processes have another one."""
+    """The order of each target, with what the environment adds: that of a worker differs."""
     specs: dict[str, str] = field(default_factory=dict)
     """Names of the specs by target."""
     files: dict[str, list[str]] = field(default_factory=dict)
@@ -46,11 +47,12 @@ def check(
     """
     found, wrong = Checked(), dict[Mistake, list[str]]()
     owners: dict[tuple[str, str, str], str] = {}
-    regions: dict[str | None, str] = {}
+    entries: dict[str | None, tuple[str | None, str, str]] = {}
     doubles: list[Mistake] = []
     for name, order in orders.items():
         try:
             spec = process.spec_of(order)
+            _refuse_sources(spec, order, targets[name].from_row)
             warnings = [*spec.warnings, *(examine(spec) if examine else ())]
         except SpecError as error:
             for mistake in error.mistakes:
@@ -58,16 +60,13 @@ def check(
             continue
         for warning in warnings:
             found.warnings.setdefault(warning, []).append(name)
-        entry = entries.in_use(order.cloud or cloud or spec.clouds.admin)
-        if entry not in regions:
-            regions[entry] = entries.described(entry)[0]
-        region = order.region or regions[entry]
-        found.orders[name] = replace(
-            order,
-            cloud=entry,
-            labels=tuple(filter(None, (region, entry))),
-            variables={**order.variables, **_of_environment(spec)},
-        )
+        named = order.cloud or cloud or spec.clouds.admin
+        if named not in entries:
+            entries[named] = chosen_entry(named)
+        entry, region, address = entries[named]
+        region = order.region or region
+        labels, environment = tuple(filter(None, (region, entry))), _environment(spec)
+        found.orders[name] = replace(order, cloud=entry, address=address, labels=labels, environment=environment)
         found.clouds[name], found.specs[name], found.resources[name] = entry or "", spec.name, len(spec.resources)
         found.files[name] = [*(str(each.path) for each in spec.parts), *local_files(spec)]
         other = owners.setdefault((spec.name, entry or "", region), name)
@@ -81,10 +80,25 @@ def check(
     return found
 
 
-def _of_environment(spec: Spec) -> dict[str, object]:
-    """Return the values of variables that the environment has, or that override them; an empty one is the default."""
-    given = {name: value for name, value in spec.values.items() if f"{ENVIRONMENT}{name.upper()}" in os.environ}
-    return {name: value for name, value in given.items() if value != ""}
+def _environment(spec: Spec) -> dict[str, str]:
+    """Return the variables of the environment that have values for a spec, without secrets."""
+    names = (f"{ENVIRONMENT}{each.upper()}" for each in spec.values)
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _refuse_sources(spec: Spec, order: Order, names: Collection[str]) -> None:
+    """Raise SpecError if a value from a row could be the source of a secret in the spec: any file, or any program."""
+    what, fix = "contains a source of a secret, which cannot come from a row", "write it in the fleet file or the spec"
+    wrong = [each for each in sorted(names) if _has_source(spec.values.get(each))]
+    if wrong:
+        raise SpecError([Mistake(order.places[each], what, fix, code=Code.SPEC_VARIABLE) for each in wrong])
+
+
+def _has_source(value: object) -> bool:
+    if isinstance(value, dict):
+        is_source = len(value) == 1 and next(iter(value)) in SOURCE_NAMES
+        return is_source or any(map(_has_source, value.values()))
+    return isinstance(value, list) and any(map(_has_source, value))
 
 
 def _of_targets(mistake: Mistake, names: list[str], targets: Mapping[str, Target]) -> Mistake:

@@ -25,7 +25,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.fleet.engine import Executors
-from openstack_prep.fleet.order import Order
+from openstack_prep.fleet.order import Order, Outcome, Status
 from openstack_prep.fleet.scheduler import patience, reach
 from openstack_prep.version import __version__
 
@@ -185,13 +185,15 @@ class _Workers(Executor):
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         if self._client.status != "running":  # what is submitted while it looks for a lost scheduler waits for ever
             raise ConnectionError("the scheduler is gone")
-        order = args[0]
-        names = order.labels if isinstance(order, Order) else ()
-        label = next((each for each in names if each in self._labels), ANY)
-        if label in self._lost:
-            lost: Future[T] = Future()
-            lost.set_exception(ConnectionError("no worker is left for it"))
-            return lost
+        order = args[0] if isinstance(args[0], Order) else None
+        label = next((each for each in order.labels if each in self._labels), ANY) if order else ANY
+        if ANY in self._lost:
+            raise ConnectionError("no worker is left")
+        if order and label in self._lost:
+            not_begun: Future[Any] = Future()
+            why = f"not begun: no worker with the label {label} is left"
+            not_begun.set_result(Outcome(target=order.target, status=Status.NOT_BEGUN, summary=why))
+            return not_begun
         wanted = {"resources": {label: 1}} if label != ANY else {}
         future: Future[T] = self._inner.submit(work, *args, **kwargs, **wanted)
         self._waiting[future] = label
@@ -203,15 +205,18 @@ class _Workers(Executor):
         missing: dict[str, float] = {}
         while not self._ended.wait(PAUSE):
             waiting = dict(self._waiting)
-            if not waiting or self._client.status != "running":
+            labels = {*waiting.values(), *missing}
+            if not labels or self._client.status != "running":
                 continue
-            with contextlib.suppress(OSError):  # of a scheduler that is being lost
+            with contextlib.suppress(
+                OSError, RuntimeError
+            ):  # of a scheduler that is being lost, and of a closed client
                 present = _labels(self._client)
-                missing = {label: missing.get(label, time.monotonic()) for label in {*waiting.values()} - present}
+                missing = {label: missing.get(label, time.monotonic()) for label in labels - present}
             self._lost = {label for label, since in missing.items() if time.monotonic() - since > patience()}
             for future, label in waiting.items():
-                if label in self._lost and future.cancel():
-                    future.set_running_or_notify_cancel()  # wakes whoever waits
+                if label in self._lost:
+                    future.cancel()  # its Dask future is cancelled, too, which wakes whoever waits
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._ended.set()

@@ -58,7 +58,8 @@ class Values:
                 values._set(name, each.variable.default, each.place(name, "default"), each.base, plain=False)
         values.explicit.clear()
         for name in declared:
-            if (text := os.environ.get(f"{ENVIRONMENT}{name.upper()}")) is not None:
+            texts = os.environ if given.environment is None or declared[name].variable.secret else given.environment
+            if (text := texts.get(f"{ENVIRONMENT}{name.upper()}")) is not None:
                 values._set_from_environment(name, text)
         for name, value in given.saved.items():
             values._set(name, value, f"variables.{name} of the saved plan", Path.cwd())

@@ -101,6 +101,8 @@ class Given:
     """Values in a saved plan, which any but those of the environment override: then the plan is refused."""
     origin: Origin | None = None
     """Where ``values`` were read; None: they come from Python."""
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    """Variables of the environment in which the values were chosen, without secrets; None: that of this process."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ A saved plan records these files. It may be published (a CI artifact), so nothin
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -24,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 
 from openstack_prep.base.fields import file_path
 from openstack_prep.base.given_file import read_bytes
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import map_texts
 from openstack_prep.resources.heat.heat_package import SHIPPED, Package
 from openstack_prep.resources.image.image import Image
@@ -82,7 +84,8 @@ def _files_of_sources(spec: Spec) -> Iterator[tuple[str, Path, bool]]:
     """Yield each file that ``{file: PATH}`` names, the folder of its path, and whether it contains a secret."""
     for data, base in [*((part.data, part.base) for part in spec.parts), ([*spec.sources], spec.folder or Path())]:
         for value, secret in _sources(data):
-            yield str(file_path(value, base)), base, secret
+            with contextlib.suppress(InvalidValue):  # plain data with the word file, such as a parameter of a stack
+                yield str(file_path(value, base)), base, secret
 
 
 def _of_resource(resource: Resource) -> Iterator[str]:

@@ -57,9 +57,9 @@ def executors(options: argparse.Namespace, chosen: Chosen) -> Iterator[Callable[
     from openstack_prep.fleet.scheduler import is_open
     from openstack_prep.fleet.workers import LOCAL, on_workers
 
-    nameless = next((name for name, order in chosen.orders.items() if order.cloud is None), None)
-    if options.scheduler != LOCAL and nameless:
-        what = f"target {nameless} has no entry of clouds.yaml, and workers have OS_* variables of their own"
+    without_entry = next((name for name, order in chosen.orders.items() if order.cloud is None), None)
+    if options.scheduler != LOCAL and without_entry:
+        what = f"target {without_entry} has no entry of clouds.yaml, and workers have OS_* variables of their own"
         raise ConfigError(f"--scheduler {options.scheduler}: {what}; choose an entry with --os-cloud")
     with on_workers(options.scheduler, jobs=options.jobs, processes=options.workers) as made:
         if options.scheduler != LOCAL and is_open(options.scheduler):

@@ -74,7 +74,7 @@ def _export(options: argparse.Namespace) -> int:
     name = chosen.fleet.name
     if folder is not None:
         texts = {f"{each.target}.yaml": each.table for each in result.of(Status.DONE)}
-        # what this run did not export, others may have, or an earlier run
+        # files of earlier exports and of other targets are kept
         write_marked(folder, f"# [openstack-prep:fleet/{name}]", texts, exactly=False)
     print_texts(options, tables.total(result, f"export {name}"))
     return end(options, chosen, result, "export")

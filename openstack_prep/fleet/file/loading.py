@@ -92,12 +92,13 @@ class _Reading:
         where = ("targets", index)
         variables = {name: value for name, value in fields.variables.items() if value not in ("", None)}
         for name, value in variables.items():
-            self._judge(value, (*where, "variables", name), placed)
+            self._refuse_source_of_row(value, (*where, "variables", name), placed)
         return Target(
             name=fields.name,
             spec=self._path(fields.spec, (*where, "spec"), placed),
             place=placed.place(where),
             variables=variables,
+            from_row=frozenset(name for name, value in variables.items() if placed.is_filled(value, where, name)),
             vars_files=tuple(
                 self._path(each, (*where, "vars_files", number), placed)
                 for number, each in enumerate(fields.vars_files)
@@ -107,7 +108,7 @@ class _Reading:
             groups=tuple(dict.fromkeys(fields.groups)),
         )
 
-    def _judge(self, value: object, where: Sequence[str | int], placed: _Placed) -> None:
+    def _refuse_source_of_row(self, value: object, where: Sequence[str | int], placed: _Placed) -> None:
         """Refuse a source of a secret that a row chooses: it could be any file or program of whoever runs the fleet."""
         if not isinstance(value, dict) or len(value) != 1:
             return
@@ -213,6 +214,13 @@ class _Placed:
             return True
         folder = os.path.normpath(self.part_of_file.base / os.path.expanduser(self._literal(where)))
         return not given.startswith("~") and os.path.commonpath([folder, path]) == folder and path != folder
+
+    def is_filled(self, value: object, where: Sequence[str | int], name: str) -> bool:
+        """Whether a variable of a target differs from what the file itself has there."""
+        data: Any = self.part_of_file.document.data  # type: ignore[attr-defined]
+        for step in (*self.part_of_file._source(where), "variables", name):
+            data = data[step]
+        return bool(data != value)
 
     def _literal(self, where: Sequence[str | int]) -> str:
         """Return the folder that is written before the first reference in the text at a place of the file."""

@@ -116,6 +116,8 @@ class Target:
     """File and line that declare it, and the row that it was made from."""
     variables: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Values of the spec's variables, none of them a secret in plain text."""
+    from_row: frozenset[str] = frozenset()
+    """Variables whose value a row has, at least in part."""
     vars_files: tuple[Path, ...] = ()
     """Files with further values, for secrets."""
     cloud: str | None = None

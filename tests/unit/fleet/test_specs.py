@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from openstack_prep.base.errors import ConfigError, SpecError
-from openstack_prep.fleet import load_fleet
+from openstack_prep.cloud.connection import chosen_entry, opened
+from openstack_prep.fleet import load_fleet, process
 from openstack_prep.fleet.running import choose
 from tests.unit.fleet import fleets
 
@@ -93,21 +95,72 @@ def test_doubles_are_refused_however_their_cloud_and_region_are_chosen(tmp_path:
 
 
 @pytest.mark.usefixtures("entries")
-def test_limits_of_clouds_that_nobody_chooses(tmp_path: Path) -> None:
-    path = fleets.write(tmp_path, fleets.CSV + "limits: {one: 1, tow: 2}\n", teams_csv=f"{HEAD}red,,,\nblue,two,,\n")
-    (found,) = wrong(path)
-    assert found == "fleet.yaml: limits.tow: no target is in the cloud tow; did you mean two?"
-    assert choose(load_fleet(path), ["blue"]).orders.keys() == {"blue"}
+def test_the_region_is_the_one_that_the_sdk_chooses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def region(entry: str) -> str | None:
+        (tmp_path / "clouds.yaml").write_text(f"clouds: {{one: {{auth: {{auth_url: http://x.test}}, {entry}}}}}\n")
+        (_, region, address) = chosen_entry("one")
+        assert address == "http://x.test"
+        assert region == (opened("one").config.get_region_name() or "")
+        return region
+
+    assert region("region_name: B, regions: [A, B]") == "A"
+    assert region("region-name: B") == "B"
+    assert region("regions: [{name: C, values: {}}]") == "C"
+    assert region("profile: no-such-thing") == ""
 
 
-def test_an_order_has_the_values_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("entries")
+def test_the_only_entry_is_the_one_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen_entry(None)[0] == "one"  # of OS_CLOUD
+    monkeypatch.delenv("OS_CLOUD")
+    assert chosen_entry(None)[0] is None
+    (tmp_path / "clouds.yaml").write_text("clouds: {only: {auth: {auth_url: http://x.test}}}\n")
+    assert chosen_entry(None) == ("only", "", "http://x.test")
+    assert opened(None).config.name == "only"
+    monkeypatch.setenv("OS_AUTH_URL", "http://y.test")
+    assert chosen_entry(None) == (None, "", "http://y.test")
+
+
+def test_an_order_has_the_environment_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENSTACK_PREP_VAR_CORES", "32")
     monkeypatch.setenv("OPENSTACK_PREP_VAR_PASSWORD", "a-secret")
-    path = fleets.write(tmp_path, teams_csv=f"{HEAD}red,,,\nblue,,,4\n")
-    assert {name: each.variables for name, each in choose(load_fleet(path)).orders.items()} == {
-        "red": {"team": "red", "cores": 32},
-        "blue": {"team": "blue", "cores": 4},
-    }
+    orders = choose(load_fleet(fleets.write(tmp_path, teams_csv=f"{HEAD}red,,,\nblue,,,4\n"))).orders
+    assert [each.environment for each in orders.values()] == [{"OPENSTACK_PREP_VAR_CORES": "32"}] * 2
+    monkeypatch.setenv("OPENSTACK_PREP_VAR_CORES", "1")  # as of a worker
+    monkeypatch.setenv("OPENSTACK_PREP_VAR_TEAM", "nobody")
+    values = {name: process.spec_of(each).values for name, each in orders.items()}
+    assert values == {"red": {"team": "red", "cores": 32}, "blue": {"team": "blue", "cores": 4}}
+
+
+@pytest.mark.parametrize(
+    ("declared", "row"),
+    [
+        ("list", [{"name": "x", "password": {"command": ["touch", "x"]}}]),
+        ("map", "{command: [touch, x]}"),
+        ("map", {"a": {"b": [{"file": "/etc/shadow"}]}}),
+    ],
+)
+def test_no_value_of_a_row_is_a_source_of_a_secret(tmp_path: Path, declared: str, row: object) -> None:
+    text = """\
+name: f
+targets:
+  - for_each: {row: {command: [cat, rows.json]}}
+    name: a
+    spec: tenant.yaml
+    variables: {team: a, more: "${row.more}"}
+"""
+    path = fleets.write(tmp_path, text, rows_json=json.dumps([{"more": row}]))
+    spec = fleets.SPEC.replace("variables:", f"variables:\n  more: {{type: {declared}}}")
+    (tmp_path / "tenant.yaml").write_text(spec + "stacks: [{name: s, template: t, parameters: {p: '${more}'}}]\n")
+    (found,) = wrong(path)
+    assert found.startswith("fleet.yaml:3 (item 0 of the command cat): variables.more (target a")
+
+
+def test_plain_data_with_the_word_file_is_no_file(tmp_path: Path) -> None:
+    path = fleets.write(tmp_path, teams_csv=f"{HEAD}red,,,\n")
+    plain = "stacks: [{name: s, template: t, parameters: {p: {file: ~nobody-of-this-name/x}, q: {file: 'a\\0b'}}}]\n"
+    (tmp_path / "tenant.yaml").write_text(fleets.SPEC + plain.replace("'a\\0b'", '"a\\0b"'))
+    assert choose(load_fleet(path)).checked.resources == {"red": 3}
 
 
 def test_only_some_targets(tmp_path: Path) -> None:
