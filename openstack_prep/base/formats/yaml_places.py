@@ -6,6 +6,7 @@ keys, which YAML forbids and PyYAML accepts, are errors.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -16,24 +17,36 @@ import yaml
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.formats.foreign_text import count_parts, refuse_deep
+from openstack_prep.base.formats.foreign_text import count_parts, refuse_deep, refuse_deep_yaml
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.secret import HIDDEN, without_values
 
 LONGEST = 4096
 """Bits of an integer; Python does not print one of 4300 digits (sys.get_int_max_str_digits)."""
+UNLIKE = re.compile("[\t?!\x85\u2028\u2029\ufeff]|[>|][-+0-9]*#")
+"""What libyaml and PyYAML's own parser do not read alike everywhere, such as ? in {a: b?c}."""
 NOT_IN_JSON = ("binary", "timestamp", "set", "omap", "pairs")
 """Types of YAML by tag that have no use here, and of which bytes and dates could even be keys."""
 
 
-class _Loader(yaml.SafeLoader):
+class _Rules:
     """Keeps dates as texts, and reports the place of a scalar that does not match its type."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's loaders have it as an attribute of the class
+        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":bool"))]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    yaml_constructors = {  # noqa: RUF012
+        tag: construct
+        for tag, construct in yaml.SafeLoader.yaml_constructors.items()
+        if str(tag).rpartition(":")[2] not in NOT_IN_JSON
+    }
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:
             if isinstance(node, yaml.ScalarNode):
                 node.value.encode()  # half a surrogate pair is not a character, and no output accepts it
-            value = super().construct_object(node, deep)
+            value = super().construct_object(node, deep)  # type: ignore[misc]
         except ValueError as error:
             raise yaml.MarkedYAMLError(problem=str(error), problem_mark=node.start_mark) from None
         except (LookupError, AttributeError, TypeError):  # of PyYAML's constructors, as for !!bool x
@@ -45,17 +58,30 @@ class _Loader(yaml.SafeLoader):
         return value
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":bool"))]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.yaml_constructors = {
-    tag: construct
-    for tag, construct in yaml.SafeLoader.yaml_constructors.items()
-    if str(tag).rpartition(":")[2] not in NOT_IN_JSON
-}
-# as YAML 1.2 has it: NO is a country, and on a word
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
+class _Loader(_Rules, yaml.SafeLoader):
+    """PyYAML's own parser, whose words errors have."""
+
+
+class _FastLoader(_Rules, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """libyaml's parser, several times as fast."""
+
+
+for _each in (_Loader, _FastLoader):  # as YAML 1.2 has it: NO is a country, and on a word
+    _each.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
+
+
+def _composed(text: str) -> tuple[Any, Any]:
+    """Return a loader and the only document of a text; raises YAMLError, ValueError, RecursionError.
+
+    What libyaml refuses, PyYAML explains, or accepts.
+    """
+    if not UNLIKE.search(text):
+        with contextlib.suppress(yaml.YAMLError, ValueError):
+            refuse_deep_yaml(text)
+            fast = _FastLoader(text)
+            return fast, fast.get_single_node()
+    loader = _Loader(text)
+    return loader, loader.get_single_node()
 
 
 def _unreadable(where: str, what: str, fix: str) -> SpecError:
@@ -146,8 +172,7 @@ class Document:
         self.path = path
         text = _text(path, origin) if text is None else text
         try:
-            loader = _Loader(text)
-            self._root = loader.get_single_node()
+            loader, self._root = _composed(text)
             count_parts(self._root, {})
             self.repeated_at = dict(_repeated(self._root, str(path)))  # before construction expands merge keys
             self.data: object = loader.construct_document(self._root) if self._root else None
@@ -180,7 +205,7 @@ class Document:
     def is_quoted(self, where: Sequence[str | int]) -> bool:
         """Whether that part is a scalar in quotes, or a block of text."""
         node = self._found(where)[1]
-        return isinstance(node, yaml.ScalarNode) and node.style is not None
+        return isinstance(node, yaml.ScalarNode) and node.style not in (None, "")
 
     def _found(self, where: Sequence[str | int]) -> tuple[int, Any]:
         """Return the line of a part and its node, or those of the innermost part around it that exists."""

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.base.formats import yaml_places
 from openstack_prep.base.formats.yaml_places import Document, shared_document
+
+SHIPPED = Path(__file__).parents[4] / "install_configs"
 
 
 @pytest.fixture
@@ -178,3 +183,35 @@ def test_a_shared_document_is_parsed_again_when_its_text_has_changed(path: Path)
     for _ in range(2):
         with pytest.raises(SpecError):
             shared_document(path)
+
+
+def everywhere(data: object, where: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the path of each part of a document."""
+    yield where
+    parts = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, value in parts:
+        yield from everywhere(value, (*where, step))
+
+
+@pytest.mark.parametrize("name", sorted(each.name for each in SHIPPED.glob("*.yaml")))
+def test_both_parsers_read_a_document_alike(name: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_text((SHIPPED / name).read_text().replace("?", "."))
+    assert not yaml_places.UNLIKE.search(path.read_text())
+    found = []
+    for slow in (False, True):
+        if slow:
+            monkeypatch.setattr(yaml_places, "UNLIKE", re.compile(""))
+        document = Document(path)
+        found.append(
+            [document.data]
+            + [
+                (document.place(each), document.is_quoted(each), document.part(each))
+                for each in everywhere(document.data)
+            ]
+        )
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("text", ["a: {b: c?d}", "a:\tb", "a: >#x", "a: b: c", "- [" * 200])
+def test_what_pyyaml_refuses_is_refused_in_its_words(path: Path, text: str) -> None:
+    assert "is not YAML" in refused(path, text) or "nested" in refused(path, text)
