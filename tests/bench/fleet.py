@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import http.client
 import os
 import resource
 import subprocess
@@ -15,8 +16,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import yaml
@@ -36,6 +39,8 @@ FIRST, AGAIN, BOTH = "first apply", "second apply", "create and delete"
 THREADS, LOOP, ANSIBLE, RALLY = "fleet, threads", "a loop over `openstack-prep`", "Ansible", "rally's contexts"
 LATENCIES = (5.0, 30.0)
 """Milliseconds."""
+PLAIN = 250
+"""Requests of each connection of a plain client."""
 FEW = 20
 """Tenants of a loop, of Ansible, and of rally."""
 SHARE, SECONDS, MEMORY, PER_WORKER = 0.9, 300.0, 300, 0.9
@@ -55,11 +60,18 @@ class Taken:
     requests: int
     cpu: float
     memory: float
+    alone: float
+    """Seconds that as many requests take a plain client, with as many at once."""
+
+    @property
+    def waiting(self) -> float:
+        """How much of the time the latency of the requests alone takes, with so many at once."""
+        return self.requests * self.latency / 1000 / self.at_once / self.seconds
 
     @property
     def share(self) -> float:
-        """How much of the time the requests alone take, with so many at once."""
-        return self.requests * self.latency / 1000 / self.at_once / self.seconds
+        """How much of the time as many requests take a plain client."""
+        return self.alone / self.seconds
 
 
 def variables(number: int) -> dict[str, str]:
@@ -142,8 +154,24 @@ def ways(options: argparse.Namespace) -> Iterator[Way]:
     yield Way(RALLY, FEW, options.jobs, (BOTH,), task, prepare_rally)
 
 
-def run(way: Way, what: str, light: Light, folder: Path) -> Taken:
-    """Carry out one run; raises BenchError if it fails."""
+def pace(light: Light, at_once: int) -> float:
+    """Return the seconds that a request takes a plain client with so many connections, and nothing to decide."""
+    address = urlsplit(light.layouts[0].url("keystone"))
+
+    def send(number: int) -> None:
+        connection = http.client.HTTPConnection(str(address.hostname), address.port)
+        for _ in range(number):
+            connection.request("GET", "/v3")
+            connection.getresponse().read()
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(send, [PLAIN] * at_once))
+    return (time.monotonic() - began) / (PLAIN * at_once)
+
+
+def run(way: Way, what: str, light: Light, folder: Path, alone: float) -> Taken:
+    """Carry out one run, whose requests alone take so many seconds each; raises BenchError if it fails."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -170,8 +198,10 @@ def run(way: Way, what: str, light: Light, folder: Path) -> Taken:
     if counts["unknown"]:
         raise BenchError(f"{way.name}, {what}: the light server does not know {counts['unknown']}")
     sent, used = counts["requests"], _cpu() - before
-    made = Taken(way.name, what, counts["latency_ms"], way.tenants, way.at_once, seconds, sent, used, most / 2**20)
-    say(f"{way.name}, {what}, {made.latency:g} ms: {seconds:.1f} s, {sent} requests, {used:.1f} s of CPU")
+    figures = (seconds, sent, used, most / 2**20, sent * alone)
+    made = Taken(way.name, what, counts["latency_ms"], way.tenants, way.at_once, *figures)
+    share = f"{100 * made.share:.0f} % of it the requests alone, {100 * made.waiting:.0f} % their latency"
+    say(f"{way.name}, {what}, {made.latency:g} ms: {seconds:.1f} s, {share}; {sent} requests, {used:.1f} s of CPU")
     return made
 
 
@@ -192,7 +222,8 @@ def measure(options: argparse.Namespace, base: int) -> list[Taken]:
                     with running(folder, base=base, latency_ms=latency) as light:
                         lay_out(folder, light, way.tenants)
                         way.prepare(folder, light)
-                        found += [run(way, what, light, folder) for what in way.runs]
+                        alone = pace(light, way.at_once)
+                        found += [run(way, what, light, folder, alone) for what in way.runs]
                 except RuntimeError as error:
                     raise DevcloudError(str(error)) from error
     order = [each.name for each in entered]
@@ -205,14 +236,15 @@ def render(runs: Sequence[Taken], caption: str) -> str:
         caption,
         "",
         "| | run | latency, ms | tenants | seconds | per tenant, ms | requests per tenant | CPU per tenant, ms "
-        "| peak memory, MiB | share of the requests alone |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| peak memory, MiB | share of the latency | share of the requests alone |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for each in runs:
         lines.append(
             f"| {each.way} | {each.run} | {each.latency:g} | {each.tenants} | {each.seconds:.1f} "
             f"| {1000 * each.seconds / each.tenants:.0f} | {each.requests / each.tenants:.1f} "
-            f"| {1000 * each.cpu / each.tenants:.0f} | {each.memory:.0f} | {100 * each.share:.0f} % |"
+            f"| {1000 * each.cpu / each.tenants:.0f} | {each.memory:.0f} | {100 * each.waiting:.0f} % "
+            f"| {100 * each.share:.0f} % |"
         )
     lines += ["", "| goal | wanted | measured | met |", "|---|---:|---:|---|", *_goals(runs)]
     return "\n".join(lines)
