@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from openstack_prep.fleet.file.loading import load_fleet
@@ -36,6 +37,13 @@ def write(folder: Path, fleet: str = CSV, **files: str) -> Path:
     path = folder / "fleet.yaml"
     path.write_text(fleet)
     return path
+
+
+def of_rows(folder: Path, rows: object, **target: str) -> Path:
+    """Write a fleet with a target for each row of a command; ``target`` are further fields of it, as in YAML."""
+    more = "".join(f"    {key}: {value}\n" for key, value in target.items())
+    each = "  - for_each: {row: {command: [cat, rows.json]}}\n    name: a\n    spec: tenant.yaml\n"
+    return write(folder, f"name: f\ntargets:\n{each}{more}", rows_json=json.dumps(rows))
 
 
 def of(folder: Path, *names: str, **fields: object) -> Fleet:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -141,15 +140,7 @@ def test_an_order_has_the_environment_of_the_command(tmp_path: Path, monkeypatch
     ],
 )
 def test_no_value_of_a_row_is_a_source_of_a_secret(tmp_path: Path, declared: str, row: object) -> None:
-    text = """\
-name: f
-targets:
-  - for_each: {row: {command: [cat, rows.json]}}
-    name: a
-    spec: tenant.yaml
-    variables: {team: a, more: "${row.more}"}
-"""
-    path = fleets.write(tmp_path, text, rows_json=json.dumps([{"more": row}]))
+    path = fleets.of_rows(tmp_path, [{"more": row}], variables='{team: a, more: "${row.more}"}')
     spec = fleets.SPEC.replace("variables:", f"variables:\n  more: {{type: {declared}}}")
     (tmp_path / "tenant.yaml").write_text(spec + "stacks: [{name: s, template: t, parameters: {p: '${more}'}}]\n")
     (found,) = wrong(path)

@@ -152,29 +152,14 @@ targets:
 def test_a_row_chooses_no_file_and_no_program_for_a_secret(
     tmp_path: Path, variables: str, row: object, place: str
 ) -> None:
-    text = f"""\
-name: f
-targets:
-  - for_each: {{row: {{command: [cat, rows.json]}}}}
-    name: a
-    spec: tenant.yaml
-    variables: {variables}
-"""
-    found = mistakes(fleets.write(tmp_path, text, rows_json=json.dumps([{"x": row}])))
+    found = mistakes(fleets.of_rows(tmp_path, [{"x": row}], variables=variables))
     assert [where for where, _ in found] == [f"fleet.yaml:6 (item 0 of the command cat): targets[0].{place}"]
 
 
 def test_a_row_chooses_values_that_are_no_sources(tmp_path: Path) -> None:
-    text = """\
-name: f
-targets:
-  - for_each: {row: {command: [cat, rows.json]}}
-    name: a
-    spec: tenant.yaml
-    variables: {labels: "${row.labels}", password: {file: "secrets/${row.team}"}}
-"""
-    rows = json.dumps([{"labels": {"tier": "one", "team": "red"}, "team": "red"}])
-    (red,) = load_fleet(fleets.write(tmp_path, text, rows_json=rows)).targets
+    variables = '{labels: "${row.labels}", password: {file: "secrets/${row.team}"}}'
+    rows = [{"labels": {"tier": "one", "team": "red"}, "team": "red"}]
+    (red,) = load_fleet(fleets.of_rows(tmp_path, rows, variables=variables)).targets
     assert red.variables == {"labels": {"tier": "one", "team": "red"}, "password": {"file": "secrets/red"}}
 
 
@@ -183,15 +168,8 @@ def test_a_row_has_whole_lists_of_files_only_within_the_folder(tmp_path: Path) -
     folder.mkdir()
     for path in (tmp_path / "outside.yaml", folder / "inside.yaml"):
         path.write_text("cores: 4\n")
-    text = """\
-name: f
-targets:
-  - for_each: {row: {command: [cat, rows.json]}}
-    name: a
-    spec: tenant.yaml
-    vars_files: ${row.files}
-"""
-    found = mistakes(fleets.write(folder, text, rows_json='[{"files": ["inside.yaml", "../outside.yaml"]}]'))
+    rows = [{"files": ["inside.yaml", "../outside.yaml"]}]
+    found = mistakes(fleets.of_rows(folder, rows, vars_files="${row.files}"))
     assert [where for where, _ in found] == ["fleet.yaml:6 (item 0 of the command cat): targets[0].vars_files[1]"]
 
 
