@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.fleet.file.model import Fleet, FleetFields, Target, TargetFields, adapter
 from openstack_prep.fleet.file.rows import Rows
 from openstack_prep.fleet.file.schema import known_keys
-from openstack_prep.spec.filling import Filling
+from openstack_prep.spec.filling import REFERENCE, Filling
 from openstack_prep.spec.parts import IGNORED, Part
 from openstack_prep.spec.tokens import Tokens
 from openstack_prep.spec.variable_values import Values
@@ -117,6 +118,9 @@ class _Reading:
             self._refuse(placed, where, "is a source of a secret from a row", "write the source in the fleet file")
         elif source in FILES and isinstance(path, str):
             self._within(path, (*where, source), placed)
+        elif isinstance(path, str) and not placed.keeps_parts(path, (*where, source)):
+            what = f"{shown(path)} has other parts than the fleet file names"
+            self._refuse(placed, (*where, source), what, "correct the row", code=Code.SPEC_INVALID_VALUE)
         elif source == "command" and placed.part_of_file.reference((*where, source, 0)) is not None:
             self._refuse(placed, (*where, source), "is a program from a row", "write the program in the fleet file")
 
@@ -215,6 +219,13 @@ class _Placed:
         folder = os.path.normpath(self.part_of_file.base / os.path.expanduser(self._literal(where)))
         return not given.startswith("~") and os.path.commonpath([folder, path]) == folder and path != folder
 
+    def keeps_parts(self, text: str, where: Sequence[str | int]) -> bool:
+        """Whether values of a row are whole parts of a name such as PATH/NAME#KEY, and add no further ones."""
+        written, pattern, end = self._written(where), "", 0
+        for match in REFERENCE.finditer(written):
+            pattern, end = f"{pattern}{re.escape(written[end : match.start()])}(?!\\.+[/#]|\\.+$)[^/#]+", match.end()
+        return not end or re.fullmatch(pattern + re.escape(written[end:]), text) is not None
+
     def is_filled(self, value: object, where: Sequence[str | int], name: str) -> bool:
         """Whether a variable of a target differs from what the file itself has there."""
         data: Any = self.part_of_file.document.data  # type: ignore[attr-defined]
@@ -224,12 +235,16 @@ class _Placed:
 
     def _literal(self, where: Sequence[str | int]) -> str:
         """Return the folder that is written before the first reference in the text at a place of the file."""
+        return os.path.dirname(self._written(where).partition("${")[0])
+
+    def _written(self, where: Sequence[str | int]) -> str:
+        """Return the text at a place of the file."""
         data: Any = self.part_of_file.document.data  # type: ignore[attr-defined]
         for step in self.part_of_file._source(where):
             if isinstance(data, str):  # a whole reference
                 break
             data = data[step]
-        return os.path.dirname(str(data).partition("${")[0])
+        return str(data)
 
 
 def _dotted(where: Sequence[str | int]) -> str:

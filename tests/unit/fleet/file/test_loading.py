@@ -147,6 +147,10 @@ targets:
         ('{password: "${row.x}"}', {"command": ["touch", "x"]}, "variables.password"),
         ('{password: {command: ["${row.x}", "a"]}}', "/bin/true", "variables.password.command"),
         ('{password: {command: "${row.x}"}}', ["/bin/true"], "variables.password.command"),
+        ('{password: {vault: "teams/${row.x}#password"}}', "../admin", "variables.password.vault"),
+        ('{password: {vault: "teams/${row.x}#password"}}', "red#other", "variables.password.vault"),
+        ('{password: {vault: "teams/${row.x}/a#password"}}', "..", "variables.password.vault"),
+        ('{password: {keyring: "teams/${row.x}"}}', "a/b", "variables.password.keyring"),
     ],
 )
 def test_a_row_chooses_no_file_and_no_program_for_a_secret(
@@ -157,10 +161,14 @@ def test_a_row_chooses_no_file_and_no_program_for_a_secret(
 
 
 def test_a_row_chooses_values_that_are_no_sources(tmp_path: Path) -> None:
-    variables = '{labels: "${row.labels}", password: {file: "secrets/${row.team}"}}'
+    variables = '{labels: "${row.labels}", password: {file: "secrets/${row.team}"}, key: {vault: "t/${row.team}#k"}}'
     rows = [{"labels": {"tier": "one", "team": "red"}, "team": "red"}]
     (red,) = load_fleet(fleets.of_rows(tmp_path, rows, variables=variables)).targets
-    assert red.variables == {"labels": {"tier": "one", "team": "red"}, "password": {"file": "secrets/red"}}
+    assert red.variables == {
+        "labels": {"tier": "one", "team": "red"},
+        "password": {"file": "secrets/red"},
+        "key": {"vault": "t/red#k"},
+    }
 
 
 def test_a_row_has_whole_lists_of_files_only_within_the_folder(tmp_path: Path) -> None:
