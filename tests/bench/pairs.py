@@ -103,7 +103,7 @@ class Room:
     def _send(self, method: str, path: str, body: Any) -> Any:
         url = f"{self.admin.endpoints['network']}/v2.0{path}"
         answer = self.admin.session.request(method, url, json=body, timeout=300)
-        if answer.status_code == 409:  # of 250 ports at once two had the same address; none was created
+        if answer.status_code == 409 and path == "/ports":  # two of them had the same address; none was created
             answer = self.admin.session.request(method, url, json=body, timeout=300)
         answer.raise_for_status()
         return answer.json()
