@@ -101,6 +101,7 @@ def measure(layout: Layout, only: Sequence[str] = ("",)) -> tuple[Runs, Runs]:
                     if name in specs:
                         specs[name][size] = min(specs[name].get(size, taken), taken, key=lambda each: each.cpu)
         if ports:
+            cloud.reset(layout)  # of what an interrupted measurement may have left
             room = pairs.Room(layout, 0)
             room.prepare()
             for size in PORTS:
