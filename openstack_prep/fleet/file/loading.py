@@ -114,7 +114,9 @@ class _Reading:
         if not isinstance(value, dict) or len(value) != 1:
             return
         ((source, path),) = value.items()
-        if source in SOURCE_NAMES and placed.part_of_file.reference(where) is not None:
+        if source not in SOURCE_NAMES:
+            return
+        if placed.part_of_file.reference(where) is not None:
             self._refuse(placed, where, "is a source of a secret from a row", "write the source in the fleet file")
         elif source in FILES and isinstance(path, str):
             self._within(path, (*where, source), placed)
@@ -228,10 +230,7 @@ class _Placed:
 
     def is_filled(self, value: object, where: Sequence[str | int], name: str) -> bool:
         """Whether a variable of a target differs from what the file itself has there."""
-        data: Any = self.part_of_file.document.data  # type: ignore[attr-defined]
-        for step in (*self.part_of_file._source(where), "variables", name):
-            data = data[step]
-        return bool(data != value)
+        return bool(self._in_file((*where, "variables", name)) != value)
 
     def _literal(self, where: Sequence[str | int]) -> str:
         """Return the folder that is written before the first reference in the text at a place of the file."""
@@ -239,12 +238,16 @@ class _Placed:
 
     def _written(self, where: Sequence[str | int]) -> str:
         """Return the text at a place of the file."""
+        return str(self._in_file(where))
+
+    def _in_file(self, where: Sequence[str | int]) -> object:
+        """Return what the file has at a place, or the whole reference around it."""
         data: Any = self.part_of_file.document.data  # type: ignore[attr-defined]
         for step in self.part_of_file._source(where):
             if isinstance(data, str):  # a whole reference
                 break
             data = data[step]
-        return str(data)
+        return data
 
 
 def _dotted(where: Sequence[str | int]) -> str:

@@ -171,6 +171,16 @@ def test_a_row_chooses_values_that_are_no_sources(tmp_path: Path) -> None:
     }
 
 
+def test_a_row_has_maps_of_one_key_and_all_variables(tmp_path: Path) -> None:
+    rows = [{"vars": {"team": "red", "a": {"note": "b/c#d"}}, "x": "b/c#d"}]
+    (red,) = load_fleet(fleets.of_rows(tmp_path, rows, variables='{a: {note: "${row.x}"}, b: {c: d}}')).targets
+    assert (red.variables["a"], red.from_row) == ({"note": "b/c#d"}, {"a"})
+    (red,) = load_fleet(fleets.of_rows(tmp_path, rows, variables="${row.vars}")).targets
+    assert (red.variables, red.from_row) == (rows[0]["vars"], {"team", "a"})
+    found = mistakes(fleets.of_rows(tmp_path, [{"vars": {"password": {"file": "/x"}}}], variables="${row.vars}"))
+    assert [where for where, _ in found] == ["fleet.yaml:6 (item 0 of the command cat): targets[0].variables.password"]
+
+
 def test_a_row_has_whole_lists_of_files_only_within_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "fleet"
     folder.mkdir()
