@@ -1,6 +1,7 @@
 """Connections to OpenStack, one identity each, and the choice of a cloud.
 
-This module, ``login``, ``service`` and ``translation`` are the only ones that import openstacksdk and keystoneauth.
+This module, ``login``, ``redirects``, ``service`` and ``translation`` are the only ones that import openstacksdk and
+keystoneauth.
 """
 
 from __future__ import annotations

@@ -42,10 +42,13 @@ def keep_headers(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def fix_of(error: BaseException) -> str:
-    """Return what to check after a login that failed; nothing when Keystone has too much to do, or a fault."""
+    """Return what to check after a login that failed; nothing for a fault of Keystone, or an error that says it."""
     from keystoneauth1.exceptions import ConnectFailure
 
-    if (getattr(error, "http_status", None) or 0) in (429, *range(500, 600)):
+    from openstack_prep.cloud.redirects import RedirectRefused
+
+    busy = (getattr(error, "http_status", None) or 0) in (429, *range(500, 600))
+    if busy or isinstance(error, RedirectRefused):
         return ""
     return CHECK_WAY if isinstance(error, ConnectFailure) else CHECK_ENTRY
 
@@ -69,13 +72,16 @@ def is_login(error: BaseException) -> bool:
 
 
 def prepare(session: Any) -> None:
-    """Prepare a session of keystoneauth for threads, and for spans if somebody asks for them."""
+    """Prepare a session of keystoneauth for threads, for redirects, and for spans if somebody asks for them."""
+    from openstack_prep.cloud import redirects
+
     _share(session.auth)
     session.session.auth = session.session.auth or keep_headers
     if session.verify is True:
         session.verify = next(filter(None, map(os.environ.get, CA_VARIABLES)), True)
     if not getproxies():
         session.session.trust_env = False  # requests would go through all variables twice per request
+    redirects.keep_at_address(session)
     tracing.trace_requests(session.session)
 
 

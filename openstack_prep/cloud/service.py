@@ -20,7 +20,7 @@ from openstack_prep.base.errors import ConfigError, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries, request_log
-from openstack_prep.cloud.answers import Answer, Misshapen, next_page, page_reader, read_list, read_object
+from openstack_prep.cloud.answers import Answer, Misshapen, Origin, next_page, page_reader, read_list, read_object
 from openstack_prep.cloud.translation import translate
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ class Service:
             except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
                 raise translate(error, self._asked(method, path), hidden) from (None if hidden else error)
             asked.answered(response)
+            if response.is_redirect:  # keystoneauth gives up after 30, and returns the last one like a success
+                Origin.of(response, self._asked(method, path)).refuse("redirects in a circle")
             return response
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:
