@@ -46,10 +46,11 @@ class Secret:
     """A secret, given or fetched on first use.
 
     ``path`` is the file of a secret that may not exist yet. A generated one is written when it is fetched; one that is
-    ``awaited`` is written by somebody else. Equality compares the values, in constant time.
+    ``awaited`` is written by somebody else. ``missing`` says why a secret has no value here, which only a check of its
+    spec accepts. Equality compares the values, in constant time.
     """
 
-    __slots__ = ("_fetch", "_lock", "_value", "awaited", "path")
+    __slots__ = ("_fetch", "_lock", "_missing", "_value", "awaited", "path")
 
     def __init__(
         self,
@@ -58,11 +59,13 @@ class Secret:
         fetch: Callable[[], str] | None = None,
         path: str | None = None,
         awaited: bool = False,
+        missing: str | None = None,
     ) -> None:
-        if (value is None) == (fetch is None):
+        if [value, fetch, missing].count(None) != 2:
             raise TypeError("a Secret needs either its value or a function that fetches it")
         self._value = value
         self._fetch = fetch
+        self._missing = missing
         self.path: str | None = path
         self.awaited: bool = awaited
         self._lock = threading.Lock()
@@ -70,6 +73,8 @@ class Secret:
     @property
     def ready(self) -> bool:
         """Whether the value exists already; a secret that does not exist yet is in use nowhere."""
+        if self._missing is not None:
+            return False
         return self._value is not None or self.path is None or os.path.exists(self.path)
 
     @property
@@ -79,6 +84,8 @@ class Secret:
 
     def reveal(self) -> str:
         """Return the value; the caller must not log, print or store it beyond its purpose."""
+        if self._missing is not None:
+            raise ConfigError(self._missing)
         with self._lock:
             if self._value is None:
                 assert self._fetch is not None
@@ -88,7 +95,9 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        return self is other or hmac.compare_digest(self.reveal().encode(), other.reveal().encode())
+        if self is other or self._missing is not None or other._missing is not None:
+            return self is other
+        return hmac.compare_digest(self.reveal().encode(), other.reveal().encode())
 
     def __hash__(self) -> int:
         return hash(Secret)
@@ -152,10 +161,13 @@ def from_spec(
     base: Path,
     warn: Callable[[str], None] = lambda text: None,
     given: Callable[[object], Secret | None] = lambda value: None,
+    needed: bool = True,
 ) -> Secret:
     """Return the secret that a spec refers to; paths are relative to ``base``.
 
-    ``given`` returns the secrets that are no text: of variables, and of resources made in Python. Raises InvalidValue.
+    ``given`` returns the secrets that are no text: of variables, and of resources made in Python. Unless its value is
+    ``needed``, only the source is checked: no program is run, nobody is asked, and a missing value is no mistake.
+    Raises InvalidValue.
     """
     if (found := given(value)) is not None:
         return found
@@ -173,10 +185,29 @@ def from_spec(
         "generate": _generated,
     }
     if source in PROGRAMS:
-        return _from_program(source, where, base)
+        of_program = _from_program(source, where, base)
+        return of_program if needed else Secret(missing=f"{{{source}: ...}} was not asked for its value")
     if source not in readers or (source != "prompt" and not isinstance(where, str)):
         raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
-    return readers[source](where, base)
+    if source == "prompt" and not needed:
+        _check_prompt(where)
+        return Secret(missing="nobody was prompted for the secret")
+    try:
+        secret = readers[source](where, base)
+    except _NoValue as error:
+        if needed:
+            raise
+        return Secret(missing=str(error))
+    if needed or secret.ready:
+        return secret
+    return Secret(missing=f"{secret.path} does not exist", path=secret.path)
+
+
+class _NoValue(InvalidValue):
+    """The source of a secret is valid, and has no value on this machine."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(what, fix, Code.SECRET_MISSING)
 
 
 def _from_program(source: str, where: object, base: Path) -> Secret:
@@ -192,8 +223,10 @@ def _from_program(source: str, where: object, base: Path) -> Secret:
 
 
 def _from_environment(name: str, base: Path) -> Secret:
+    if re.fullmatch(r"[^\s=${}\0]+", name) is None:
+        raise InvalidValue("is not the name of an environment variable", "write {env: NAME}, without $")
     if not os.environ.get(name):
-        raise InvalidValue(f"environment variable {name} is not set", "export it", Code.SECRET_MISSING)
+        raise _NoValue(f"environment variable {name} is not set", "export it")
     return Secret(os.environ[name])
 
 
@@ -201,6 +234,8 @@ def _from_file(name: str, base: Path) -> Secret:
     path = Path(file_path(name, base))
     try:
         lines = read_text(path, MOST_SECRET).splitlines()
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        raise _NoValue(f"{path} {unreadable(error)}", "write the secret to it") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidValue(f"{path} {unreadable(error)}", "write the secret to it", Code.SECRET_MISSING) from None
     if not lines or not lines[0]:
@@ -240,14 +275,18 @@ def _from_prompt(wanted: object, base: Path) -> Secret:
     import getpass
     import sys
 
-    if wanted is not True and not (isinstance(wanted, str) and wanted):
-        raise InvalidValue("use {prompt: true}, or {prompt: PROMPT TEXT}")
-    if not _prompts.get():
-        raise InvalidValue("cannot prompt for each of several specs", "use another source", Code.SECRET_MISSING)
+    _check_prompt(wanted)
     if not sys.stdin.isatty():
         fix = f"use {SOURCES.replace('{prompt: true} or ', '')}"
         raise InvalidValue("not a terminal, so it cannot prompt", fix, Code.SECRET_MISSING)
     return Secret(getpass.getpass("Password: " if wanted is True else f"{wanted}: "))
+
+
+def _check_prompt(wanted: object) -> None:
+    if wanted is not True and not (isinstance(wanted, str) and wanted):
+        raise InvalidValue("use {prompt: true}, or {prompt: PROMPT TEXT}")
+    if not _prompts.get():
+        raise InvalidValue("cannot prompt for each of several specs", "use another source", Code.SECRET_MISSING)
 
 
 _generating = threading.Lock()  # two secrets may refer to the same file

@@ -50,15 +50,19 @@ def read_of(
     path: Path,
     sections: Collection[str] | None = None,
     saved: Mapping[str, object] | None = None,
+    *,
+    needs_secrets: bool = True,
 ) -> Spec:
     """Return a spec, or some of its sections, with the values that the options have for its variables.
 
-    ``saved`` are values in a saved plan. Raises SpecError.
+    ``saved`` are values in a saved plan. A command that only checks a spec needs no values of secrets. Raises
+    SpecError.
     """
     from openstack_prep.spec.loading import read_spec
     from openstack_prep.spec.variables import Given
 
-    return read_spec(path, Given(options.var, options.vars_file, saved=saved or {}), sections)
+    given = Given(options.var, options.vars_file, saved=saved or {}, needs_secrets=needs_secrets)
+    return read_spec(path, given, sections)
 
 
 def variable_words(options: argparse.Namespace) -> list[str]:

@@ -45,10 +45,19 @@ def open_spec(options: argparse.Namespace, path: Path, saved: Mapping[str, objec
         return connect_chosen(options, spec.clouds.admin), spec
 
 
-def read_spec(options: argparse.Namespace, path: Path, saved: Mapping[str, object] | None = None) -> Spec:
-    """Return a spec with the values of its variables, its warnings printed; raises SpecError."""
+def read_spec(
+    options: argparse.Namespace,
+    path: Path,
+    saved: Mapping[str, object] | None = None,
+    *,
+    needs_secrets: bool = True,
+) -> Spec:
+    """Return a spec with the values of its variables, its warnings printed; raises SpecError.
+
+    ``needs_secrets``: a secret without a value is a mistake.
+    """
     with no_garbage(), _no_plugins():
-        spec = read_of(options, path, saved=saved)
+        spec = read_of(options, path, saved=saved, needs_secrets=needs_secrets)
     for warning in spec.warnings:
         warn(f"{path}: {warning}")
     return spec

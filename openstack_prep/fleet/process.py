@@ -78,11 +78,17 @@ def end_phase(name: str) -> None:
         ended.contents.close()
 
 
-def spec_of(order: Order) -> Spec:
-    """Return the spec of a target with its values; raises SpecError."""
+def spec_of(order: Order, *, needs_secrets: bool = True) -> Spec:
+    """Return the spec of a target with its values, those of secrets only if they are needed; raises SpecError."""
     origin = Origin(Path(order.folder), order.places)
     files = tuple(map(Path, order.vars_files))
-    given = Given(files=files, values=order.variables, origin=origin, environment=order.environment)
+    given = Given(
+        files=files,
+        values=order.variables,
+        origin=origin,
+        environment=order.environment,
+        needs_secrets=needs_secrets,
+    )
     with without_prompts():  # a question per target is no way, and threads would ask at the same time
         return read_spec(Path(order.spec), given, read=shared_document)
 

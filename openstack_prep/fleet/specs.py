@@ -43,7 +43,8 @@ def check(
 ) -> Checked:
     """Read the spec of each target; raises SpecError with the mistakes of all, and for targets that are doubles.
 
-    ``cloud`` is the entry for targets that name none. ``examine`` returns warnings about a spec, or raises SpecError.
+    ``cloud`` is the entry for targets that name none. ``examine`` returns warnings about a spec, or raises SpecError;
+    with it the specs are only checked, which needs no values of secrets.
     """
     found, wrong = Checked(), dict[Mistake, list[str]]()
     owners: dict[tuple[str, str, str], str] = {}
@@ -51,7 +52,7 @@ def check(
     doubles: list[Mistake] = []
     for name, order in orders.items():
         try:
-            spec = process.spec_of(order)
+            spec = process.spec_of(order, needs_secrets=examine is None)
             _refuse_sources(spec, order, targets[name].from_row)
             warnings = [*spec.warnings, *(examine(spec) if examine else ())]
         except SpecError as error:

@@ -155,7 +155,8 @@ def read_spec(
     mistakes, warnings = parts.mistakes, list[str]()
     for each in parts.files:
         try:
-            found.append((each, _sections(each, warnings, parts.tokens, found[0][1].name if found else None)))
+            name = found[0][1].name if found else None
+            found.append((each, _sections(each, warnings, parts.tokens, name, needs_secrets=given.needs_secrets)))
         except SpecError as error:
             mistakes += error.mistakes
             if not found:  # without its name nothing else can be read
@@ -181,13 +182,15 @@ def spec_of(data: Raw, place: str, base: Path) -> Spec:
     return _assemble([(part, _sections(part, warnings, Tokens(), None))], warnings, [])
 
 
-def _sections(part: Part, warnings: list[str], tokens: Tokens, name: str | None) -> Sections:
+def _sections(
+    part: Part, warnings: list[str], tokens: Tokens, name: str | None, *, needs_secrets: bool = True
+) -> Sections:
     """Return the sections of one file; ``name`` is the spec's for those that it includes.  Raises SpecError."""
     from pydantic import ValidationError
 
     from openstack_prep.spec.mistakes import mistakes
 
-    context = {"base": part.base, "warn": warnings.append, "given": tokens.take}
+    context = {"base": part.base, "warn": warnings.append, "given": tokens.take, "needed": needs_secrets}
     try:
         text = json.dumps(part.data, default=str)  # dates of YAML are texts in a spec
         return read(text, part.data, context, name)

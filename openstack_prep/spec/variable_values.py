@@ -48,11 +48,12 @@ class Values:
     """Variables to which a wrong value was given."""
     explicit: set[str] = field(default_factory=set)
     """Variables whose value is not the default."""
+    needs_secrets: bool = True
 
     @classmethod
     def read(cls, declared: Mapping[str, Declared], given: Given) -> Values:
         """Read what was given; later sources override earlier ones."""
-        values = cls(declared)
+        values = cls(declared, needs_secrets=given.needs_secrets)
         for name, each in declared.items():
             if each.variable.default is not None:
                 values._set(name, each.variable.default, each.place(name, "default"), each.base, plain=False)
@@ -140,14 +141,24 @@ class Values:
         if name in self.plain:
             return Value(self.plain[name])
         if name not in self.secrets:
-            return None
+            return None if name in self.refused or not self._may_lack(name) else self._without_value(name)
         if name not in self.read_secrets:
             self.read_secrets[name] = self._read_secret(name, self.secrets[name])
         return self.read_secrets[name]
 
+    def _may_lack(self, name: str) -> bool:
+        """Whether a variable needs no value."""
+        return self.declared[name].variable.secret and not self.needs_secrets
+
+    def _without_value(self, name: str) -> Value:
+        return Value(Secret(missing=f"variable {name} has no value"), is_secret=True)
+
     def _read_secret(self, name: str, source: Source) -> Value | None:
+        given = source.given
         try:
-            secret = source.given if isinstance(source.given, Secret) else from_spec(source.given, base=source.folder)
+            secret = (
+                given if isinstance(given, Secret) else from_spec(given, base=source.folder, needed=self.needs_secrets)
+            )
         except InvalidValue as error:
             self.mistakes.append(Mistake(source.place, f"variable {name}: {error.what}", error.fix, code=error.code))
             self.refused.add(name)
@@ -182,6 +193,8 @@ class Values:
     def missing(self, names: Iterable[str]) -> Iterator[Mistake]:
         """Yield a mistake for each of these variables that has no value."""
         for name in sorted(set(names) - self.plain.keys() - self.secrets.keys() - self.refused):
+            if self._may_lack(name):
+                continue
             meant = self.declared[name].variable.description
             how = [] if self.declared[name].variable.secret else [f"--var {name}=VALUE"]
             fix = f"pass {', '.join([*how, '--vars-file FILE'])} or {ENVIRONMENT}{name.upper()}, or add a default"

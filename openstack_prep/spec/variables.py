@@ -103,6 +103,8 @@ class Given:
     """Where ``values`` were read; None: they come from Python."""
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     """Variables of the environment in which the values were chosen, without secrets; None: that of this process."""
+    needs_secrets: bool = True
+    """Whether the values of secrets are needed; a command that only checks a spec accepts secrets without values."""
 
 
 @dataclass(frozen=True)

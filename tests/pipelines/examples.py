@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +14,30 @@ EXAMPLES = ROOT / "docs" / "examples" / "pipelines"
 PROGRAMS = Path(sys.executable).parent
 
 
-def github_steps() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the steps of all jobs in their order, each with the name of its job."""
-    workflow = yaml.safe_load((EXAMPLES / "github.yaml").read_text())
-    for job, content in workflow["jobs"].items():
-        for step in content["steps"]:
-            yield job, step
+def workflow() -> dict[str, Any]:
+    """Return the workflow of GitHub."""
+    return dict(yaml.safe_load((EXAMPLES / "github.yaml").read_text()))
 
 
-def gitlab_jobs() -> Iterator[tuple[str, list[str]]]:
-    """Yield the scripts of all jobs in their order; the first belongs to each job."""
-    pipeline = yaml.safe_load((EXAMPLES / "gitlab.yaml").read_text())
-    yield "default", pipeline["default"]["before_script"]
-    for job, content in pipeline.items():
-        if isinstance(content, dict) and "script" in content:
-            yield job, content["script"]
+def pipeline() -> dict[str, Any]:
+    """Return the pipeline of GitLab."""
+    return dict(yaml.safe_load((EXAMPLES / "gitlab.yaml").read_text()))
+
+
+def gitlab_jobs(found: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the jobs of a pipeline in their order, each with what it extends."""
+    for name, job in found.items():
+        if isinstance(job, dict) and "script" in job:
+            yield name, found.get(job.get("extends"), {}) | job
 
 
 def scripts() -> Iterator[tuple[str, str]]:
     """Yield each script with a name."""
-    for job, step in github_steps():
-        if "run" in step:
-            yield f"github-{job}-{step['name']}", step["run"]
-    for job, lines in gitlab_jobs():
-        yield f"gitlab-{job}", "\n".join(lines)
+    for name, job in workflow()["jobs"].items():
+        for step in job["steps"]:
+            if "run" in step:
+                yield f"github-{name}-{step['name']}", step["run"]
+    found = pipeline()
+    yield "gitlab-default", "\n".join(found["default"]["before_script"])
+    for name, job in gitlab_jobs(found):
+        yield f"gitlab-{name}", "\n".join(job["script"])

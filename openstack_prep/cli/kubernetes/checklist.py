@@ -33,7 +33,7 @@ def _run(options: argparse.Namespace) -> int:
         from openstack_prep.spec.resolving import resolve_spec
         from openstack_prep.spec.targets import NoCloud
 
-    spec = read_spec(options, options.spec)
+    spec = read_spec(options, options.spec, needs_secrets=False)
     resolved = resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)
     if resolved.unread:
         raise SpecError(spec.placed(resolved.unread))

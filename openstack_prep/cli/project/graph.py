@@ -41,7 +41,7 @@ def _of_spec(options: argparse.Namespace) -> Graph:
         from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
         from openstack_prep.spec.targets import NoCloud
 
-    spec = read_spec(options, options.spec)
+    spec = read_spec(options, options.spec, needs_secrets=False)
     refuse_mistakes(spec)
     return Graph.of(resolve_spec(spec, NoCloud.as_cloud(), for_apply=False).resources)
 

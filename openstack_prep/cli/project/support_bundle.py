@@ -64,7 +64,7 @@ def _spec(options: argparse.Namespace) -> tuple[Spec | None, Values]:
     from openstack_prep.reports import support
 
     try:
-        spec = read_spec(options, options.spec)
+        spec = read_spec(options, options.spec, needs_secrets=not options.offline)
     except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
         return None, _failed("spec", error)
     found = support.of_spec(spec)

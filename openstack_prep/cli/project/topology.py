@@ -57,7 +57,7 @@ def _of_spec(options: argparse.Namespace) -> Topology:
         from openstack_prep.pictures.topology import looking
 
     if options.offline:
-        return looking.of_declared(read_spec(options, options.spec))
+        return looking.of_declared(read_spec(options, options.spec, needs_secrets=False))
     cloud, spec = open_spec(options, options.spec)
     with reading(options):
         return looking.of_spec(cloud, spec, jobs=options.jobs)

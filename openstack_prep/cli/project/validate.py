@@ -76,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _validated(options: argparse.Namespace, path: Path) -> Validated:
     try:
-        spec = read_spec(options, path)
+        spec = read_spec(options, path, needs_secrets=False)
         warnings = check(spec)
     except SpecError as error:
         return Validated(path, error=error)

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.errors import ConfigError, PrepError
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.secret import HIDDEN, Secret, from_spec
 from openstack_prep.core import text
 
@@ -129,6 +130,69 @@ def refused(value: Any, base: Path) -> str:
     with pytest.raises(ValueError, match=r".") as caught:
         from_spec(value, base=base)
     return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"env": "NOBODY_HAS_SET_THIS"},
+        {"file": "missing"},
+        {"file": "missing/word"},
+        {"content": "missing"},
+        {"command": ["touch", "ran"]},
+        {"vault": "secret/shop#password"},
+        {"keyring": "openstack/shop"},
+        {"prompt": True},
+        {"generate": "missing"},
+    ],
+    ids=str,
+)
+def test_a_check_needs_no_value(source: object, tmp_path: Path) -> None:
+    """It reads no other source than the environment and files, and changes nothing."""
+    secret = from_spec(source, base=tmp_path, needed=False)
+    assert not secret.ready
+    assert not secret.awaited
+    assert secret == secret
+    assert secret != Secret(WORD)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ConfigError):
+        secret.reveal()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_check_reads_values_that_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OCP_PASSWORD", WORD)
+    (tmp_path / "word").write_text(WORD)
+    for source in ({"env": "OCP_PASSWORD"}, {"file": "word"}, {"content": "word"}, {"generate": "word"}):
+        secret = from_spec(source, base=tmp_path, needed=False)
+        assert secret.ready
+        assert secret.reveal() == WORD
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"env": ""},
+        {"env": "$OCP_PASSWORD"},
+        {"env": 5},
+        {"file": ["word"]},
+        {"file": "empty"},
+        {"file": "."},
+        {"command": "pass shop"},
+        {"vault": "secret/shop"},
+        {"keyring": "shop"},
+        {"prompt": False},
+        {"generate": None},
+        {"environment": "OCP_PASSWORD"},
+        {"env": "OCP_PASSWORD", "file": "word"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("needed", [True, False])
+def test_a_source_is_checked_without_its_value(source: object, needed: bool, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    with pytest.raises(InvalidValue):
+        from_spec(source, base=tmp_path, needed=needed)
 
 
 def test_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

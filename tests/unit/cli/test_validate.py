@@ -137,3 +137,78 @@ def test_unknown_releases_are_warnings(spec: Path, capsys: pytest.CaptureFixture
     (warning,) = json.loads(said.out)["warnings"]
     assert warning.startswith("spec.yaml:1: rke_cluster/a: cilium.version: ")
     assert warning in said.err
+
+
+WITHOUT_VALUES = """\
+name: lab
+variables:
+  word: {secret: true}
+  other: {secret: true, default: {env: NOBODY_HAS_SET_THIS}}
+project: {name: lab}
+users:
+  - {name: a, password: {env: NOBODY_HAS_SET_THIS}}
+  - {name: b, password: {file: missing}}
+  - {name: c, password: {command: [touch, ran]}}
+  - {name: d, password: {vault: secret/lab#password}}
+  - {name: e, password: {keyring: openstack/lab}}
+  - {name: f, password: {prompt: true}}
+  - {name: g, password: {generate: missing}}
+  - {name: h, password: "${word}"}
+  - {name: i, password: "${other}"}
+object_store: {temp_url_key: {env: NOBODY_HAS_SET_THIS}}
+clouds_yaml: [{path: lab/clouds.yaml, cloud: lab, user: a}]
+stacks:
+  - name: nodes
+    template: nodes.yaml
+    secret_parameters: {token: {env: NOBODY_HAS_SET_THIS}, file: {content: missing}, pin: {command: [touch, ran]}}
+rke_clusters:
+  - {name: lab, stack: nodes, directory: lab, roles: [{nodes: 0, roles: [controlplane, etcd, worker]}]}
+"""
+TEMPLATE = """\
+heat_template_version: 2018-08-31
+parameters:
+  token: {type: string, hidden: true, constraints: [{length: {min: 16}}]}
+  file: {type: string, hidden: true}
+  pin: {type: number, hidden: true}
+outputs:
+  node_names: {value: []}
+  node_addresses: {value: []}
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["validate", "spec.yaml"],
+        ["validate", "spec.yaml", "spec.yaml", "--sarif", "found.sarif", "--junit", "found.xml"],
+        ["graph", "spec.yaml"],
+        ["topology", "--offline", "spec.yaml"],
+        ["kubernetes", "checklist", "spec.yaml"],
+        ["fleet", "validate", "fleet.yaml"],
+    ],
+    ids=" ".join,
+)
+def test_what_only_checks_a_spec_needs_no_value_of_a_secret(
+    spec: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs no program and asks nobody either: CI has the secrets in later jobs, for those who may change a cloud."""
+    monkeypatch.delenv("NOBODY_HAS_SET_THIS", raising=False)
+    spec.write_text(WITHOUT_VALUES if words[0] != "fleet" else WITHOUT_VALUES.replace("{prompt: true}", "{env: X_Y}"))
+    (spec.parent / "nodes.yaml").write_text(TEMPLATE)
+    (spec.parent / "fleet.yaml").write_text("name: labs\ntargets: [{name: lab, spec: spec.yaml}]\n")
+    assert main(words) == 0
+    made = {each.name for each in spec.parent.iterdir()} - {"found.sarif", "found.xml"}
+    assert made == {"spec.yaml", "nodes.yaml", "fleet.yaml"}
+
+
+def test_a_file_of_a_secret_that_exists_is_checked(spec: Path) -> None:
+    spec.write_text(WITHOUT_VALUES)
+    (spec.parent / "nodes.yaml").write_text(TEMPLATE)
+    (spec.parent / "missing").touch()
+    assert main(["validate", "spec.yaml"]) == 2
+
+
+def test_a_variable_that_is_no_secret_needs_a_value(spec: Path) -> None:
+    spec.write_text(WITHOUT_VALUES.replace("word: {secret: true}", "word: {}"))
+    (spec.parent / "nodes.yaml").write_text(TEMPLATE)
+    assert main(["validate", "spec.yaml"]) == 2
