@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from openstack_prep.base.suggestion import suggest
 
 if TYPE_CHECKING:
     from openstack_prep.base.errors import PrepError
@@ -44,8 +45,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
-    return f"; did you mean {close[0]}?" if close else ""
+    found = suggest(word, known)
+    return f"; {found}" if found else ""
 
 
 def guess_options(arguments: Sequence[str] | None) -> argparse.Namespace:

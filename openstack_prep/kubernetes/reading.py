@@ -1,14 +1,17 @@
 """Strict checks of an existing config.yaml (RKE2) or cluster.yml (RKE).
 
 Source: RKE decodes by yaml.v2, which ignores unknown keys and accepts the booleans of YAML 1.1, but not in quotes.
+Rancher 2.6 ("Edit as YAML" of a cluster of RKE) has RKE's file below ``rancher_kubernetes_engine_config``; it creates
+the nodes from its node pools.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
@@ -19,12 +22,24 @@ from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, load_sch
 Form: TypeAlias = Literal["cluster.yml", "server", "agent"]
 """The config.yaml of an RKE2 server or agent, or RKE's cluster.yml."""
 
+RANCHER = "rancher_kubernetes_engine_config"
+"""The key of Rancher's own form of cluster.yml that holds the cluster.yml of RKE."""
 STDIN = Path("/dev/stdin")
 WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 
 
-def read(path: Path, form: Form = "cluster.yml") -> tuple[Raw, list[Mistake]]:
-    """Return the content of a file, or of standard input for -, and all mistakes in it, in the order of the text.
+class Content(NamedTuple):
+    """What a file says to RKE or RKE2."""
+
+    data: Raw
+    mistakes: list[Mistake]
+    """All mistakes, in the order of the text."""
+    of_rancher: bool = False
+    """Whether the file is a cluster of Rancher, which has RKE's keys in one of its own and no nodes."""
+
+
+def read(path: Path, form: Form = "cluster.yml") -> Content:
+    """Return the content of a file, or of standard input for -, and all mistakes in it.
 
     Raises SpecError when the file cannot be read or is not one YAML document.
     """
@@ -40,17 +55,41 @@ def read(path: Path, form: Form = "cluster.yml") -> tuple[Raw, list[Mistake]]:
             quoted.append(Fault(steps, f"{value!r} is a string, because it is in quotes", "remove the quotes"))
         return value
 
-    data = map_values(document.data, load_schema(form), as_boolean)
-    if not isinstance(data, Mapping):
+    if not isinstance(document.data, Mapping):
         raise SpecError([Mistake(str(path), "is not a mapping", f"name the {NAMES[form]}")])
-    if "rke_clusters" in data:
-        fix = f"run openstack-prep apply {shlex.quote(str(path))}, then check the files that it writes"
-        raise SpecError([Mistake(document.place(["rke_clusters"]), "is a spec of openstack-prep", fix)])
+    whole: Raw = document.data
+    _refuse_other_files(whole, document, path, form)
+    of_rancher = RANCHER in whole
+    above: Steps = (RANCHER,) if of_rancher else ()
+    data = map_values(whole[RANCHER] if of_rancher else whole, load_schema(form), as_boolean, above)
+    assert isinstance(data, Mapping)
     first: dict[Steps, Fault] = {}
-    for fault in [*quoted, *_faults(data, form)]:
+    for fault in [*quoted, *(replace(each, steps=(*above, *each.steps)) for each in _faults(data, form, of_rancher))]:
         first.setdefault(fault.steps, fault)  # one per place: the others result from it
     found = [(document.part(steps), _mistake(fault, document)) for steps, fault in first.items()]
-    return data, [each for _, each in sorted([*document.repeated_at.items(), *found], key=lambda each: each[0])]
+    mistakes = [each for _, each in sorted([*document.repeated_at.items(), *found], key=lambda each: each[0])]
+    if of_rancher and whole.get("name"):
+        data = {"cluster_name": whole["name"], **data}
+    return Content(data, mistakes, of_rancher)
+
+
+def _refuse_other_files(data: Raw, document: Document, path: Path, form: Form) -> None:
+    """Raise SpecError for a file of another kind: what is wrong with each of its keys would say nothing."""
+    file = shlex.quote(str(path))
+    if "rke_clusters" in data:
+        where, what = document.place(["rke_clusters"]), "is a spec of openstack-prep"
+        fix = f"run openstack-prep apply {file}, then check the files that it writes"
+    elif RANCHER in data and (form != "cluster.yml" or not isinstance(data[RANCHER], Mapping)):
+        where = document.place([RANCHER])
+        what, fix = "is a cluster.yml of Rancher", f"run openstack-prep rke check {file}"
+        if form == "cluster.yml":
+            what, fix = f"{RANCHER} of a cluster.yml of Rancher is not a mapping", "write the keys of RKE below it"
+    elif isinstance(data.get("kind"), str) and isinstance(data.get("apiVersion"), str):
+        where, what = document.place(["kind"]), f"is the Kubernetes object {data['kind']} of {data['apiVersion']}"
+        fix = f"name the {NAMES[form]}; from Rancher, that is what Edit as YAML shows of the cluster"
+    else:
+        return
+    raise SpecError([Mistake(where, what, fix)])
 
 
 def _mistake(fault: Fault, document: Document) -> Mistake:
@@ -62,6 +101,18 @@ NAMES: dict[Form, str] = {
     "server": "config.yaml of an RKE2 server",
     "agent": "config.yaml of an RKE2 agent",
 }
+
+
+def rancher_note(content: Content) -> Iterator[str]:
+    """Yield which part of a cluster.yml of Rancher is checked."""
+    if content.of_rancher:
+        yield f"is a cluster.yml of Rancher; only the keys of RKE, below {RANCHER}, are checked"
+
+
+def missing_nodes(path: Path) -> Mistake:
+    """Return the mistake of a cluster.yml of Rancher without nodes, where nodes are needed."""
+    fix = f"write nodes below {RANCHER}, with address, user and role of each machine"
+    return Mistake(str(path), "is a cluster.yml of Rancher, whose node pools define the nodes", fix)
 
 
 def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:
@@ -76,10 +127,10 @@ def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:
     yield from nodes.worker_warning(assigned)
 
 
-def _faults(data: Raw, form: Form) -> Iterator[Fault]:
+def _faults(data: Raw, form: Form, of_rancher: bool) -> Iterator[Fault]:
     if form != "cluster.yml":
         yield from rke2_rules.document_faults(data, load_schema(form))
         return
     yield from rules.keys(data)
-    yield from rules.values(data)
+    yield from rules.values(data, has_nodes="nodes" in data or not of_rancher)
     yield from cluster_yml_networks.faults(data)

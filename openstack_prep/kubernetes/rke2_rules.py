@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import GO_BOOLEANS
 from openstack_prep.base.raw import Raw
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes.keys.rke2_keys import K3S_KEYS
-from openstack_prep.kubernetes.keys.schema import Fault, Steps, find_faults, load_schema, map_values, suggest, union
+from openstack_prep.kubernetes.keys.schema import Fault, Steps, find_faults, load_schema, map_values, union
 
 PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
 INGRESS_CONTROLLERS = ("traefik", "ingress-nginx", "none")

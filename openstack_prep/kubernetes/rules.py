@@ -15,7 +15,8 @@ from itertools import chain
 from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.kubernetes.keys.schema import Fault, dotted, find_faults, load_schema, suggest, value_at
+from openstack_prep.base.suggestion import suggest
+from openstack_prep.kubernetes.keys.schema import Fault, dotted, find_faults, load_schema, value_at
 from openstack_prep.kubernetes.nodes import MASTER, REQUIRED, SUBDOMAIN
 
 VERSION = re.compile(r"v1\.(\d{1,3})\.\d{1,3}-rancher\d+(-\d+)?")
@@ -39,6 +40,12 @@ IGNORED: dict[str, tuple[tuple[str, ...], str]] = {
 OLD = {
     "services.kube-api.pod_security_policy": ("is not supported since Kubernetes 1.25", "remove it"),
 }
+RENAMED = {
+    "name": "did you mean cluster_name?",
+    "cloud_provider.cloud_config": "write openstackCloudProvider, awsCloudProvider, azureCloudProvider or "
+    "vsphereCloudProvider, by the provider, or customCloudProvider for another one: it is their name since RKE 0.1.7",
+}
+"""Keys of other releases of RKE and of Rancher, and what to write today (types of RKE 0.1.5 and 0.1.7)."""
 CILIUM = "write none and install Cilium separately; in a spec, remove network_plugin and add a section cilium"
 TWO_ETCDS = (
     "etcd runs on nodes of the cluster although external_urls names an external etcd",
@@ -51,7 +58,9 @@ def keys(data: object) -> Iterator[Fault]:
     """Yield unknown keys and wrong types of a cluster.yml."""
     for fault in find_faults(data, load_schema("cluster.yml")):
         path = dotted(fault.steps)
-        if path not in OLD:
+        if path in RENAMED and fault.code == Code.SPEC_UNKNOWN_KEY:
+            yield replace(fault, fix=RENAMED[path])
+        elif path not in OLD:
             yield fault
         elif value_at(data, path):  # earlier samples of RKE contain them with the value false
             yield Fault(fault.steps, *OLD[path])

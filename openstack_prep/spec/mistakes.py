@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
@@ -10,6 +9,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.spec.filling import Reference
 from openstack_prep.spec.schema import known_keys
 from openstack_prep.spec.variables import has_type
@@ -81,8 +81,7 @@ def mistake(
     where = f"{document.place(loc)}: {dotted}" if dotted else document.place(loc)
     if error["type"] == "unexpected_keyword_argument":
         keys = sorted(known((*within, *loc[:-1])))
-        close = difflib.get_close_matches(str(loc[-1]), keys, n=1)
-        fix = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(keys)}"
+        fix = suggest(str(loc[-1]), keys, f"choose one of {', '.join(keys)}")
         return Mistake(where, "unknown key", fix, code=Code.SPEC_UNKNOWN_KEY)
     if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return Mistake(where, "is missing", "add it", code=Code.SPEC_MISSING_KEY)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.key import Key, labels
+from openstack_prep.base.suggestion import ask, similar
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.planner import dependencies
@@ -60,7 +60,9 @@ def _find(target: str, names: Mapping[Key, str]) -> list[Key]:
     """Return the resources that a target names; several if their names differ by the project or domain alone."""
     found = [key for key, name in names.items() if target in (name, str(key))]
     if not found:
-        near = difflib.get_close_matches(target, names.values(), 3)
-        fix = f"did you mean {' or '.join(near)}?" if near else "write KIND/NAME, as plan --all shows them"
+        _, _, name = target.partition("/")
+        of_other_kind = [each for each in names.values() if each.partition("/")[2] == name]
+        near = similar(target, names.values(), count=3) or of_other_kind[:3]
+        fix = ask(near, "write KIND/NAME, as plan --all shows them")
         raise ConfigError(f"--target {target}: the spec has no such resource; {fix}")
     return found

@@ -7,7 +7,6 @@ refers to it.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +20,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.secret import SOURCES, Secret, from_spec
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.spec.variables import ENVIRONMENT, FILES, Declared, Given, Value, typed
 
 
@@ -215,6 +215,5 @@ def _source(value: object, *, plain: bool) -> object:
 
 def unknown(place: str, name: str, known: Iterable[str]) -> Mistake:
     """Return the mistake of a variable that is not declared."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    fix = f"did you mean {close[0]}?" if close else "declare it in the section variables"
+    fix = suggest(name, known, "declare it in the section variables")
     return Mistake(place, f"variable {name} is not declared", fix, code=Code.SPEC_VARIABLE)

@@ -30,7 +30,10 @@ def _run(options: argparse.Namespace) -> int:
 
     folder = output_folder(options.output)
     warnings = _version_warnings(options.kubernetes_version)
-    data, mistakes = reading.read(options.file)
+    content = reading.read(options.file)
+    data, mistakes = content.data, content.mistakes
+    if content.of_rancher and not data.get("nodes"):
+        mistakes = [*mistakes, reading.missing_nodes(options.file)]
     for warning in [*warnings, *(f"{options.file}: {each}" for each in reading.warnings(data))]:
         warn(warning)
     if mistakes:

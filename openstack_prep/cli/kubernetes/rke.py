@@ -39,15 +39,15 @@ def _check(options: argparse.Namespace) -> int:
     warnings: list[str] = []
     for path in options.files:
         try:
-            data, found = reading.read(path, form)
+            content = reading.read(path, form)
         except SpecError as unreadable:
             mistakes += unreadable.mistakes
             continue
-        mistakes += found
-        for warning in reading.warnings(data, form):
+        mistakes += content.mistakes
+        for warning in (*reading.rancher_note(content), *reading.warnings(content.data, form)):
             warnings.append(f"{path}: {warning}")
             warn(f"{path}: {warning}")
-        if not found:
+        if not content.mistakes:
             valid.append(str(path))
     error = SpecError(mistakes) if mistakes else None
     data = {

@@ -45,9 +45,9 @@ def _lines(entry: Mapping[str, str]) -> Iterator[str]:
 
 def _unknown(code: str, codes: Mapping[str, object]) -> str:
     """Return the error for a code that does not exist, with the nearest ones."""
-    from difflib import get_close_matches
+    from openstack_prep.base.suggestion import ask, similar
 
     area = code.partition(".")[0]
-    near = get_close_matches(code, codes) or [each for each in codes if each.partition(".")[0] == area]
-    advice = f"did you mean {' or '.join(near)}?" if near else "openstack-prep explain lists all codes"
+    near = similar(code, codes, count=3) or [each for each in codes if each.partition(".")[0] == area]
+    advice = ask(near, "openstack-prep explain lists all codes")
     return f"explain: {code!r} is not a code; {advice}"

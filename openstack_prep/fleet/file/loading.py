@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import SOURCE_NAMES
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.fleet.file.model import Fleet, FleetFields, Target, TargetFields, adapter
 from openstack_prep.fleet.file.rows import Rows
 from openstack_prep.fleet.file.schema import known_keys
@@ -184,9 +184,8 @@ class _Reading:
 def meant(name: str, known: Iterable[str]) -> str:
     """Return what to do about an unknown name."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
     listed = ", ".join(names[:10]) + (" ..." if len(names) > 10 else "")
-    return f"did you mean {close[0]}?" if close else f"choose one of {listed}" if names else "remove it"
+    return suggest(name, names, f"choose one of {listed}" if names else "remove it")
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from openstack_prep.base.codes import Code
 from openstack_prep.base.formats.foreign_text import shipped_yaml
 from openstack_prep.base.secret import Secret
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes.cilium import releases
 from openstack_prep.kubernetes.cilium.chart import Chart
 from openstack_prep.kubernetes.keys.hiding import hide
-from openstack_prep.kubernetes.keys.schema import Fault, Steps, suggest, validator_class
+from openstack_prep.kubernetes.keys.schema import Fault, Steps, validator_class
 
 KINDS = {
     "boolean": "true or false",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
@@ -14,6 +12,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.foreign_text import shipped_yaml
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes.keys.hiding import hide
 
 Steps: TypeAlias = tuple[str | int, ...]
@@ -75,7 +74,7 @@ def find_faults(data: object, schema: Raw, steps: Steps = ()) -> Iterator[Fault]
         else:
             known = error.schema["properties"]
             for name in (str(each) for each in error.instance if each not in known):
-                fix = suggest(name, known) or _other_place(name, schema)
+                fix = suggest(name, known) or _move(tuple(error.absolute_path), name, data, schema) or "remove it"
                 yield Fault((*path, name), "unknown key", fix, Code.SPEC_UNKNOWN_KEY)
 
 
@@ -115,22 +114,45 @@ def _holds_secret(schema: Raw) -> bool:
     return SECRET in schema or any(_holds_secret(each) for each in inner if isinstance(each, Mapping))
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a question that names the most similar known name; nothing when none is similar."""
-    by_letters, letters = {_letters(each): each for each in known}, _letters(name)
-    close = difflib.get_close_matches(letters, by_letters, n=1, cutoff=0.7)
-    close = close or [each for each in by_letters if len(each) > 3 and letters.startswith(each)]  # username, user
-    return f"did you mean {by_letters[close[0]]}?" if close else ""
+def _move(steps: Steps, name: str, data: object, schema: Raw) -> str:
+    """Return the fix for a key that belongs into a mapping next to its own; empty if there is no such mapping.
+
+    Somebody has indented it wrongly.  That a key of the same name exists elsewhere says nothing: the place has to be
+    the parent, a child or a sibling, to accept the value, and to have none yet.  A text fits in too many places, so
+    the mapping has to be there, too.
+    """
+    value = _at(data, (*steps, name))
+    near = {each for each in _places(name, schema) if each and _distance(steps, each) <= 2}
+    if not isinstance(value, Mapping):
+        near = {each for each in near if isinstance(_at(data, each), Mapping)}
+    fitting = [
+        each
+        for each in near
+        if _at(data, (*each, name)) is None and not any(find_faults({name: value}, _schema_at(schema, each)))
+    ]
+    return f"move it to {dotted(fitting[0])}" if len(near) == len(fitting) == 1 else ""
 
 
-def _letters(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+def _distance(one: Steps, other: Steps) -> int:
+    """Return how many mappings up and down lead from a place to another."""
+    shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return len(one) + len(other) - 2 * shared
 
 
-def _other_place(name: str, schema: Raw) -> str:
-    """Return the fix for a key that is unknown in its place."""
-    places = list(_places(name, schema))
-    return f"move it to {dotted(places[0])}" if len(places) == 1 and places[0] else "remove it"
+def _at(data: Any, steps: Steps) -> object:
+    """Return the value at a path; None when the path leads nowhere."""
+    for step in steps:
+        if isinstance(step, int):
+            data = data[step] if isinstance(data, list | tuple) and step < len(data) else None
+        else:
+            data = data.get(step) if isinstance(data, Mapping) else None
+    return data
+
+
+def _schema_at(schema: Raw, steps: Steps) -> Raw:
+    for step in steps:
+        schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
+    return schema
 
 
 def _places(name: str, schema: Raw, steps: Steps = ()) -> Iterator[Steps]:

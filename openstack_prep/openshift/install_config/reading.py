@@ -6,7 +6,6 @@ names; ``FATE`` says what it does with unknown fields.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +13,7 @@ from typing import Any
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.fields import FIELDS, INNER, Field, Spelling
 from openstack_prep.openshift.install_config.other_fields import mistakes_of_others
@@ -202,9 +202,7 @@ def _below(path: str) -> list[str]:
 
 
 def _nearest(path: str, name: str) -> str:
-    names = {each.lower(): each for each in _below(path)}
-    close = difflib.get_close_matches(name.lower(), names, n=1)
-    return f"did you mean {names[close[0]]}?" if close else "take it out"
+    return suggest(name, _below(path), "take it out")
 
 
 def _unknown(where: str, what: str, release: int, fix: str) -> Mistake:

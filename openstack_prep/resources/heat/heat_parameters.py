@@ -5,7 +5,6 @@ Source: Heat Orchestration Template specification, "Parameters section" and "Par
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.text import show
 
 Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack", "volume_type"]
@@ -45,9 +45,8 @@ PROPERTIES: dict[Kind, str] = {"security_group": "security_groups", "volume_type
 def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
     """Yield what is wrong with the given values; hidden values are never shown."""
     for name in sorted(given.keys() - declared.keys()):
-        close = difflib.get_close_matches(name, declared, n=1)
         hint = f"the template has {', '.join(sorted(declared)) or 'none'}"
-        fix = f"did you mean {close[0]}?" if close else hint
+        fix = suggest(name, declared, hint)
         yield Found(name, f"parameters: the template has no parameter {name}", fix)
     for name, schema in declared.items():
         if name in given:

@@ -5,7 +5,6 @@ Source: Identity API v3, "Roles", "List role assignments", and OS-INHERIT.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -14,6 +13,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Coherent, Key, Observed, Resource
 from openstack_prep.core.run import query
@@ -70,8 +70,7 @@ def unknown_role(run: CloudRun, name: str) -> tuple[str, str] | None:
     known = sorted(roles(run))
     if name in known:
         return None
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"role {name} does not exist", f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+    return f"role {name} does not exist", suggest(name, known, f"choose one of {', '.join(known)}")
 
 
 @dataclass(frozen=True)

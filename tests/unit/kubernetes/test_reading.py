@@ -205,16 +205,63 @@ def test_what_is_no_such_file(path: Path, text: str, form: Form, what: str) -> N
 def test_warnings(path: Path) -> None:
     text = "nodes:\n" + "- {address: 192.0.2.%d, user: me, role: [controlplane, etcd, worker]}\n" * 2 % (1, 2)
     path.write_text(text + "network: {plugin: weave}\nkubernetes_version: v1.29.9-rancher1-1\n")
-    data, mistakes = read(path)
+    data, mistakes, _ = read(path)
     assert mistakes == []
     assert list(warnings(data)) == [
         "Kubernetes 1.30 and later do not support weave; choose canal, calico or flannel",
         "2 etcd nodes tolerate no more failures than 1; use an odd number",
     ]
     path.write_text("nodes:\n- {address: 192.0.2.1, user: me, role: [controlplane, etcd]}\n")
-    data, mistakes = read(path)
+    data, mistakes, _ = read(path)
     assert mistakes == []  # RKE takes it: cluster/validation.go requires etcd only
     assert list(warnings(data)) == [
         "no node has role worker, so pods run only where they tolerate the taints of the other roles"
     ]
     assert list(warnings({}, "agent")) == []
+
+
+RANCHER = """\
+docker_root_dir: /var/lib/docker
+local_cluster_auth_endpoint: {enabled: true}
+name: shop
+rancher_kubernetes_engine_config:
+  kubernetes_version: v1.20.15-rancher2-2
+  ssh_agent_auth: yes
+  network: {plugin: canal, mtuu: 0}
+  services: {etcd: {snapshot: "false"}}
+windows_prefered_cluster: false
+"""
+
+
+def test_a_cluster_of_rancher(path: Path) -> None:
+    """Its node pools define the nodes, and its own keys are no keys of RKE."""
+    assert told(path, RANCHER) == [
+        "7: rancher_kubernetes_engine_config.network.mtuu: unknown key; did you mean mtu?",
+        "8: rancher_kubernetes_engine_config.services.etcd.snapshot: 'false' is a string, because it is in quotes; "
+        "remove the quotes",
+    ]
+    content = read(path)
+    assert content.of_rancher
+    assert content.data["cluster_name"] == "shop"
+    assert content.data["ssh_agent_auth"] is True
+    assert list(warnings(content.data)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "what"),
+    [
+        (RANCHER, "server", "4: is a cluster.yml of Rancher; run openstack-prep rke check "),
+        ("name: x\nrancher_kubernetes_engine_config: []\n", "cluster.yml", "2: rancher_kubernetes_engine_config of a"),
+        (
+            "apiVersion: provisioning.cattle.io/v1\nkind: Cluster\nspec: {rkeConfig: {}}\n",
+            "cluster.yml",
+            "2: is the Kubernetes object Cluster of provisioning.cattle.io/v1; name the cluster.yml of RKE",
+        ),
+    ],
+)
+def test_a_file_of_another_kind_is_one_mistake(path: Path, text: str, form: Form, what: str) -> None:
+    path.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        read(path, form)
+    assert str(caught.value).removeprefix(f"{path}:").startswith(what)
+    assert len(caught.value.mistakes) == 1

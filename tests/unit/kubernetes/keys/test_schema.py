@@ -115,14 +115,31 @@ def test_each_key(schema: Raw, steps: Steps, leaf: Raw) -> None:
         (("network", "tolerations", 0, "tolerationSeconds"), "did you mean tolerationseconds?"),
         (("services", "etcd", "backup_config", "s3_backup_config"), "did you mean s3backupconfig?"),
         (("rotate_certificates", "ca_certificates"), "did you mean cacertificates?"),
-        (("kubelet",), "move it to services"),
-        (("services", "kubelet", "service_node_port_range"), "move it to services.kube-api"),
+        (("kubelet",), "remove it"),  # a text is no settings of a kubelet
+        (("services", "kubelet", "service_node_port_range"), "remove it"),
+        (("cloud_provider", "cloud_config"), "remove it"),
+        (("network", "cloud_config"), "remove it"),  # a key of that name far away says nothing
         (("extra_args",), "remove it"),
         (("quux",), "remove it"),
     ],
 )
 def test_what_to_write_instead(steps: Steps, fix: str) -> None:
     (fault,) = find_faults(made(steps, "x"), CLUSTER)
+    assert fault.fix == fix
+
+
+@pytest.mark.parametrize(
+    ("data", "fix"),
+    [
+        ({"kubelet": {"image": "x"}}, "move it to services"),
+        ({"kubelet": {"image": "x"}, "services": {"kubelet": {}}}, "remove it"),
+        ({"kubelet": {"imaje": "x"}}, "remove it"),
+        ({"services": {"etcd": {"cluster_cidr": "x"}, "kube-controller": {}}}, "move it to services.kube-controller"),
+        ({"cloud_provider": {"cloud_config": {"username": "x"}}}, "remove it"),
+    ],
+)
+def test_a_key_moves_to_a_near_mapping_that_takes_it(data: Raw, fix: str) -> None:
+    (fault,) = find_faults(data, CLUSTER)
     assert fault.fix == fix
 
 
