@@ -31,6 +31,7 @@ from openstack_prep.openshift.check.network.topology import virtual_addresses
 from openstack_prep.openshift.check.preflight import HOSTS, preflight
 from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
 from openstack_prep.openshift.install_config import Cluster, Given, read
+from openstack_prep.openshift.install_config.rules.networks import user_creates_vip_ports
 from openstack_prep.openshift.installer.traces import guard_of, to_create_again
 from openstack_prep.verbs import api
 
@@ -279,7 +280,5 @@ def _problem(error: BaseException) -> str:
 
 
 def _holds_ports(cluster: Cluster) -> bool:
-    """Whether the installer creates the virtual ports; for dual-stack clusters users do, with their own names."""
-    return cluster.load_balancer != "UserManaged" and len(cluster.machine_networks) == 1 == max(
-        1, len(cluster.api_vips)
-    )
+    """Whether the installer creates the virtual ports; with IPv6 users do, with their own names."""
+    return cluster.load_balancer != "UserManaged" and not user_creates_vip_ports(cluster)

@@ -94,6 +94,7 @@ ONE_HOST_PREFIX = Span(19)  # the same for all IPv4 networks of pods (508b66cd32
 TWO_STACKS = Span(15)  # two subnets and subnets by name take controlPlanePort (#6797; GA 0d91813e2a)
 IPV6_FIRST = Span(15)  # dual-stack networks may begin with IPv6 (2748047e75)
 ONE_ORDER = Span(20)  # networks and virtual addresses begin with the same family (e5e6a677c5)
+IPV6_ALONE = Span(18)  # one IPv6 subnet and none of IPv4 (6bc63c8e4e, #8925; CLOUD platform.go)
 IPV6_STAYS_INSIDE = Span(18)  # single-stack IPv6 has no external network (91f709166b; CLOUD platform.go)
 
 # --- virtual addresses ------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def virtual_port(path: AccessPath) -> Diagnostic:
             code="port.missing",
             where=PORT,
             what=f"no port of this project is named {path.target.port}",
-            fix=f"{reason}; with a UserManaged load balancer or dual stack give --install-config FILE",
+            fix=f"{reason}; with a UserManaged load balancer or IPv6 give --install-config FILE",
         )
     return _of_cluster(path, port, tag)
 

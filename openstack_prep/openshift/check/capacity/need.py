@@ -13,7 +13,7 @@ from openstack_prep.openshift.check.capacity.machines import Group, flavors, gro
 from openstack_prep.openshift.check.capacity.object_store import why_unusable
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config.releases import GROUP_MEMBERS_CHECKED
-from openstack_prep.openshift.install_config.rules.networks import families
+from openstack_prep.openshift.install_config.rules.networks import user_creates_vip_ports
 
 QUOTA_CHECK_SINCE = 7  # the installer has checked quotas itself since; it asks for more rules than it creates
 RULES, RULES_OF_SCHEDULABLE_MASTERS, RULES_ASKED_FOR = 42, 3, 56
@@ -55,9 +55,8 @@ def _network(context: CheckContext) -> Iterator[tuple[str, Need]]:
     per_machine = [(each.count, 1 + len(each.like.additional_networks)) for each in machines]
     of_machines = sum(count * ports for count, ports in per_machine)
     of_replicas = sum(count * ports for count, ports in per_machine[:2])
-    # with dual stack the user creates these ports; with a user-managed load balancer nobody does
-    two_stacks = len(families(cluster, "machine_networks")) > 1
-    virtual = 0 if two_stacks or cluster.load_balancer == "UserManaged" else 2
+    # with IPv6 the user creates these ports; with a user-managed load balancer nobody does
+    virtual = 0 if user_creates_vip_ports(cluster) or cluster.load_balancer == "UserManaged" else 2
     ports = of_machines + virtual + (0 if own else 2)
     what = f"{of_machines} of machines" + (" + API + ingress" if virtual else "")
     yield (

@@ -1,7 +1,8 @@
 """Virtual addresses of API and ingress: in the machines' subnet, unused, and different.
 
-Source: OpenShift installer docs/user/openstack/customization.md and dual-stack.md; its validation
-(installconfig/openstack/validation/platform.go, validateVIPs).
+Source: OpenShift installer docs/user/openstack/customization.md, dual-stack.md and
+deploy_single_stack_ipv6_cluster.md; its validation (installconfig/openstack/validation/platform.go, validateVIPs),
+which ignores pools and ports where the user creates the ports.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from openstack_prep.openshift.check.network.topology import (
     own_subnets,
     virtual_addresses,
 )
+from openstack_prep.openshift.install_config.rules.networks import user_creates_vip_ports
 
 WHOSE = {"api_vips": "the API's", "ingress_vips": "ingress's", "DNS": "the cluster's DNS's"}
 
@@ -47,12 +49,12 @@ def vips(context: CheckContext) -> Iterator[Diagnostic]:
         return
     for of, address in _each(addresses):
         yield from _outside(context, of, address, subnets)
-    if len(subnets) == 1:
+    if subnets and user_creates_vip_ports(context.cluster):
+        for of, mine in addresses.items():
+            yield from _port_of_user(context, of, mine, subnets)
+    elif len(subnets) == 1:
         yield from _in_pools(context, addresses, subnets[0])
         yield from _taken(context, addresses, subnets[0])
-    elif len(subnets) > 1:
-        for of, mine in addresses.items():
-            yield from _port_of_two_stacks(context, of, mine, subnets)
 
 
 def _each(addresses: Mapping[str, Iterable[Address]]) -> Iterator[tuple[str, Address]]:
@@ -121,12 +123,16 @@ def _taken(context: CheckContext, addresses: dict[str, list[Address]], subnet: R
     for of, each in _each(addresses):
         for port in ports:
             if each in addresses_of(port) and str(each) != subnet["gateway_ip"]:
+                other = f"write another address in {context.place(of) if of != 'DNS' else _place(context, of)}"
+                # nobody can tell what a port of a machine or a router is needed for, and another project owns its ports
+                deletable = not port["device_owner"] and port["project_id"] == context.cloud.project_id
+                delete = f"{context.openstack('port', 'delete', port['id'])}  # if nobody needs it; or {other}"
                 yield Diagnostic(
                     code="vip.in-use",
                     where=_place(context, of),
                     what=f"{_describe(context, of, each)} is in use by {_port(port)}",
                     why="the installer creates a port with that address itself, and cannot",
-                    fix=context.openstack("port", "delete", port["id"]) + "  # if nobody needs it; or name another",
+                    fix=delete if deletable else other,
                 )
 
 
@@ -134,20 +140,18 @@ def _port(port: Raw) -> str:
     return " ".join(filter(None, ["port", port["name"], port["id"], port["device_owner"]]))
 
 
-def _port_of_two_stacks(
-    context: CheckContext, of: str, mine: list[Address], subnets: list[Raw]
-) -> Iterator[Diagnostic]:
-    """Yield unless a free port of the user's has both addresses."""
+def _port_of_user(context: CheckContext, of: str, mine: list[Address], subnets: list[Raw]) -> Iterator[Diagnostic]:
+    """Yield unless a free port of the user's has the addresses, one per IP version."""
     ports = listed(context, "ports", network_id=subnets[0]["network_id"])
     holders = [port for port in ports if set(mine) & set(addresses_of(port))]
     fitting = [port for port in holders if set(mine) <= set(addresses_of(port))]
-    both = " and ".join(map(str, mine))
+    wanted = " and ".join(map(str, mine))
     if not fitting:
         yield Diagnostic(
             code="vip.no-port",
             where=_place(context, of),
-            what=f"no port has {both}" + "".join(f"; {_port(each)} has a part" for each in holders),
-            why="with dual stack the installer creates no ports for the virtual addresses; they must exist",
+            what=f"no port has {wanted}" + "".join(f"; {_port(each)} has a part" for each in holders),
+            why="with IPv6 the installer creates no ports for the virtual addresses; they must exist",
             fix=_create_port(context, of, mine, subnets),
         )
     for port in fitting:
@@ -155,9 +159,9 @@ def _port_of_two_stacks(
             yield Diagnostic(
                 code="vip.in-use",
                 where=_place(context, of),
-                what=f"{both} are in use by {_port(port)}",
+                what=f"{wanted}: in use by {_port(port)}",
                 why="a virtual address belongs to no machine: it moves among the control plane's",
-                fix="name other addresses, and create a port with them",
+                fix=f"write other addresses in {context.place(of)}, and create a port with them",
             )
 
 

@@ -131,6 +131,10 @@ def _ipv6(cluster: Cluster, release: int) -> Iterator[Mistake]:
         what = f"{releases.name(release)} does not support IPv6 on OpenStack; available since {since}"
         yield Mistake("machine_networks", what, f"keep to IPv4, or install {since} or later")
         return
+    if len(versions) == 1 and release not in releases.IPV6_ALONE:
+        since = releases.name(releases.IPV6_ALONE.since)
+        what = f"{releases.name(release)} does not support IPv6 alone on OpenStack; available since {since}"
+        yield Mistake("machine_networks", what, f"add a network of IPv4, or install {since} or later")
     if cluster.network_type not in (None, "OVNKubernetes"):
         yield Mistake("network_type", f"{cluster.network_type} does not support IPv6", "leave it out: OVNKubernetes")
     if not cluster.machines_subnets:
@@ -142,6 +146,14 @@ def _ipv6(cluster: Cluster, release: int) -> Iterator[Mistake]:
     if len(cluster.machine_networks) == 1 and cluster.external_network and release in releases.IPV6_STAYS_INSIDE:
         what = "a cluster with IPv6 alone has no external network"
         yield Mistake("external_network", what, "leave it out, and the floating IPs too")
+
+
+def user_creates_vip_ports(cluster: Cluster) -> bool:
+    """Whether the user, and not the installer, creates the ports of the virtual addresses.
+
+    Sources: OpenShift installer docs/user/openstack/dual-stack.md and, since 4.18, deploy_single_stack_ipv6_cluster.md.
+    """
+    return 6 in families(cluster, "machine_networks")
 
 
 def has_two_stacks(cluster: Cluster, release: int) -> bool:

@@ -85,11 +85,18 @@ def test_one_command_takes_them_all_out_of_the_pools(neutron: Neutron) -> None:
 
 
 def test_one_that_a_port_has(neutron: Neutron) -> None:
-    neutron.port("p1", "10.0.0.7", name="theirs", device_owner="compute:nova")
+    port = neutron.port("p1", "10.0.0.7", name="theirs", device_owner="compute:nova")
     assert neutron.found(vips, **OWN) == [
         f"{MACHINE}ingress's 10.0.0.7 (the installer's default) is in use by port theirs p1 compute:nova"
     ]
     assert neutron.found(vips) == []
+    (of_machine,) = vips(neutron.context(**OWN))
+    port["device_owner"] = ""
+    (free,) = vips(neutron.context(**OWN))
+    port["project_id"] = "another"
+    (of_others,) = vips(neutron.context(**OWN))
+    deletes = ["port delete" in each.fix for each in (of_machine, free, of_others)]
+    assert deletes == [False, True, False]  # never what somebody may need
 
 
 def test_subnets_that_are_not_clear_are_another_checks(neutron: Neutron) -> None:
@@ -123,4 +130,25 @@ def test_two_stacks(neutron: Neutron) -> None:
     ingress["fixed_ips"].append({"subnet_id": "s6", "ip_address": "fd2e::7"})
     assert neutron.found(vips, **TWO) == []
     api["device_owner"] = "compute:nova"
-    assert neutron.found(vips, **TWO) == [f"{API}10.0.0.5 and fd2e::5 are in use by port api a compute:nova"]
+    assert neutron.found(vips, **TWO) == [f"{API}10.0.0.5 and fd2e::5: in use by port api a compute:nova"]
+
+
+SIX: dict[str, Any] = {
+    "machines_subnets": (Reference(name="v6"),),
+    "machine_networks": ("fd2e::/64",),
+    "api_vips": ("fd2e::5",),
+    "ingress_vips": ("fd2e::7",),
+    "release": "4.18",
+}
+
+
+def test_ipv6_alone(neutron: Neutron) -> None:
+    """deploy_single_stack_ipv6_cluster.md: the user creates both ports, and their addresses may come from a pool."""
+    pools = {"allocation_pools": [{"start": "fd2e::2", "end": "fd2e::ffff"}]}
+    neutron.add("subnets", SUBNET, id="s6", name="v6", cidr="fd2e::/64", ip_version=6, gateway_ip="fd2e::1", **pools)
+    neutron.port("a", "fd2e::5", name="api")
+    (finding,) = vips(neutron.context(**SIX))
+    assert (finding.code, finding.what) == ("vip.no-port", "no port has fd2e::7")
+    assert finding.fix.endswith("port create --network n1 --fixed-ip subnet=s6,ip-address=fd2e::7 dev-ingress-port")
+    neutron.port("b", "fd2e::7", name="ingress")
+    assert neutron.found(vips, **SIX) == []
