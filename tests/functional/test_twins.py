@@ -18,12 +18,14 @@ from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.compute.server_group import ServerGroup
+from openstack_prep.resources.image import image_upload
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.spec.loading import place_in
 from openstack_prep.verbs import api
 from openstack_prep.verbs.opening import open_run
 from tests.devcloud.faults import Fault
@@ -171,11 +173,10 @@ def test_a_twin_in_use_is_kept_and_its_users_are_named(lab: Lab) -> None:
 def test_a_twin_of_an_image_goes(lab: Lab, image: Image) -> None:
     lab.apply(image)
     (made,) = lab.admin.image.images(owner=lab.project_id)
-    marks = {name: value for name, value in made.properties.items() if name.startswith("openstack_prep")}
     time.sleep(1.1)  # Glance dates by the second; of two with one date the lower id stays
-    raw = lab.admin.image.create_image(
-        "disk", filename=image.source, disk_format="qcow2", container_format="bare", owner=lab.project_id, **marks
-    )
+    run = api.plan(lab.cloud, lab.spec(image)).run
+    assert run is not None
+    raw = image_upload.upload(place_in(image, lab.project), run, "disk")
     assert twins(lab.plan(image))["image"][:2] == (Action.DELETE, made.id)
     lab.apply(image)
     assert [each.id for each in lab.admin.image.images(owner=lab.project_id)] == [made.id]

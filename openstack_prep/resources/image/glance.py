@@ -1,10 +1,15 @@
-"""Images in terms of the Image API: lists by name, JSON patches, members, deletion, and the seals of managed images.
+"""Images in terms of the Image API: lists by name, JSON patches, members, deletion, tags and seals of managed images.
 
 Source: Image API v2, "Sharing". Only an image with visibility shared has members. A member does not see the image in
 its list until it accepts the image; an administrator may accept on its behalf.
 
 A seal is the checksum of the content as it was received, by one algorithm. It is written after the content was
 verified, so an image of this spec without a seal is left over from a killed run.
+
+Other services copy all properties into images with another content: Nova into snapshots and backups (34.0.0,
+compute/utils.py, initialize_instance_snapshot_metadata), Cinder from the image to the volume and from the volume to
+an image (29.0.0, volume/api.py, _merge_volume_image_meta), Glance into downloads from other regions. So the ownership
+tag of an image names the image's own id, and what a copy says about the original counts for nothing.
 """
 
 from __future__ import annotations
@@ -28,8 +33,12 @@ _FIELDS = """
 FIELDS = frozenset(_FIELDS.split())
 """Glance's own fields, which share a namespace with an image's properties: no property can have such a name."""
 
-SPEC, NAME = "openstack_prep", "openstack_prep_name"
-"""Properties that hold the ownership tag, and the name within the spec."""
+SPEC, NAME, ID = "openstack_prep", "openstack_prep_name", "openstack_prep_id"
+"""Properties that hold the ownership tag: the name of the spec, the name within the spec, and the image's own id."""
+OF_SNAPSHOT = ("base_image_ref", "instance_uuid", "block_device_mapping")
+"""Properties that Nova adds to snapshots (34.0.0, compute/utils.py, create_image; compute/api.py,
+_populate_instance_for_create and snapshot_volume_backed).
+"""
 SEALS = {algorithm: f"openstack_prep_{algorithm}" for algorithm in ("sha256", "sha512", "md5")}
 """Properties that hold the verified checksum, by its algorithm."""
 PACKED = "openstack_prep_compressed_checksum"
@@ -61,14 +70,35 @@ class ImageRecord:
     os_hash_algo: str | None = None
     os_hash_value: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
-    """All properties that are not Glance's own fields."""
+    """All properties that are not Glance's own fields, without those that describe the original of a copy."""
+    copied: tuple[str, ...] = ()
+    """Names of the properties by which openstack-prep describes the original of a copy."""
 
     @classmethod
     def read(cls, raw: Raw) -> ImageRecord:
         known = {each.name: raw[each.name] for each in fields(cls) if raw.get(each.name) is not None}
         known["tags"] = tuple(known.get("tags", ()))
-        known["properties"] = {name: value for name, value in raw.items() if name not in FIELDS}
+        known["copied"] = tuple(name for name in raw if name.startswith(SPEC)) if _is_copy(raw) else ()
+        unknown = (*FIELDS, *known["copied"])
+        known["properties"] = {name: value for name, value in raw.items() if name not in unknown}
         return cls(**known)
+
+    @property
+    def spec(self) -> str:
+        """The name of the spec that manages it, or an empty string."""
+        return self.properties.get(SPEC, "") if ID in self.properties else ""
+
+    @property
+    def has_early_tag(self) -> bool:
+        """Whether it has an ownership tag without an id, of 1.0.0rc1 or earlier, or is a copy of such an image."""
+        return SPEC in self.properties and not self.spec
+
+
+def _is_copy(raw: Raw) -> bool:
+    """Whether the ownership tag of an image is that of another image."""
+    if ID in raw:
+        return bool(raw[ID] != raw["id"])
+    return any(raw.get(name) for name in OF_SNAPSHOT)
 
 
 @query
@@ -95,8 +125,9 @@ def show(cloud: Cloud, image_id: str) -> ImageRecord:
 
 
 def operation(path: str, value: object) -> dict[str, object]:
-    """Return the change of one member."""
-    return {"op": "add", "path": "/" + path.replace("~", "~0").replace("/", "~1"), "value": value}
+    """Return the change of one member; None removes it."""
+    pointer = "/" + path.replace("~", "~0").replace("/", "~1")
+    return {"op": "remove", "path": pointer} if value is None else {"op": "add", "path": pointer, "value": value}
 
 
 def operations(differing: Raw, image: ImageRecord) -> list[dict[str, object]]:

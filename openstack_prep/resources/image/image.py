@@ -22,12 +22,19 @@ from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.core.twin import choose, everyone, settle
 from openstack_prep.resources.image import glance, image_upload
-from openstack_prep.resources.image.glance import NAME, PACKED, SEALS, SPEC, ImageRecord, is_sealed, sums
+from openstack_prep.resources.image.glance import ID, NAME, PACKED, SEALS, SPEC, ImageRecord, is_sealed, sums
 from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
 from openstack_prep.resources.network.uses import of_image
 
 SAID = ("disk_format", "container_format", "visibility", "min_disk", "min_ram", "protected")
 """Fields that Glance reports in the same form as a spec."""
+
+
+EARLY_TAG = (
+    "not managed: its ownership tag is from 1.0.0rc1 or earlier, and copies of an image carry that, too; "
+    "to manage it, set adopt: permanently"
+)
+"""Why destroy keeps an image, or a copy of one, whose tag does not name the image's id."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +72,15 @@ class Image(ImageFields):
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the images that a project owns; images with the same name in the spec are one resource."""
         project_id = run.find_project_id(owner)
-        families: dict[str, list[ImageRecord]] = defaultdict(list)
+        families: dict[tuple[bool, str], list[ImageRecord]] = defaultdict(list)
         for image in glance.owned(run, project_id) if project_id else ():
-            families[(_is_ours(run, image) and image.properties.get(NAME)) or image.name].append(image)
-        for name, family in families.items():
-            ours = [image for image in family if _is_ours(run, image)]
+            ours = _is_ours(run, image)
+            families[ours, image.properties[NAME] if ours else image.name].append(image)
+        for (ours, name), family in families.items():
             image = next((image for image in family if image.name == name), family[0])
             same = {field: value for field in SAID if (value := getattr(image, field))}
             declared = cls(name=name, **same, **cls.placing(owner))
-            yield declared, declared._observed(run, image, ours)
+            yield declared, declared._observed(run, image, family if ours else [])
 
     def _among(self, run: CloudRun, listed: Iterable[ImageRecord], project_id: str) -> Observed | None:
         """Return the image that represents this one, with all images that runs of this spec created for it."""
@@ -82,16 +89,14 @@ class Image(ImageFields):
         finished = [image for image in family if image.name == self.name and is_sealed(image)]
         if len(finished) > 1:
             return self._choose_twin(run, finished, family)
-        candidates = finished or [image for image in within if image.name == self.name and image not in family]
+        if not finished and family:
+            found = self._observed(run, family[0], family)
+            return replace(found, values=self.desired() | {"status": "incomplete"})
+        candidates = finished or [image for image in within if image.name == self.name]
         if not candidates and ((self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS):
             candidates = [image for image in listed if image.name == self.name and image.visibility in EVERYBODYS]
         standing = only_one(candidates, str(self.key))
-        if standing is not None:
-            return self._observed(run, standing, family)
-        if family:
-            values = self.desired() | {"status": "incomplete"}
-            return Observed(id=family[0].id, ours=True, values=values, record=Family(family[0], tuple(family)))
-        return None
+        return self._observed(run, standing, family) if standing is not None else None
 
     def _choose_twin(
         self, run: CloudRun, finished: Sequence[ImageRecord], family: Sequence[ImageRecord]
@@ -116,7 +121,9 @@ class Image(ImageFields):
         return Observed(
             id=image.id,
             ours=ours,
-            managed_by="" if _is_ours(run, image) else has.get(SPEC, ""),
+            managed_by=has.get(SPEC, "") if has.get(SPEC) != run.ownership.spec else "",
+            contained_ids=frozenset(each.id for each in family) - {image.id},
+            kept_because=EARLY_TAG if image.has_early_tag else "",
             values={name: getattr(image, name, None) for name in self.desired()}
             | {
                 "status": "incomplete" if ours and len(family) > 1 else image.status,
@@ -158,10 +165,11 @@ class Image(ImageFields):
         elif other and observed and not observed.ours:
             ((name, value),) = sums.items()
             content = observed.values[name] or f"unknown {value.partition(':')[0]}"
+            fix = "correct the checksum, or choose another name"
+            if observed.kept_because:
+                fix = "apply it with its present checksum and adopt: permanently first, or choose another name"
             yield self.mistake(
-                f"exists, is not managed by this spec, and its content differs: {content}",
-                "correct the checksum, or choose another name",
-                Code.PLAN_FOREIGN,
+                f"exists, is not managed by this spec, and its content differs: {content}", fix, Code.PLAN_FOREIGN
             )
         elif other or status == "incomplete":
             yield from (self.mistake(*each) for each in image_upload.check(self, run))
@@ -196,11 +204,15 @@ class Image(ImageFields):
         return self._observed(run, image, [image] if observed.ours else [])
 
     def take_over(self, run: CloudRun, observed: Observed) -> Observed:
-        """Set our properties, and a seal of the stored content: an image without a seal counts as left behind."""
+        """Set our properties, and a seal of the stored content: an image without a seal counts as left behind.
+
+        Properties that describe the original of a copy are removed.
+        """
         image = observed.record_as(Family).image
         if not (seals := _seals(image)):
             raise ResourceFailed(f"image {image.id} has no checksum in Glance; upload the image again")
-        properties = {SPEC: run.ownership.spec, NAME: self.name} | seals
+        properties = dict.fromkeys(image.copied) | seals
+        properties |= {SPEC: run.ownership.spec, NAME: self.name, ID: image.id}
         image = glance.patch(run, image, [glance.operation(name, value) for name, value in properties.items()])
         return self._observed(run, image, [image])
 
@@ -237,7 +249,8 @@ class Image(ImageFields):
 
         def look() -> Observed | None:
             now = run.fresh()
-            return self._among(now, glance.named(now, names), str(project_id))
+            found = self._among(now, glance.named(now, names), str(project_id))
+            return replace(found, contained_ids=frozenset()) if found else None  # what is unfinished uses no twin
 
         found = look()
         unfinished = found.record_as(Family).members if found else ()
@@ -254,7 +267,7 @@ class Image(ImageFields):
 
 
 def _is_ours(run: CloudRun, image: ImageRecord) -> bool:
-    return image.properties.get(SPEC) == run.ownership.spec
+    return image.spec == run.ownership.spec
 
 
 def _seals(image: ImageRecord) -> dict[str, str]:

@@ -7,6 +7,7 @@ import functools
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterable, Iterator
 from typing import IO, cast
 
@@ -20,7 +21,7 @@ from openstack_prep.download.installer_cache import Kept, cached
 from openstack_prep.download.spool import Shared
 from openstack_prep.download.verified import Verified
 from openstack_prep.resources.image import glance, web_download
-from openstack_prep.resources.image.glance import CONVERTED, NAME, PACKED, SEALS, SPEC, ImageRecord
+from openstack_prep.resources.image.glance import CONVERTED, ID, NAME, PACKED, SEALS, SPEC, ImageRecord
 from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
 
 TIMEOUT = 600.0  # seconds for Glance to answer after the upload: it may first copy the image to its store
@@ -65,7 +66,7 @@ def upload(image: ImageFields, run: CloudRun, name: str) -> ImageRecord:
     with contextlib.ExitStack() as stack:
         way = web_download.Import(image) if image.import_method else _Sent(image, run, stack)
         body = _body(image, run, way.disk_format) | owner | {"name": name}
-        image_id = maker.image.post("/images", body)["id"]
+        image_id = _create(maker, body)
         try:
             raw, seal = way.fill(maker, image_id)
         except PrepError as error:
@@ -78,6 +79,31 @@ def upload(image: ImageFields, run: CloudRun, name: str) -> ImageRecord:
     if image.shared_with:
         image.share(run, raw)
     return raw
+
+
+def _create(maker: Cloud, body: Values) -> str:
+    """Create an image without content, whose ownership tag names its own id, and return the id.
+
+    Glance takes the id from the request (33.0.0, api/v2/images.py, RequestDeserializer.create). So if the answer is
+    lost, the same request is sent once more, and cannot create a second image: 409 shows that the first one exists.
+    """
+    image_id = new_id()
+    named = body | {"id": image_id, ID: image_id}
+    try:
+        maker.image.post("/images", named)
+    except CloudError as error:
+        if not is_transient(error):
+            raise
+        try:
+            maker.image.post("/images", named)
+        except CloudError as again:
+            if again.status != 409:
+                raise
+    return image_id
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
 
 
 def _delete_failed(maker: Cloud, image_id: str, error: PrepError) -> None:

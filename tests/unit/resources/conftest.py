@@ -7,14 +7,18 @@ from pathlib import Path
 import pytest
 import requests_mock
 
+from openstack_prep.resources.image import image_upload
 from openstack_prep.resources.image.image import Image
 from tests.unit.resources.glance import NEW, Glance, sha256
 from tests.unit.resources.security_groups import NEUTRON, Neutron
 
 
 @pytest.fixture
-def glance(services: requests_mock.Mocker) -> Glance:
-    return Glance(services)
+def glance(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> Glance:
+    """Ids are i1, i2, and so on, also those that the client chooses."""
+    made = Glance(services)
+    monkeypatch.setattr(image_upload, "new_id", made.new_id)
+    return made
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Observed
 from openstack_prep.core.plan import Plan, Report
-from openstack_prep.resources.image.glance import NAME, SEALS, SPEC
+from openstack_prep.resources.image.glance import ID, NAME, SEALS, SPEC
 from openstack_prep.resources.image.image import Image
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS
 
@@ -62,7 +62,7 @@ class Glance:
 
     def image(self, name: str, content: bytes | None = None, status: str = "active", **fields: Any) -> dict[str, Any]:
         made = {
-            "id": f"i{next(self.numbers)}",
+            "id": fields.get("id") or self.new_id(),
             "name": name,
             "status": status,
             "owner": ADMIN_PROJECT,
@@ -80,10 +80,15 @@ class Glance:
             self.fill(made, content)
         return made
 
+    def new_id(self) -> str:
+        return f"i{next(self.numbers)}"
+
     def ours(self, name: str, content: bytes | None = None, *, of: str = "rhcos", **fields: Any) -> dict[str, Any]:
         """Make an image of this spec's, sealed when it has content."""
         seal = {} if content is None else {SEAL: sha256(content)}
-        return self.image(name, content, **{SPEC: "lab", NAME: of}, **seal, **fields)
+        made = self.image(name, content, **{SPEC: "lab", NAME: of}, **seal, **fields)
+        made.setdefault(ID, made["id"])
+        return made
 
     def fill(self, image: dict[str, Any], content: bytes) -> None:
         sums = {"os_hash_algo": "sha512", "os_hash_value": hashlib.sha512(content).hexdigest()}
@@ -93,11 +98,16 @@ class Glance:
         return self.images[request.path.split("/")[3]]
 
     def list(self, request: Any, context: Any) -> Any:
-        """Return the images of a name, or all when several names are asked for."""
+        """Return the images of an owner or of a name, or all when several names are asked for."""
+        if "owner" in request.qs:
+            return {"images": [each for each in self.images.values() if each["owner"].lower() in request.qs["owner"]]}
         operator, _, name = request.qs["name"][0].partition(":")
         return {"images": [each for each in self.images.values() if operator == "in" or each["name"].lower() == name]}
 
     def create(self, request: Any, context: Any) -> Any:
+        if request.json()["id"] in self.images:
+            context.status_code = 409
+            return {"message": "Image ID already exists"}
         made = self.image(**{"status": "queued"} | request.json())
         self.asked.append(f"create {made['name']}")
         return made
@@ -145,7 +155,11 @@ class Glance:
     def patch(self, request: Any, context: Any) -> Any:
         image, operations = self._of(request), request.json()
         self.asked.append(f"patch {image['name']} " + " ".join(each["path"][1:] for each in operations))
-        image.update({each["path"][1:]: each["value"] for each in operations})
+        for each in operations:
+            if each["op"] == "remove":
+                del image[each["path"][1:]]
+            else:
+                image[each["path"][1:]] = each["value"]
         return image
 
     def delete(self, request: Any, context: Any) -> str:

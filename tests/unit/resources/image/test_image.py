@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from openstack_prep.base.errors import DownloadError, NotUnique, PlanRefused, Re
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
-from openstack_prep.resources.image.glance import NAME, SPEC
+from openstack_prep.resources.image.glance import CONVERTED, ID, NAME, PACKED, SPEC
 from openstack_prep.resources.image.image import Image
 from tests.unit.conftest import ENDPOINTS
 from tests.unit.resources.glance import GLANCE, NEW, OLD, SEAL, Glance, apply, plan, settle, sha256
@@ -224,6 +225,103 @@ def test_destroy_takes_all_of_ours(run: CloudRun, glance: Glance, image: Image) 
     made = planner.plan_destroy("lab", [image], observing.observe(run, [image]))
     executor.execute(made, run).raise_for_failures()
     assert not glance.images
+
+
+def test_destroy_names_all_that_goes_with_it(run: CloudRun, glance: Glance, image: Image) -> None:
+    """A project is deleted with it only if nothing else is in the project."""
+    for names in (("rhcos", "rhcos-new"), ("rhcos-new", "rhcos-old")):
+        glance.images.clear()
+        ids = {glance.ours(name, OLD if name == "rhcos" else None, status="queued")["id"] for name in names}
+        made = planner.plan_destroy("lab", [image], observing.observe(run.fresh(), [image]))
+        assert observing.going_ids(made) == ids
+        ((_, scanned),) = Image.scan(run.fresh(), None)
+        assert {scanned.id, *scanned.contained_ids} == ids
+
+
+def test_a_foreign_image_beside_an_unfinished_one_does_not_hide_it(run: CloudRun, glance: Glance, image: Image) -> None:
+    foreign = glance.image("rhcos", OLD)
+    glance.ours("rhcos", status="saving")
+    made = planner.plan_destroy("lab", [image], observing.observe(run, [image]))
+    executor.execute(made, run).raise_for_failures()
+    assert list(glance.images.values()) == [foreign]
+
+
+# --- copies -------------------------------------------------------------------------------
+
+
+def copy(glance: Glance, original: dict[str, Any], name: str = "rhcos", **fields: Any) -> dict[str, Any]:
+    """Copy the properties of an image as other services do, to another content."""
+    own = {key: value for key, value in original.items() if key.startswith("openstack_prep")}
+    return glance.image(name, b"QFI\xfb of a user", **own | fields)
+
+
+def test_copies_are_never_managed(run: CloudRun, services: Any, glance: Glance, image: Image) -> None:
+    original = glance.ours("rhcos", NEW, created_at="2026-11-21T00:00:01Z")
+    copies = [copy(glance, original, name)["id"] for name in ("rhcos", "rhcos-new", "rhcos-old", "backup")]
+    assert [step.action for step in plan(run, image)] == [Action.KEEP]
+    scanned = list(Image.scan(run.fresh(), None))
+    assert [(found.id, found.ours, found.managed_by) for _, found in scanned if found.ours] == [
+        (original["id"], True, "")
+    ]
+    assert {found.managed_by for _, found in scanned} == {""}
+    executor.execute(planner.plan_destroy("lab", [image], observing.observe(run, [image])), run).raise_for_failures()
+    assert list(glance.images) == copies
+
+
+def test_a_copy_does_not_have_the_content_of_its_original(run: CloudRun, glance: Glance, image: Image) -> None:
+    original = glance.ours("rhcos", NEW)
+    copy(glance, original, **{CONVERTED: "qcow2", PACKED: "sha256:" + "0" * 64})
+    del glance.images[original["id"]]
+    with pytest.raises(PlanRefused, match="not managed by this spec, and its content differs: unknown sha256"):
+        apply(run, image)
+    taken = Image(name="rhcos", adopt="permanently")
+    apply(run, taken).raise_for_failures()
+    (left,) = glance.images.values()
+    assert left[ID] == left["id"]
+    assert not {SEAL, CONVERTED, PACKED} & left.keys()
+    assert not plan(run, taken)
+
+
+@pytest.mark.parametrize("marked", [{}, {"base_image_ref": "i1"}, {"instance_uuid": "s1"}])
+def test_an_image_of_an_early_version_is_kept_until_it_is_taken_over(
+    run: CloudRun, glance: Glance, image: Image, marked: dict[str, str]
+) -> None:
+    """Its tag does not name its id: nothing distinguishes it from a copy, unless a service has left its own marks."""
+    early = glance.image("rhcos", NEW, **{SPEC: "lab", NAME: "rhcos", SEAL: sha256(NEW)}, **marked)
+    if marked:
+        with pytest.raises(PlanRefused, match="unknown sha256"):
+            apply(run, image)
+        return
+    assert [step.action for step in plan(run, image)] == [Action.KEEP]
+    assert [found.ours for _, found in Image.scan(run.fresh(), None)] == [False]
+    (step,) = planner.plan_destroy("lab", [image], observing.observe(run.fresh(), [image])).steps
+    assert (step.action, "adopt: permanently" in step.reason) == (Action.KEEP, True)
+    with pytest.raises(PlanRefused, match="present checksum and adopt: permanently first"):
+        apply(run, replace(image, checksum=f"sha256:{sha256(OLD)}"))
+    taken = replace(image, adopt="permanently")
+    settle(run, glance, taken)
+    assert early[ID] == early["id"]
+    executor.execute(planner.plan_destroy("lab", [taken], observing.observe(run.fresh(), [taken])), run)
+    assert not glance.images
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_a_lost_answer_to_the_creation_makes_no_second_image(
+    run: CloudRun, services: Any, glance: Glance, image: Image, arrives: bool
+) -> None:
+    """Even if the list of images is stale: the second request is the same, and 409 shows that the image exists."""
+    asked: list[Any] = []
+
+    def lose(request: Any, context: Any) -> Any:
+        asked.append(request.json()["id"])
+        answer = glance.create(request, context) if arrives or len(asked) > 1 else {}
+        if len(asked) == 1:
+            context.status_code = 502
+        return answer
+
+    services.post(f"{GLANCE}/images", json=lose)
+    settle(run, glance, image)
+    assert asked == ["i1", "i1"]
 
 
 # --- the spec -----------------------------------------------------------------------------

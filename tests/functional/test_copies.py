@@ -1,0 +1,108 @@
+"""Copies that services and people make of what a spec manages, on the real services: they are never the spec's.
+
+What each service copies, and why it misleads nobody: docs/decisions.md, "What services copy".
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from openstack.connection import Connection
+
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional.conftest import Prep
+
+SPEC: dict[str, Any] = {
+    "name": "copies",
+    "project": {"name": "copies"},
+    "users": [{"name": "copies", "password": {"env": "PREP_PASSWORD"}}],
+    "role_assignments": [{"user": "copies", "role": "member"}],
+    "images": [{"name": "disk", "source": "disk.qcow2", "disk_format": "qcow2"}],
+    "networks": [{"name": "net"}],
+    "subnets": [{"name": "sub", "network": "net", "cidr": "10.1.0.0/24"}],
+}
+SERVICE = "openstack_prep"
+
+
+def as_user(prep: Prep, devcloud: Devcloud) -> Connection:
+    """Return a connection of the user of the spec, in its project."""
+    auth = {"auth_url": devcloud.auth_url, "username": "copies", "password": prep.environment["PREP_PASSWORD"]}
+    domains = {"user_domain_id": "default", "project_domain_id": "default"}
+    return Connection(auth=auth | domains | {"project_name": "copies"}, region_name=devcloud.admin.config.region_name)
+
+
+def wait_for(what: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 30
+    while not (found := what()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return found
+
+
+@pytest.fixture
+def user(prep: Prep, devcloud: Devcloud) -> Connection:
+    prep.write(SPEC)
+    prep.apply()
+    return as_user(prep, devcloud)
+
+
+def test_images_that_nova_and_cinder_copy(prep: Prep, user: Connection) -> None:
+    """Snapshots, backups and uploaded volumes have the properties of the image, and also its name if the user says."""
+    (image,) = user.image.images()
+    volume = user.block_storage.create_volume(size=1, image_id=image.id, name="root")
+    user.block_storage.wait_for_status(volume, "available", interval=0.1)
+    (network,) = user.network.networks(name="net")
+    flavor = next(user.compute.flavors())
+    place = {"flavor_id": flavor.id, "networks": [{"uuid": network.id}]}
+    servers = [user.compute.create_server(name="server", image_id=image.id, **place)]
+    disk = {"uuid": volume.id, "source_type": "volume", "destination_type": "volume", "boot_index": 0}
+    servers = [*servers, user.compute.create_server(name="of-volume", block_device_mapping=[disk], **place)]
+    booted = [user.compute.wait_for_server(each, interval=0.1) for each in servers]
+
+    def wait_for_idle() -> None:
+        wait_for(lambda: {user.compute.get_server(each).task_state for each in servers} == {None})
+
+    for name in ("disk", "disk-new", "snapshot"):
+        for server in booted:
+            user.compute.create_server_image(server, name)
+        wait_for_idle()
+    user.compute.backup_server(booted[0], "backup", "daily", 1)
+    wait_for_idle()
+    for server in servers:
+        user.compute.delete_server(server)
+    for server in servers:
+        user.compute.wait_for_delete(server)
+    for name in ("disk", "upload"):
+        wait_for(lambda: user.block_storage.get_volume(volume.id).status == "available")
+        user.block_storage.upload_volume_to_image(volume, name)
+    wait_for(lambda: {each.status for each in user.image.images(disk_format="raw")} == {"active"})
+    copies = {each.id: each for each in user.image.images() if each.id != image.id}
+    assert len(copies) == 9
+    assert {each.properties[SERVICE] for each in copies.values()} == {"copies"}, "services have copied the tag"
+
+    assert prep.plan()["image/disk"] == "keep"
+    assert not prep.changes()
+    audit = json.loads(prep.run("audit", "--format", "json", prep.spec.name, code=1).stdout)
+    codes = {each["code"] for each in audit["drift"] if each["resource"].startswith("image/")}
+    assert codes == {"unmanaged"}
+    refused = prep.destroy(code=2).stderr
+    assert [each for each in (*copies, image.id) if each in refused] == [*copies]
+    prep.write({key: value for key, value in SPEC.items() if key != "images"})
+    pruned = prep.apply("--prune")
+    assert [name for name, step in pruned.items() if step["action"] == "delete"] == ["image/disk"]
+    assert {each.id for each in user.image.images()} == copies.keys()
+
+    prep.write(SPEC)
+    refused = prep.run("plan", prep.spec.name, code=2)
+    assert "disk" in refused.stdout + refused.stderr, "several images have this name, and none is the spec's"
+    for copy in copies:
+        user.image.delete_image(copy)
+    for snapshot in user.block_storage.snapshots():
+        user.block_storage.delete_snapshot(snapshot)
+    wait_for(lambda: not list(user.block_storage.snapshots()))
+    user.block_storage.delete_volume(volume)
+    wait_for(lambda: not list(user.block_storage.volumes()))
