@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -198,23 +198,50 @@ def spec(name: str, **fields: Any) -> dict[str, Any]:
     return {"name": name, "project": {"name": name}, "images": [image]}
 
 
-def test_killed_in_the_middle_of_an_upload(lab: Lab, prep: Prep) -> None:
+@pytest.fixture
+def stalling() -> Iterator[str]:
+    """The URL of a file that ends in the middle until the test lets it go on."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Stalling)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     Stalling.go.clear()
-    prep.write(spec(lab.name, source=f"http://127.0.0.1:{server.server_port}/disk", checksum=sha256(SMALL)))
+    yield f"http://127.0.0.1:{server.server_port}/disk"
+    Stalling.go.set()
+    server.shutdown()
+    server.server_close()
+
+
+def kill_during_upload(lab: Lab, prep: Prep) -> None:
     process = prep.start("apply", "--yes", prep.spec.name)
     wait_for(lambda: [each for each in images(lab) if each.status == "saving"])
     process.send_signal(signal.SIGKILL)
     process.communicate()
+
+
+def test_killed_in_the_middle_of_an_upload(lab: Lab, prep: Prep, stalling: str) -> None:
+    prep.write(spec(lab.name, source=stalling, checksum=sha256(SMALL)))
+    kill_during_upload(lab, prep)
     Stalling.go.set()
     prep.apply()
     wait_for(lambda: len(images(lab)) == 1)
     (made,) = images(lab)
     assert (made.status, lab.admin.image.download_image(made).content) == ("active", SMALL)
     assert not prep.changes()
-    server.shutdown()
-    server.server_close()
+
+
+@pytest.mark.parametrize("first", [{}, {"source": "disk.qcow2"}], ids=["new", "changed"])
+def test_destroyed_at_once_after_a_kill_in_an_upload(
+    lab: Lab, prep: Prep, stalling: str, first: dict[str, Any]
+) -> None:
+    if first:
+        (prep.folder / "disk.qcow2").write_bytes(LARGE)
+        prep.write(spec(lab.name, **first, checksum=sha256(LARGE)))
+        prep.apply()
+    prep.write(spec(lab.name, source=stalling, checksum=sha256(SMALL)))
+    kill_during_upload(lab, prep)
+    assert len(images(lab)) == 1 + len(first)
+    prep.destroy()
+    assert not images(lab)
+    assert lab.admin.identity.find_project(lab.name) is None
 
 
 def test_memory_does_not_grow_with_the_image(lab: Lab, prep: Prep) -> None:
