@@ -109,6 +109,25 @@ class Cloud(OwnToken):
         return str(self.connection.config.config["auth"]["auth_url"])
 
     @property
+    def tls(self) -> cloud_entries.Tls:
+        """How the connection uses TLS; variables such as REQUESTS_CA_BUNDLE, which replace its CAs, do not count."""
+        return cloud_entries.Tls.of(*self.connection.config.get_requests_verify_args())
+
+    @property
+    def reached(self) -> cloud_entries.Reached:
+        """How the connection reaches the cloud, for entries that other clients use; the region may need a login."""
+        from openstack.config.defaults import get_defaults
+        from os_service_types import ServiceTypes
+
+        return cloud_entries.Reached(
+            auth_url=self.auth_url,
+            region=self.connection.config.get_region_name() or self.only_region,
+            interface=self.interface,
+            tls=self.tls,
+            service_settings=cloud_entries.service_settings(self.config, get_defaults(), ServiceTypes().is_known),
+        )
+
+    @property
     def config(self) -> Raw:
         """The clouds.yaml entry as the SDK has interpreted it; it contains secrets."""
         return cast("Raw", self.connection.config.config)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import PrepError
@@ -20,6 +22,70 @@ from openstack_prep.cloud import clouds_yaml
 
 SELECTORS = ("OS_CLOUD", "OS_CLOUD_NAME", "OS_REGION_NAME", "OS_CLIENT_CONFIG_FILE", "OS_CLIENT_SECURE_FILE")
 """Variables that describe no cloud by themselves."""
+
+PER_SERVICE = re.compile(
+    r"(?P<service>[a-z][a-z0-9_]*?)_"
+    r"(endpoint_override|endpoint|api_version|default_microversion|service_type|service_name|interface|region_name)"
+)
+"""Settings of single services (openstacksdk 4.22.0, cloud_region.py, _get_config)."""
+IDENTITY_VERSION = "identity_api_version"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """How clients check the cloud's certificate, and which one is their own, with absolute paths."""
+
+    verify: bool = True
+    cacert: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
+
+    @classmethod
+    def of(cls, verify: object, cert: object) -> Self:
+        """Return what openstacksdk has for requests: ``verify`` is a boolean or a path, ``cert`` a path or a pair."""
+        certificate, key = cert if isinstance(cert, tuple) else (cert, None)
+        cacert = verify if isinstance(verify, str) else None
+        return cls(
+            verify=bool(verify),
+            cacert=absolute(cacert),
+            client_cert=absolute(certificate),
+            client_key=absolute(key),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reached:
+    """How clients reach a cloud: the settings of an entry of clouds.yaml besides the login."""
+
+    auth_url: str = ""
+    region: str | None = None
+    interface: str | None = None
+    tls: Tls = field(default_factory=Tls)
+    service_settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def service_settings(config: Raw, defaults: Raw, is_service: Callable[[str], bool]) -> dict[str, str]:
+    """Return the settings of single services in an entry that the SDK has interpreted, without its defaults."""
+    found = {}
+    for name, value in sorted(config.items()):
+        setting = PER_SERVICE.fullmatch(name)
+        if (
+            setting
+            and name != IDENTITY_VERSION  # each written entry has it
+            and isinstance(value, str | int | float)
+            and value not in ("", defaults.get(name))
+            and is_service(setting["service"].replace("_", "-"))
+        ):
+            found[name] = str(value)
+    return found
+
+
+def absolute(path: str | None) -> str | None:
+    """Return the path of a file for TLS as clients in other folders must name it.
+
+    Source: openstacksdk 4.22.0, cloud_region.py, get_requests_verify_args.
+    """
+    return os.path.abspath(os.path.expanduser(path)) if path else None
 
 
 def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Sequence[str]) -> str:

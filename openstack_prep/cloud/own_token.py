@@ -65,3 +65,9 @@ class OwnToken:
             for service in catalog
             for each in service["endpoints"]
         ]
+
+    @property
+    def only_region(self) -> str | None:
+        """The region of all endpoints; None if there are several."""
+        regions = {each["region"] for each in self.endpoints} - {""}
+        return regions.pop() if len(regions) == 1 else None

@@ -149,6 +149,13 @@ class Resource(Generic[S]):
         """Yield warnings about valid settings, by rules that need no cloud; only called without mistakes."""
         return ()
 
+    def list_inherited(self, resolved: Resource) -> Iterable[str]:
+        """Yield warnings about what ``resolve`` took from the connection; ``resolved`` is the part with the same key.
+
+        Pure; it is called for plans to apply.
+        """
+        return ()
+
     def references(self) -> Iterable[Resource]:
         """Return bare resources that must exist before this one: in the spec, or already in the cloud.
 

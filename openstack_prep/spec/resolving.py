@@ -53,6 +53,7 @@ def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:
     resources: list[Resource] = []
     contradictions: list[Mistake] = []
     unread: list[Mistake] = []
+    warnings = list(spec.warnings)
     places, only = dict(spec.places), set(spec.only or ())
     for each in spec.resources:
         chosen = spec.is_chosen(each)
@@ -65,6 +66,9 @@ def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:
             unread.append(Mistake.about(each.key, str(error), code=error.code))
             parts = (each,)
         resources += parts
+        if for_apply and chosen:
+            place = f"{spec.places[each.key]}: " if each.key in spec.places else ""
+            warnings += (f"{place}{each.key}: {warning}" for warning in each.list_inherited(parts[0]))
         if each.key in places:
             places |= {part.key: places[each.key] for part in parts}
         if chosen:
@@ -77,4 +81,5 @@ def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:
         places=places,
         only=None if spec.only is None else frozenset(only),
         unread=tuple(unread),
+        warnings=tuple(dict.fromkeys(warnings)),
     )

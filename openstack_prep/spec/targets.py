@@ -10,6 +10,7 @@ from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.suggestion import ask, similar
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.entries import Reached
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.planner import dependencies
 from openstack_prep.resources.identity.project import Project
@@ -23,6 +24,7 @@ class NoCloud:
     auth_url: str = ""
     region: str | None = None
     interface: str | None = None
+    reached: Reached = field(default_factory=Reached)
     config: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod

@@ -23,18 +23,18 @@ TIMEOUT = 10.0  # seconds to connect, and for the handshake
 
 def identity(cloud: Cloud, release: int) -> Iterator[Diagnostic]:
     """Yield what is wrong with Keystone's certificate; checked before the login, which would fail."""
-    if cloud.config.get("verify", True):
-        yield from certificates([cloud.auth_url], release, cacert=cloud.config.get("cacert"))
+    if cloud.tls.verify:
+        yield from certificates([cloud.auth_url], release, cacert=cloud.tls.cacert)
 
 
 def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield what is wrong with the certificates of the other services that the installer or the cluster calls."""
     cloud = context.cloud
-    if cloud.config.get("verify", True):
+    if cloud.tls.verify:
         mine = [each for each in cloud.endpoints if each["interface"] == (cloud.interface or "public")]
         urls = {each["url"] for each in mine if each["type"] in CALLED}
         others = [url for url in urls if _host(url) != _host(cloud.auth_url)]
-        yield from certificates(others, context.release, cacert=cloud.config.get("cacert"))
+        yield from certificates(others, context.release, cacert=cloud.tls.cacert)
 
 
 def certificates(urls: Iterable[str], release: int, *, cacert: str | None = None) -> Iterator[Diagnostic]:

@@ -33,7 +33,6 @@ from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
 from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
 from openstack_prep.resources.credentials.credential_roles import compared, lacking, role_changes
-from openstack_prep.resources.files.clouds_entry import settings_of
 
 REFUSED = (400, 401, 403)  # then no credential was created, unlike after a lost answer
 SECRET = "application_credential_secret"
@@ -105,7 +104,7 @@ class ApplicationCredential(CredentialFields):
             secret = "(not written)" if begun else "(lost)"
         elif live.expires_at and ends.ended(live.expires_at):
             secret = f"(ended {timestamp(live.expires_at)})"
-        settings = {**settings_of(entry), "auth_url": auth.get("auth_url"), "secret": secret}
+        settings = {**self.settings_in(entry), "auth_url": auth.get("auth_url"), "secret": secret}
         return Observed(
             id=shown.id,
             ours=shown in mine,

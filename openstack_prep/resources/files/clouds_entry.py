@@ -13,12 +13,13 @@ from typing import Any, ClassVar, Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.fields import File, Name
+from openstack_prep.base.fields import File, Name, Text
 from openstack_prep.base.private_file import PRIVATE, mode
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.entries import IDENTITY_VERSION, PER_SERVICE, absolute
 from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
@@ -26,7 +27,16 @@ from openstack_prep.resources.identity.user import User
 
 OWNER = "openstack_prep"
 """Key of an entry that holds the name of the spec that manages it; OpenStack clients ignore unknown keys."""
-SETTINGS = {"region": "region_name", "interface": "interface", "cacert": "cacert", "verify": "verify"}
+SETTINGS = {
+    "region": "region_name",
+    "interface": "interface",
+    "verify": "verify",
+    "cacert": "cacert",
+    "client_cert": "cert",
+    "client_key": "key",
+}
+INSECURE = "insecure"
+"""Another name for the opposite of ``verify``, which wins (openstacksdk 4.22.0, get_requests_verify_args)."""
 AUTH = {
     "auth_url": "auth_url",
     "user": "username",
@@ -52,7 +62,15 @@ class InCloudsYaml(InProject):
     cacert: File | None = None
     """File of CA certificates; default: as in the connection in use."""
     verify: bool | None = None
-    """Whether certificates are verified; default: as in the connection in use."""
+    """Whether certificates are verified; default: as in the connection in use, with a warning if it verifies none, and
+    true with `cacert`."""
+    client_cert: File | None = None
+    """File of the client's certificate for TLS; default: as in the connection in use."""
+    client_key: File | None = None
+    """File of its key, unless that is in the same file; default: as in the connection in use."""
+    service_settings: Mapping[Name, Text] | None = None
+    """Settings of single services, such as `compute_endpoint_override`, `volume_api_version` or `image_interface`;
+    default: as in the connection in use."""
 
     @property
     def file(self) -> Path:
@@ -64,21 +82,52 @@ class InCloudsYaml(InProject):
     def resolve(self, context: Context) -> Sequence[Resource]:
         return (self._reached_as(context.cloud),)
 
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        for name in self.service_settings or ():
+            if not PER_SERVICE.fullmatch(name):
+                fix = "write one such as compute_endpoint_override or volume_api_version"
+                yield self.mistake(f"{name!r} is not a setting of a service", fix, field="service_settings")
+
+    def list_inherited(self, resolved: Resource) -> Iterable[str]:
+        if self.verify is None and isinstance(resolved, InCloudsYaml) and resolved.verify is False:
+            yield (
+                f"clients of entry {self.cloud} will not verify the cloud's certificate, as the connection in use "
+                "(verify: false); set cacert to a file with its CA, or say verify: false here"
+            )
+
     def _reached_as(self, cloud: Cloud) -> Self:
         """Return the entry with its unset fields taken from a connection."""
+        reached = cloud.reached
+        tls = reached.tls
+        verify = self.verify
+        if verify is None:
+            verify = tls.verify or self.cacert is not None
         return replace(
             self,
-            auth_url=self.auth_url or cloud.auth_url,
-            region=self.region or cloud.region,
-            interface=self.interface or cloud.interface,
-            cacert=self.cacert or _absolute(cloud.config.get("cacert")),
-            verify=False if self.verify is None and cloud.config.get("verify") is False else self.verify,
+            auth_url=self.auth_url or reached.auth_url,
+            region=self.region or reached.region,
+            interface=self.interface or reached.interface,
+            verify=verify,
+            cacert=absolute(self.cacert or (tls.cacert if verify else None)),
+            client_cert=absolute(self.client_cert or tls.client_cert),
+            client_key=absolute(self.client_key or (None if self.client_cert else tls.client_key)),
+            service_settings=self.service_settings or reached.service_settings or None,
         )
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the entry besides auth."""
         values = {key: getattr(self, field) for field, key in SETTINGS.items()}
-        return {"identity_api_version": "3"} | {key: value for key, value in values.items() if value is not None}
+        if self.verify:  # the default of all clients
+            del values[SETTINGS["verify"]]
+        values |= self.service_settings or {}
+        return {IDENTITY_VERSION: "3"} | {key: value for key, value in values.items() if value is not None}
+
+    def settings_in(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an entry's settings as a spec would declare them."""
+        values = {field: found.get(key) for field, key in SETTINGS.items()}
+        insecure = str(found.get(INSECURE, "")).lower() == "true"
+        services = {key: str(found[key]) for key in self.service_settings or () if key in found}
+        return values | {"verify": not insecure and found.get("verify", True), "service_settings": services}
 
     def read_entry(self) -> dict[str, Any] | None:
         """Return the entry with this name in the file; raises SpecError if the file is not a clouds.yaml.
@@ -92,16 +141,9 @@ class InCloudsYaml(InProject):
 
     def write_entry(self, auth: Mapping[str, Any], **more: Any) -> None:
         """Write the entry; settings that others have added to it are kept."""
-        old = {key: value for key, value in (self.read_entry() or {}).items() if key not in SETTINGS.values()}
+        replaced = {*SETTINGS.values(), INSECURE}
+        old = {key: value for key, value in (self.read_entry() or {}).items() if key not in replaced}
         clouds_yaml.put(self.file, self.cloud, {**old, **more, "auth": dict(auth), **self.settings()})
-
-
-def _absolute(cacert: str | None) -> str | None:
-    """Return the path of a CA file as clients in other directories must name it.
-
-    Source: openstacksdk 4.22.0, openstack/config/cloud_region.py, get_requests_verify_args.
-    """
-    return os.path.abspath(os.path.expanduser(cacert)) if cacert else cacert
 
 
 def entry(path: Path, cloud: str) -> Key:
@@ -112,11 +154,6 @@ def entry(path: Path, cloud: str) -> Key:
 def folder_of(path: Path) -> tuple[str, ...]:
     """Return the scope of a file's content: the folder that contains the file, with links resolved."""
     return (os.path.realpath(path.parent),)
-
-
-def settings_of(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry's settings as a spec would declare them."""
-    return {field: found.get(key) for field, key in SETTINGS.items()}
 
 
 def _same(field: str, before: Any, after: Any) -> bool:
@@ -215,7 +252,7 @@ class CloudsEntry(InCloudsYaml):
 
     def _observed(self, run: CloudRun, found: Mapping[str, Any]) -> Observed:
         auth = found.get("auth") or {}
-        values = {field: auth.get(key) for field, key in AUTH.items()} | settings_of(found)
+        values = {field: auth.get(key) for field, key in AUTH.items()} | self.settings_in(found)
         if values["password"] is not None:
             values["password"] = self.password if self._holds(str(values["password"])) else DIFFERS
         return Observed(

@@ -163,7 +163,7 @@ def test_the_root_as_a_home_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 def test_kinds_with_files_are_known() -> None:
     """A kind with a new field of a file to read is to be added to fingerprints; this names those that were judged."""
     written = {"path", "clouds_yaml", "directory", "kubeconfig"}
-    named_only = {"cacert", "ssh_key_path"}
+    named_only = {"cacert", "client_cert", "client_key", "ssh_key_path"}
     read = {"source", "template", "environments", "pull_secret_file", "ssh_key_file", "additional_trust_bundle_file"}
     in_an_image = {"cached_as"}
     fields = {

@@ -116,6 +116,7 @@ def test_the_secret_goes_into_clouds_yaml_and_nowhere_else(
             "auth_url": IDENTITY,
         },
         "identity_api_version": "3",
+        "compute_api_version": "2",
         "region_name": "one",
         "interface": "public",
     }

@@ -9,10 +9,13 @@ import yaml
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import Action, OwnershipTag
+from openstack_prep.core.model import Action, Context, OwnershipTag
 from openstack_prep.core.plan import Plan
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.identity.user import User
+from openstack_prep.spec.loading import Spec
+from openstack_prep.spec.resolving import resolve_spec
 from tests.unit.conftest import IDENTITY, resolved
 
 
@@ -54,6 +57,7 @@ def test_it_is_written_once_and_kept(run: CloudRun, path: Path) -> None:
                 "identity_api_version": "3",
                 "region_name": "one",
                 "interface": "public",
+                "compute_api_version": "2",
             }
         }
     }
@@ -199,3 +203,118 @@ def test_an_entry_of_another_shape_is_refused_without_its_values(run: CloudRun, 
     (said,) = mistakes(run, wanted(run, path))
     assert "already has an entry lab that differs" in said
     assert "s3cret" not in said
+
+
+# --- settings of the connection in use ----------------------------------------------------
+
+INHERITED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "insecure": ({"insecure": True}, {"verify": False}),
+    "verify": ({"verify": False}, {"verify": False}),
+    "verify wins over a CA": ({"verify": False, "cacert": "ca.pem"}, {"verify": False}),
+    "verify as a path": ({"verify": "ca.pem"}, {"cacert": "/ca.pem"}),
+    "cacert": ({"cacert": "~/ca.pem"}, {"cacert": "/ca.pem"}),
+    "a client certificate": ({"cert": "c.pem", "key": "sub/k.pem"}, {"cert": "/c.pem", "key": "/sub/k.pem"}),
+    "a certificate with its key": ({"cert": "/etc/c.pem"}, {"cert": "/etc/c.pem"}),
+    "an endpoint": ({"image_endpoint_override": "http://glance:9"}, {"image_endpoint_override": "http://glance:9"}),
+    "an endpoint by an alias": ({"volumev3_endpoint": "http://c/v3"}, {"volumev3_endpoint": "http://c/v3"}),
+    "a version": ({"volume_api_version": 3}, {"volume_api_version": "3"}),
+    "a microversion": ({"compute_default_microversion": "2.79"}, {"compute_default_microversion": "2.79"}),
+    "an interface": ({"interface": "internal"}, {"interface": "internal"}),
+    "an interface of a service": ({"image_interface": "internal"}, {"image_interface": "internal"}),
+    "a region of a service": ({"dns_region_name": "two"}, {"dns_region_name": "two"}),
+    "the region of the catalogue": ({"region_name": ""}, {"region_name": "one"}),
+    "a default of the SDK": ({"network_api_version": "2"}, {}),
+    "what is no service": ({"statsd_endpoint": "http://x", "floating_ip_source": "neutron"}, {}),
+    "a time-out": ({"api_timeout": 10}, {}),
+}
+
+
+@pytest.mark.parametrize("case", INHERITED)
+def test_an_entry_has_the_settings_of_the_connection(
+    run: CloudRun, path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    given, expected = INHERITED[case]
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setenv("HOME", str(path.parent))
+    run.admin.connection.config.config.update(given)
+    entry = wanted(run, path)
+    entry.create(run)
+    written = yaml.safe_load(path.read_text())["clouds"]["lab"]
+    expected = {
+        key: f"{path.parent}{value}" if str(value).endswith(".pem") and not str(value).startswith("/etc") else value
+        for key, value in expected.items()
+    }
+    plain = {"identity_api_version": "3", "compute_api_version": "2", "region_name": "one", "interface": "public"}
+    assert {key: value for key, value in written.items() if key not in ("auth", "openstack_prep")} == plain | expected
+    assert not plan(run, entry)
+    for key in expected:  # drift of each is seen, and ends with an apply
+        path.write_text(
+            yaml.safe_dump({"clouds": {"lab": {name: each for name, each in written.items() if name != key}}})
+        )
+        (step,) = plan(run, entry).pending
+        assert len(step.changes) == 1
+        executor.execute(plan(run, entry), run).raise_for_failures()
+        assert yaml.safe_load(path.read_text())["clouds"]["lab"] == written
+
+
+def test_an_entry_has_no_region_where_the_catalogue_has_several(
+    run: CloudRun, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    regions = [{"type": "compute", "interface": "public", "region": each, "url": "http://c"} for each in ("one", "two")]
+    monkeypatch.setattr(type(run.admin), "endpoints", regions)
+    run.admin.connection.config.config["region_name"] = ""
+    assert wanted(run, path).region is None
+
+
+@pytest.mark.parametrize(
+    ("given", "verify", "cacert"),
+    [
+        ({}, False, None),
+        ({"verify": True}, True, None),
+        ({"verify": False}, False, None),
+        ({"cacert": "/etc/ca.pem"}, True, "/etc/ca.pem"),
+        ({"cacert": "/etc/ca.pem", "verify": False}, False, "/etc/ca.pem"),
+    ],
+)
+def test_what_the_spec_says_goes_before_a_connection_that_verifies_nothing(
+    run: CloudRun, path: Path, given: dict[str, Any], verify: bool, cacert: str | None
+) -> None:
+    run.admin.connection.config.config["verify"] = False
+    entry = wanted(run, path, **given)
+    assert (entry.verify, entry.cacert) == (verify, cacert)
+
+
+def test_insecure_in_the_file_is_drift(run: CloudRun, path: Path) -> None:
+    entry = wanted(run, path)
+    entry.create(run)
+    written = path.read_text()
+    path.write_text(written.replace("    region_name", "    insecure: true\n    region_name"))
+    (step,) = plan(run, entry).pending
+    assert [(each.field, each.before, each.after) for each in step.changes] == [("verify", False, True)]
+    executor.execute(plan(run, entry), run).raise_for_failures()
+    assert yaml.safe_load(path.read_text()) == yaml.safe_load(written)
+
+
+@pytest.mark.parametrize(("given", "warned"), [({}, True), ({"verify": False}, False), ({"cacert": "/ca.pem"}, False)])
+def test_that_nothing_is_verified_is_never_inherited_in_silence(
+    run: CloudRun, path: Path, given: dict[str, Any], warned: bool
+) -> None:
+    run.admin.connection.config.config["insecure"] = True
+    entries = [
+        CloudsEntry(path=str(path), cloud="lab", user="ocp", project="p", **given),
+        ApplicationCredential(name="c", clouds_yaml=str(path), cloud="app", **given),
+    ]
+    spec = Spec("lab", (*entries, User(name="ocp", password=Secret("s"))))
+    found = resolve_spec(spec, run.admin, for_apply=True).warnings
+    assert [each.split(" ")[0] for each in found] == ([f"{each.key}:" for each in entries] if warned else [])
+
+
+def test_settings_of_services_are_judged_by_their_names(run: CloudRun, path: Path) -> None:
+    given = {"compute_endpoint_override": "http://n/v2.1", "password": "x", "region_name": "y", "_endpoint": "z"}
+    entry = CloudsEntry(path=str(path), cloud="lab", user="ocp", project="p", service_settings=given)
+    context = Context(resources=[entry], cloud=run.admin)
+    assert [each.what.split("'")[1] for each in entry.list_mistakes(context)] == [
+        "password",
+        "region_name",
+        "_endpoint",
+    ]
