@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     """All kinds that a spec declares, by ``Resource.kind``."""
     SCANNED: dict[str, type[Resource]]
     """Those of them that a scan finds."""
+    IN_FILES: dict[str, type[Resource]]
+    """Those of them that are files of this machine."""
 
 _IN_CLOUD = {
     "Project": "resources.identity.project",
@@ -96,7 +98,7 @@ _OTHERS = {
 """What only parts of a spec are, or what others refer to."""
 _MODULES = _IN_CLOUD | _IN_FILES | _OTHERS
 
-__all__ = ["KINDS", "SCANNED", *_MODULES]
+__all__ = ["IN_FILES", "KINDS", "SCANNED", *_MODULES]
 
 
 def __getattr__(name: str) -> object:
@@ -105,6 +107,8 @@ def __getattr__(name: str) -> object:
         found = _by_kind(*_IN_CLOUD, *_IN_FILES)
     elif name == "SCANNED":
         found = _by_kind(*_IN_CLOUD)
+    elif name == "IN_FILES":
+        found = _by_kind(*_IN_FILES)
     elif name in _MODULES:
         found = _load(name)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -148,10 +148,18 @@ def _changes(step: Step) -> Iterable[Change]:
     return step.changes
 
 
-def differences(before: Iterable[Values], after: Iterable[Values]) -> list[str]:
-    """Return the resources to which two plans (as data) would do different things."""
+def differences(before: Iterable[Values], after: Iterable[Values], files: Collection[str] = ()) -> list[str]:
+    """Return the resources to which the second of two plans (as data) does what the first one does not show.
+
+    A plan that does nothing, because the first one was carried out before, differs in nothing. ``files`` are resources
+    that only exist on this machine: a retried job begins without them, so the same plan may create them again.
+    """
     old, new = ({each["resource"]: each for each in data} for data in (before, after))
-    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+    found = [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
+    changed = {key for key, each in new.items() if each["action"] != Action.KEEP.value}
+    if changed <= {*files}:
+        found = [key for key in found if key in changed]
+    return sorted(found)
 
 
 @dataclass(frozen=True)

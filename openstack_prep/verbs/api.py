@@ -136,9 +136,10 @@ def apply(
     Only one run at a time works on a spec: apply waits for another run, at most ``lock_timeout`` seconds, then
     LeaseHeld is raised. A plan that is too old, was carried out before, or since which somebody else was at work, is
     first created again; if it differs, PlanRefused is raised before anything is changed, unless ``agreed`` is false:
-    then the new plan is used. Default: a given plan was agreed to. Raises PlanRefused for a plan with refusals,
-    SpecError, CloudError; not for steps that fail: see ``report.raise_for_failures()``. The run replaces, adopts and
-    deletes only what the plan shows; any other such change fails its step.
+    then the new plan is used. A plan with nothing left to do never differs. Default: a given plan was agreed to. Raises
+    PlanRefused for a plan with refusals, SpecError, CloudError; not for steps that fail: see
+    ``report.raise_for_failures()``. The run replaces, adopts and deletes only what the plan shows; any other such
+    change fails its step.
     """
     agreed = isinstance(wanted, LivePlan) if agreed is None else agreed
     if not isinstance(wanted, LivePlan):

@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openstack_prep import kinds
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.given_file import folder_of, read_bytes, unreadable
@@ -208,8 +209,9 @@ class SavedPlan:
     def check(self, now: Plan, spec: Path, declared: Spec, tenant: Cloud | None = None) -> None:
         """Raise PlanRefused, naming all differences, unless the present plan of the spec equals the saved one.
 
-        ``spec`` is the file, and ``declared`` what it declares. Replacements that the saved plan does not allow are
-        refused, too.
+        When the saved one was applied before, there is nothing left to do, except to write files of a fresh checkout
+        again. ``spec`` is the file, and ``declared`` what it declares. Replacements that the saved plan does not allow
+        are refused, too.
         """
         self.find_spec(spec)
         if self.content.tenant and tenant:
@@ -220,7 +222,8 @@ class SavedPlan:
         if (name := self.content.spec.name) != now.spec:
             refusals.append(self._refusal("spec.name", f"is {name!r}, but the spec's name is {now.spec!r}", AGAIN))
         refusals += self._other_files({portable(path, base): (path, found) for path, found in files.items()})
-        moved = differences(self.raw["steps"], portable(now.data(), base))
+        written = {str(step) for step in now.pending if step.resource.kind in kinds.IN_FILES}
+        moved = differences(self.raw["steps"], portable(now.data(), base), portable(sorted(written), base))
         refusals += [self._refusal(key, "has changed since the plan was created", AGAIN) for key in moved]
         needed = portable(sorted(allowed_replacements(now)), base)
         what = "would be replaced, which the plan does not allow"
@@ -238,9 +241,9 @@ class SavedPlan:
             raise PlanRefused([Mistake(str(self.path), what, fix)])
 
     def _other_files(self, now: Mapping[str, tuple[str, str]]) -> list[Mistake]:
+        """Return the files of the present plan that differ; the saved one also names sources of images to upload."""
         mistakes = []
-        for name in sorted(self.content.files.keys() | now.keys()):
-            path, found = now.get(name, (name, None))
+        for name, (path, found) in sorted(now.items()):
             if found != self.content.files.get(name):
                 mistakes.append(self._refusal(path, "this file has changed since the plan was created", AGAIN))
         return mistakes

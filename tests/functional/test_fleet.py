@@ -111,14 +111,18 @@ def test_from_nothing_to_nothing(prep: Prep, fleet: str, devcloud: Devcloud) -> 
     assert fleet_run(prep, "destroy", "--yes")[0] == everywhere("unchanged")
 
 
-def test_saved_plans_are_applied_exactly(prep: Prep, fleet: str) -> None:
+def test_saved_plans_are_applied_exactly(prep: Prep, fleet: str, devcloud: Devcloud) -> None:
     prep.run("fleet", "plan", "-o", "kept.plan", "fleet.yaml")
     assert (prep.folder / "kept.plan").stat().st_mode & 0o777 == 0o600
     assert "a-password" not in (prep.folder / "kept.plan").read_text()
     fleet_run(prep, "apply", "--yes", "--only", "gold")
+    admin: Any = devcloud.admin
+    admin.compute.update_quota_set(admin.identity.find_project(f"{fleet}-gold"), cores=5)
     refused = prep.run("fleet", "apply", "--plan", "kept.plan", "--format", "json", "fleet.yaml", code=2)
     assert lines(refused)[0] == everywhere("done") | {"gold": "refused"}
     assert "gold: refused: kept.plan: gold: " in refused.stderr
+    fleet_run(prep, "apply", "--yes", "--only", "gold")
+    assert fleet_run(prep, "apply", "--plan", "kept.plan", "--restart")[0] == everywhere("unchanged")
     content = json.loads((prep.folder / "kept.plan").read_text())
     del content["targets"]["red"]["steps"][0]
     (prep.folder / "kept.plan").write_text(json.dumps(content))

@@ -125,6 +125,24 @@ def test_files_that_change_are_noticed_by_name(prep: Prep, spec: dict[str, Any],
     assert prep.changes() == set()
 
 
+def test_a_retried_job_succeeds(prep: Prep, spec: dict[str, Any], devcloud: Devcloud, tmp_path: Path) -> None:
+    """Nothing is left to do in the same folder; in a fresh checkout the files are written; a drift is refused."""
+    prep.run("plan", "-o", "kept.plan", "spec.yaml")
+    prep.run("apply", "--plan", "kept.plan")
+    report = json.loads(prep.run("apply", "--plan", "kept.plan", "--format", "json").stdout)
+    assert {each["action"] for each in report["steps"]} == {"keep"}
+    written = {name: (tmp_path / name).read_bytes() for name in ("clouds.yaml", "lab.env")}
+    for name in written:
+        (tmp_path / name).unlink()
+    prep.run("apply", "--plan", "kept.plan")
+    assert {name: (tmp_path / name).read_bytes() for name in written} == written
+    (tmp_path / "lab.env").unlink()
+    project = devcloud.admin.identity.find_project(spec["name"]).id
+    devcloud.admin.network.delete_network(devcloud.admin.network.find_network("net", project_id=project))
+    prep.run("apply", "--plan", "kept.plan", code=2)
+    assert prep.changes() == {"network/net", "env_file/lab.env"}
+
+
 def test_another_project_behind_the_same_entry(
     prep: Prep, spec: dict[str, Any], tenant: Tenant, devcloud: Devcloud, tmp_path: Path
 ) -> None:

@@ -462,9 +462,21 @@ def test_a_kept_plan_is_stale_when_the_spec_has_changed(prep: Prep, flavors: Fla
 
 def test_a_kept_plan_is_stale_when_the_cloud_has_changed(prep: Prep, flavors: Flavors, kept: Path) -> None:
     prep("apply", "--yes", "spec.yaml")
+    del flavors[:1]
     said = prep("apply", "--plan", "kept.plan")
     assert said.code == 2
-    assert "flavor/master: has changed since" in said.err
+    assert "has changed since" in said.err
+    assert len(flavors) == 1
+
+
+def test_a_kept_plan_that_was_applied_has_nothing_to_do(prep: Prep, flavors: Flavors, kept: Path, spec: Path) -> None:
+    """A job that is retried after its success succeeds; whatever else would have changed is refused as before."""
+    assert prep("apply", "--plan", "kept.plan").code == 0
+    made = list(flavors)
+    assert prep("apply", "--plan", "kept.plan").code == 0
+    assert flavors == made
+    spec.write_text(SPEC + "# a note\n")
+    assert prep("apply", "--plan", "kept.plan").code == 2
 
 
 def test_a_kept_plan_is_for_its_project(

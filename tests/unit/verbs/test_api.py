@@ -233,6 +233,9 @@ def test_an_old_destruction_that_does_not_hold_any_more_is_refused(cloud: Cloud,
 def test_a_plan_is_carried_out_once(services: requests_mock.Mocker, cloud: Cloud, flavors: Flavors) -> None:
     plan = prep.plan(cloud, SPEC)
     prep.apply(cloud, plan)
+    assert prep.apply(cloud, plan).changed == ()
+    assert len(writes(services)) == 2
+    del flavors[:1]
     with pytest.raises(PlanRefused, match="has changed since"):
         prep.apply(cloud, plan)
     assert len(writes(services)) == 2
