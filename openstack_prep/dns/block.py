@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.given_file import read_bytes, unreadable
 from openstack_prep.base.private_file import write_shared
 
+Edit: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+"""Judges the lines of a file, of which those of the block are empty; returns them, changed or not."""
 
-def put_block(path: Path, label: str, lines: Sequence[str]) -> bool:
+
+def put_block(path: Path, label: str, lines: Sequence[str], edit: Edit = list) -> bool:
     """Write lines into a file, between two comments with a label; return whether that changed the file.
 
-    Everything outside of this block is left untouched, and so are the file's mode and owner.  Without lines, the
-    block is removed.  Raises SpecError with the line of a comment that lacks its counterpart.
+    Everything outside of this block is left to ``edit``, which changes nothing by default; the file's mode and owner
+    are left untouched.  Without lines, the block is removed.  Raises SpecError with the line of a comment that lacks
+    its counterpart.
     """
     old = content(path)
-    new = with_block(old, label, lines, str(path))
+    new = with_block(old, label, lines, str(path), edit)
     if new == old:
         return False
     write_shared(path, new)
@@ -36,17 +41,19 @@ def content(path: Path) -> str:
         raise SpecError([Mistake(str(path), unreadable(error), "give another file")]) from error
 
 
-def with_block(text: str, label: str, lines: Sequence[str], where: str = "hosts") -> str:
+def with_block(text: str, label: str, lines: Sequence[str], where: str = "hosts", edit: Edit = list) -> str:
     """Return a text with the block of a label, in its former place or at the end."""
     begin, end = f"# BEGIN openstack-prep {label}", f"# END openstack-prep {label}"
     block = "".join(f"{line}\n" for line in [begin, *lines, end]) if lines else ""
     old = text.splitlines(keepends=True)
     place = _place(old, begin, end, where)
     if place is None:
-        glue = "\n" if text and block and not text.endswith("\n") else ""
-        return text + glue + block
+        rest = "".join(edit(old))
+        glue = "\n" if rest and block and not rest.endswith("\n") else ""
+        return rest + glue + block
     first, last = place
-    return "".join([*old[:first], block, *old[last + 1 :]])
+    others = edit([*old[:first], *[""] * (last + 1 - first), *old[last + 1 :]])
+    return "".join([*others[:first], block, *others[last + 1 :]])
 
 
 def _place(lines: Sequence[str], begin: str, end: str, where: str) -> tuple[int, int] | None:

@@ -37,12 +37,19 @@ def add(command: AddCommand) -> None:
     where.add_argument(
         "--write", type=Path, metavar="FILE", help="write the names into this file, unless they are up to date"
     )
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="with --write: remove the names from other lines of the file that give them another address",
+    )
     where.add_argument("--remove", type=Path, metavar="FILE", help="remove the names from this hosts or dnsmasq file")
 
 
 def _run(options: argparse.Namespace) -> int:
     from openstack_prep.openshift.names import of_cluster as names
 
+    if options.replace and (options.write is None or options.form == "bind"):
+        raise ConfigError("--replace only applies to --write of a hosts or dnsmasq file; remove it")
     config = _install_config(options)
     if options.remove:
         if options.form == "bind":
@@ -67,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
         if not (folder := options.write.absolute().parent).is_dir():
             what = f"--write {options.write}: the folder {folder} does not exist"
             raise ConfigError(f"{what}; create it, or name another file")
-        changed = names.write(options.write, found, options.form, options.server)
+        changed = names.write(options.write, found, options.form, options.server, replace=options.replace)
         text = f"{options.write}: names of {found.domain} {'written' if changed else 'are up to date'}"
         print_result(options, text, {**data, "path": str(options.write), "changed": changed})
     else:

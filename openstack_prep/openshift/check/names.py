@@ -34,11 +34,20 @@ def names(context: CheckContext) -> Iterator[Diagnostic]:
         for name in hosts_of[which]:
             led.setdefault(found[name].addresses, []).append(name)
         for addresses, mine in led.items():
-            yield from _led(context, which, mine, addresses, why, any(found[each].late for each in mine))
+            late = any(found[each].late for each in mine)
+            source = ", ".join(dict.fromkeys(found[each].source for each in mine))
+            yield from _led(context, which, mine, addresses, why, late=late, source=source)
 
 
 def _led(
-    context: CheckContext, which: str, mine: Sequence[str], addresses: Sequence[str], why: str, late: bool
+    context: CheckContext,
+    which: str,
+    mine: Sequence[str],
+    addresses: Sequence[str],
+    why: str,
+    *,
+    late: bool,
+    source: str,
 ) -> Iterator[Diagnostic]:
     """Yield what is wrong with names that share their addresses, or have none."""
     floating, virtual = _floating(context, which), set(map(str, virtual_addresses(context)[f"{which}_vips"]))
@@ -54,7 +63,7 @@ def _led(
         return
     else:
         code = "dns.wrong-address"
-        what = f"leads to {', '.join(wrong)}, not to {' or '.join(sorted(wanted))}"
+        what = f"leads to {', '.join(wrong)} ({source}), not to {' or '.join(sorted(wanted))}"
         why += f", unless {unless}" if unless else ""
     sure = which == "api" if not addresses else not unless
     yield Diagnostic(
@@ -62,7 +71,7 @@ def _led(
         where=f"names: {', '.join(mine)}",
         what=what,
         why=why,
-        fix=_write(context),
+        fix=_write(context, *(["--replace"] if addresses else [])),
         status=Status.ERROR if sure else Status.WARNING,
     )
 
@@ -91,9 +100,9 @@ def _floating(context: CheckContext, which: str) -> set[str]:
     return set()
 
 
-def _write(context: CheckContext) -> str:
+def _write(context: CheckContext, *options: str) -> str:
     """Return the command that writes all names, with options for the addresses that the file does not contain."""
-    words = ["--install-config", str(context.path)]
+    words = ["--install-config", str(context.path), *options]
     if context.cluster.external_network:
         for which in ("api", "ingress"):
             if not getattr(context.cluster, f"{which}_floating_ip"):

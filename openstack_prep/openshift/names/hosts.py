@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from openstack_prep.dns import lines
+from openstack_prep.dns.entries import Wanted
+from openstack_prep.dns.lines import WILDCARD
 from openstack_prep.dns.zone import Record, with_next_serial, zone_text
 
 ROUTES = (
@@ -41,6 +43,8 @@ class Names:
     """Address of the API within the cluster; without it, the name api-int is left out."""
     routes: tuple[str, ...] = ROUTES
     """Names below ``apps``, for formats without wildcards."""
+    also: frozenset[str] = frozenset()
+    """Addresses of the other IP version, which the names may have as well."""
 
     @property
     def domain(self) -> str:
@@ -51,6 +55,14 @@ class Names:
         yield self.api, f"api.{self.domain}"
         if self.api_int:
             yield self.api_int, f"api-int.{self.domain}"
+
+    def wanted(self) -> Wanted:
+        """Return the addresses that each name may have, as entries of hosts files and dnsmasq spell names."""
+        apps = [f"{each}.apps.{self.domain}" for each in self.routes]
+        below = [(self.ingress, name) for name in (*apps, f"{WILDCARD}apps.{self.domain}")]
+        exact = [pair for address, name in self.servers() for pair in ((address, name), (address, f"{WILDCARD}{name}"))]
+        below += [(address, f"{WILDCARD}{name}") for address, name in below[:-1]]
+        return {name.lower(): {address, *self.also} for address, name in (*exact, *below)}
 
 
 # --- hosts files --------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.private_file import write_shared
-from openstack_prep.dns.block import content, put_block
+from openstack_prep.dns import entries
+from openstack_prep.dns.block import Edit, content, put_block
 from openstack_prep.openshift.install_config import Given
 from openstack_prep.openshift.install_config.fields import OPENSTACK
 from openstack_prep.openshift.install_config.rules.names import LABEL
@@ -62,6 +63,7 @@ def names_of(
         api=plain["api"],
         ingress=plain["ingress"],
         api_int=plain.get("api-int"),
+        also=_of_other_version(given, [plain["api"], plain["ingress"]]) if given else frozenset(),
     )
 
 
@@ -126,6 +128,16 @@ def _address(given: Given | None, which: str, value: str | None, internal: bool)
         return where, network
 
 
+def _of_other_version(given: Given, chosen: Sequence[str]) -> frozenset[str]:
+    """Return the virtual addresses of the other IP version: the names of a cluster with two stacks have both."""
+    found: set[str] = set()
+    for which in ("api", "ingress"):
+        _, virtual = given.field(f"{which}_vips")
+        listed = {str(each) for each in virtual} if isinstance(virtual, list) else set()
+        found |= listed if listed & {*chosen} else set()
+    return frozenset(found - {*chosen})
+
+
 def _wrong_domain(domain: dict[str, Placed]) -> Iterator[Mistake]:
     pattern = {"cluster-name": LABEL, "base-domain": rf"{LABEL}(\.{LABEL})*\.?"}
     for name, (where, value) in domain.items():
@@ -162,14 +174,17 @@ def text_of(names: Names, form: Form, server: str | None = None, old: str = "") 
     return "".join(f"{line}\n" for line in _lines(names, form))
 
 
-def write(path: Path, names: Names, form: Form, server: str | None = None) -> bool:
+def write(path: Path, names: Names, form: Form, server: str | None = None, *, replace: bool = False) -> bool:
     """Write the names into a file unless they are up to date; return whether the file was changed.
 
     In a hosts or dnsmasq file they are a block between two comments with the domain; the rest of the file is left
-    untouched.  A zone is a file of its own; only a zone of the same domain is replaced.  Raises SpecError, PrepError.
+    untouched.  A line there that gives one of the names another address is refused; with ``replace``, the names are
+    removed from it, and a line without others becomes a comment.  A zone is a file of its own; only a zone of the same
+    domain is replaced.  Raises SpecError, PrepError.
     """
     if form != "bind":
-        return put_block(path, names.domain, _lines(names, form))
+        edit = _replace(names, form) if replace else _refuse(path, names, form)
+        return put_block(path, names.domain, _lines(names, form), edit)
     old = content(path)
     if old and not old.startswith(f"$ORIGIN {names.domain}.\n"):
         what = f"is not the zone of {names.domain}"
@@ -179,6 +194,31 @@ def write(path: Path, names: Names, form: Form, server: str | None = None) -> bo
         return False
     write_shared(path, new)
     return True
+
+
+def _replace(names: Names, form: entries.Form) -> Edit:
+    return lambda lines: entries.without_conflicts(lines, names.wanted(), form)
+
+
+def _refuse(path: Path, names: Names, form: entries.Form) -> Edit:
+    """Return an edit that changes nothing; it raises SpecError with all lines that conflict with the names."""
+
+    def judge(lines: Sequence[str]) -> Sequence[str]:
+        found = entries.conflicts(lines, names.wanted(), form)
+        mistakes = [
+            Mistake(
+                f"{path}:{entry.number}",
+                f"gives {', '.join(others)} the address {', '.join(entry.addresses)}, outside of the block of "
+                f"{names.domain}",
+                "add --replace, which removes these names from the line, or correct the line",
+            )
+            for entry, others in found
+        ]
+        if mistakes:
+            raise SpecError(mistakes)
+        return lines
+
+    return judge
 
 
 def remove(path: Path, domain: str) -> bool:

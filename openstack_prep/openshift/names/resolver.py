@@ -5,14 +5,15 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.fields import is_address
 from openstack_prep.base.given_file import read_bytes, unreadable
+from openstack_prep.dns.entries import Entry, read_entries
 
+HOSTS = Path("/etc/hosts")
 SECONDS = 5.0
 """Seconds that the system's resolver may take; without an answer it would retry for half a minute."""
 
@@ -24,7 +25,9 @@ class Answer:
     addresses: tuple[str, ...] = ()
     """IPv4 and IPv6 addresses, sorted; empty if the name does not resolve."""
     source: str = ""
-    """Path of the hosts file, or "the resolver"."""
+    """The lines of the hosts file, such as hosts:2, or "the resolver"."""
+    file: Path = HOSTS
+    """The hosts file that has the name, or where it can be written."""
     late: bool = False
     """Whether the system's resolver did not answer in time."""
     done: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
@@ -33,15 +36,21 @@ class Answer:
 def resolve(names: Iterable[str], *, hosts: Path | None = None, seconds: float = SECONDS) -> dict[str, Answer]:
     """Return an answer per name, resolved in parallel; raises SpecError if the hosts file cannot be read."""
     listed = read_hosts(hosts) if hosts else {}
-    found = {name: Answer(listed.get(name.lower(), ()), str(hosts)) for name in names}
-    asked = {name: found.setdefault(name, Answer()) for name, answer in found.items() if not answer.addresses}
+    file = hosts or HOSTS
+    found = {name: _listed(file, listed.get(name.lower(), [])) for name in names}
+    asked = {name: answer for name, answer in found.items() if not answer.addresses}
     for name, answer in asked.items():
         threading.Thread(target=_ask, args=(name, answer), daemon=True).start()  # getaddrinfo cannot be cancelled
     deadline = time.monotonic() + seconds
     for name, answer in asked.items():
         if not answer.done.wait(max(0.0, deadline - time.monotonic())):
-            found[name] = Answer(source="the resolver", late=True)
+            found[name] = Answer(source="the resolver", file=file, late=True)
     return found
+
+
+def _listed(file: Path, entries: Sequence[Entry]) -> Answer:
+    addresses = (address for each in entries for address in each.addresses)
+    return Answer(tuple(addresses), ", ".join(f"{file}:{each.number}" for each in entries), file)
 
 
 def _ask(name: str, answer: Answer) -> None:
@@ -54,17 +63,19 @@ def _ask(name: str, answer: Answer) -> None:
     answer.done.set()
 
 
-def read_hosts(path: Path) -> Mapping[str, tuple[str, ...]]:
-    """Return the addresses of each name in a hosts file, by lowercase name."""
+def read_hosts(path: Path) -> Mapping[str, list[Entry]]:
+    """Return the lines of a hosts file that give each name addresses, by lowercase name; raises SpecError."""
+    found: dict[str, list[Entry]] = {}
+    for entry in _entries(path):
+        for name in {each.lower() for each in entry.names}:
+            found.setdefault(name, []).append(entry)
+    return found
+
+
+def _entries(path: Path) -> list[Entry]:
     try:
         text = read_bytes(path).decode("utf-8", "surrogateescape")
     except OSError as error:
         mistake = Mistake(str(path), unreadable(error), "give a hosts file")
         raise SpecError([mistake]) from error
-    found: dict[str, tuple[str, ...]] = {}
-    for line in text.splitlines():
-        address, *names = line.partition("#")[0].split() or [""]
-        for name in map(str.lower, names):
-            if is_address(address):
-                found[name] = (*found.get(name, ()), address)
-    return found
+    return list(read_entries(text.splitlines(), "hosts"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
@@ -26,7 +27,7 @@ def names(path: AccessPath, expected: Mapping[str, str | None]) -> Iterator[Diag
         fix = "give --base-domain DOMAIN or --install-config FILE"
         yield unknown("dns.domain-unknown", NAME, "the cluster's domain is not known", fix)
     for host in path.target.hosts:
-        yield _name(path, host, path.answers[host], _write_names(path, expected))
+        yield _name(path, host, path.answers[host], _write_names(path, expected, path.answers[host].file))
 
 
 def _name(path: AccessPath, host: str, answer: Answer, fix: str) -> Diagnostic:
@@ -44,16 +45,17 @@ def _name(path: AccessPath, host: str, answer: Answer, fix: str) -> Diagnostic:
     return ok(NAME, resolved)
 
 
-def _write_names(path: AccessPath, expected: Mapping[str, str | None]) -> str:
+def _write_names(path: AccessPath, expected: Mapping[str, str | None], file: Path) -> str:
+    """Return the command that writes all names; the domain is known where names were resolved."""
     given = {
-        "--cluster-name": path.wanted.cluster_name,
-        "--base-domain": path.wanted.base_domain,
+        "--cluster-name": path.wanted.cluster_name or "",
+        "--base-domain": path.wanted.base_domain or "",
         "--api": expected["api"] or "ADDRESS",
         "--ingress": expected["ingress"] or "ADDRESS",
-        "--write": "/etc/hosts",
+        "--write": str(file),
     }
-    words = (word for option in given.items() for word in option if word)
-    return f"correct the DNS, or openstack-prep names {shlex.join(words)}"
+    words = (word for option in given.items() for word in option)
+    return f"openstack-prep names {shlex.join(words)} --replace  # or correct the DNS"
 
 
 def floating_ip(path: AccessPath) -> Diagnostic:

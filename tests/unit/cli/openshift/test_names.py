@@ -130,3 +130,41 @@ def test_one_thing_at_a_time(run: Run) -> None:
     with pytest.raises(SystemExit) as caught:
         run("--write", "a", "--remove", "b")
     assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "stale", "left"),
+    [
+        ("hosts", "203.0.113.9 api.dev.example.com jump\n", "203.0.113.9 jump\n"),
+        ("dnsmasq", "address=/apps.dev.example.com/203.0.113.9\n", "# address=/apps.dev.example.com/203.0.113.9\n"),
+    ],
+)
+@pytest.mark.parametrize("below", [False, True])
+def test_a_line_of_somebody_with_the_same_name(
+    run: Run, config: Path, tmp_path: Path, form: str, stale: str, left: str, below: bool
+) -> None:
+    """Both lines would count; the line is named, and changed on request alone."""
+    file = tmp_path / "names"
+    if below:
+        run("--as", form, "--write", "names")
+        file.write_text(file.read_text() + stale)
+    else:
+        file.write_text(stale)
+    before = file.read_text()
+    code, _, err = run("--as", form, "--write", "names")
+    assert (code, file.read_text()) == (2, before)
+    number = before.splitlines().index(stale.rstrip()) + 1
+    assert f"names:{number}: gives " in err
+    assert run("--as", form, "--write", "names", "--replace")[0] == 0
+    assert left in file.read_text().splitlines(keepends=True)
+    assert len(file.read_text().splitlines()) == (
+        len(before.splitlines()) if below else len(run("--as", form)[1].splitlines()) + 3
+    )
+    assert run("--as", form, "--write", "names")[1].endswith("are up to date\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["--replace"], ["--replace", "--as", "bind", "--write", "z"], ["--replace", "--remove", "x"]]
+)
+def test_replace_belongs_to_write(run: Run, config: Path, words: list[str]) -> None:
+    assert run(*words)[0] == 2

@@ -63,7 +63,9 @@ def test_nobody_knows_them(neutron: Neutron) -> None:
 
 def test_one_name_leads_elsewhere(neutron: Neutron, zone: dict[str, str]) -> None:
     zone |= {"api.dev.example.com": API, APPS[0]: INGRESS, APPS[1]: "203.0.113.1"}
-    assert neutron.found(names, **BOTH) == [f"error names: {APPS[1]}: leads to 203.0.113.1, not to {INGRESS}"]
+    assert neutron.found(names, **BOTH) == [
+        f"error names: {APPS[1]}: leads to 203.0.113.1 (the resolver), not to {INGRESS}"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -109,3 +111,12 @@ def test_a_hosts_file_that_is_not_there(neutron: Neutron) -> None:
     context.hosts.unlink()
     with pytest.raises(SpecError, match="cannot be read"):
         list(names(context))
+
+
+def test_a_stale_line_is_named_and_replaced(neutron: Neutron) -> None:
+    """The printed command ends it; without --replace, it would say "up to date" for ever."""
+    hosts = neutron.folder / "hosts"
+    write(neutron, "127.0.0.1 localhost", "203.0.113.99 api.dev.example.com", f"{INGRESS} {' '.join(APPS)}")
+    (finding,) = names(neutron.context(**BOTH))
+    assert finding.what == f"leads to 203.0.113.99 ({hosts}:2), not to {API}"
+    assert "--replace" in finding.fix.split()

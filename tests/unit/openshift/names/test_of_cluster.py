@@ -201,3 +201,15 @@ def test_name_servers(server: str | None, said: str) -> None:
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="is not a regular file"):
         write(tmp_path, NAMES, "bind", "ns.example.org")
+
+
+def test_lines_of_the_other_ip_version_are_no_conflict(tmp_path: Path) -> None:
+    platform = {"apiVIPs": ["10.0.1.1", "fd00::1"], "ingressVIPs": ["10.0.1.2", "fd00::2"]}
+    found = names_of(put(tmp_path / "c", platform))
+    assert found.also == {"fd00::1", "fd00::2"}
+    hosts = tmp_path / "hosts"
+    hosts.write_text("fd00::1 api.dev.example.com\n")
+    assert write(hosts, found, "hosts")
+    hosts.write_text("fd00::9 api.dev.example.com\n")
+    with pytest.raises(SpecError, match="fd00::9"):
+        write(hosts, found, "hosts")

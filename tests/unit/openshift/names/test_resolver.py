@@ -33,7 +33,7 @@ def test_a_hosts_file_comes_first(tmp_path: Path, known: dict[str, list[str]]) -
     found = resolve(["api.dev.example.com", "other", "x"], hosts=hosts)
     assert (found["api.dev.example.com"].addresses, found["api.dev.example.com"].source) == (
         ("192.0.2.5", "2001:db8::5"),
-        str(hosts),
+        f"{hosts}:2, {hosts}:3",
     )
     assert (found["other"].addresses, found["other"].source) == (("192.0.2.7", "192.0.2.8"), "the resolver")
     assert (found["x"].addresses, found["x"].late) == ((), False)

@@ -22,8 +22,8 @@ from tests.unit.openshift.verify.view import (
 )
 
 WRITE = (
-    "correct the DNS, or openstack-prep names --cluster-name dev --base-domain example.com "
-    f"--api {API} --ingress {INGRESS} --write /etc/hosts"
+    "openstack-prep names --cluster-name dev --base-domain example.com "
+    f"--api {API} --ingress {INGRESS} --write /etc/hosts --replace  # or correct the DNS"
 )
 REPAIR = f"openstack-prep post-ipi --infra-id {ID}"
 
