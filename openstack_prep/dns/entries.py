@@ -97,7 +97,7 @@ def _plain(address: str) -> str:
 
 
 def without_conflicts(lines: Sequence[str], wanted: Wanted, form: Form) -> list[str]:
-    """Return lines with their ends, without the names that they give another address; the rest stays to the letter."""
+    """Return lines with their ends, without the names that they give another address; the rest is left untouched."""
     changed = list(lines)
     for entry, names in conflicts(lines, wanted, form):
         line = changed[entry.number - 1]
