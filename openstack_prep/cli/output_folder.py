@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from openstack_prep.base.errors import ConfigError, FolderRefused
+from openstack_prep.base.errors import FolderRefused
 
 
-def output_folder(text: str | None) -> Path | None:
-    """Return the folder for the files, if one is given; raises ConfigError if its name is empty or that of a file."""
-    if text is None:
+def output_folder(folder: Path | None) -> Path | None:
+    """Return the folder for the files, if one is given; raises FolderRefused if its name is that of a file."""
+    if folder is None:
         return None
-    folder = Path(text)
-    if not text:
-        raise ConfigError("--output is empty; name a folder, or . for this one")
     for each in (folder, *folder.parents):
         if each.exists() and not each.is_dir():
             raise FolderRefused(f"--output {folder}: {each} is a file, not a folder; name another folder")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from openstack_prep.base.suggestion import suggest
+from openstack_prep.cli.spellings import instead, respelled, with_two_dashes
 
 if TYPE_CHECKING:
     from openstack_prep.base.errors import PrepError
@@ -22,6 +22,9 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        return super().parse_known_args(respelled(self, sys.argv[1:] if args is None else args), namespace)
+
     def error(self, message: str) -> NoReturn:
         from openstack_prep.cli.usage_error import UsageError  # not needed for --version and --help
 
@@ -30,11 +33,15 @@ class Parser(argparse.ArgumentParser):
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """End with the words that no option or argument takes, and the options that are probably meant."""
-        known, options = self._option_string_actions, [word for word in unknown if word[:1] == "-"]
+        options = [word for word in unknown if word[:1] == "-"]
         # the value of an unknown option is unknown as well, and not worth a word
-        self.error(
-            "; ".join(f"{word} is unknown{_meant(word.partition('=')[0], known)}" for word in options or unknown)
-        )
+        self.error("; ".join(f"{word} is unknown{self._fix(word)}" for word in options or unknown))
+
+    def _fix(self, word: str) -> str:
+        """Return what is probably meant by an unknown word."""
+        option = word.partition("=")[0]
+        fix = next(instead(self, option), "") if word[:1] == "-" else ""
+        return f"; {fix}" if fix else _meant(option, self._option_string_actions)
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Refuse a value that is no choice, and name the one that is probably meant (Python 3.14: suggest_on_error)."""
@@ -45,6 +52,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
+    from openstack_prep.base.suggestion import suggest  # not needed for --version and --help
+
     found = suggest(word, known)
     return f"; {found}" if found else ""
 
@@ -54,7 +63,8 @@ def guess_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--format", nargs="?")
     parser.add_argument("--detailed-exitcode", nargs="?", const=True)
-    options, _ = parser.parse_known_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options, _ = parser.parse_known_args(with_two_dashes(parser._option_string_actions, words))
     options.format = options.format if options.format in DATA else "text"
     options.debug = False
     return options

@@ -48,13 +48,27 @@ def refuse_other_file(path: Path) -> None:
     if path.is_symlink() or not path.is_file():
         return
     try:
-        with open(path, "rb") as file:  # of a fleet it may be larger than what read_bytes takes
-            head = file.read(LONGEST_HEAD)
+        head = _head(path)
     except OSError as error:
         raise ConfigError(f"{path} {unreadable(error)}; choose another file for the plan") from error
     if head and MADE_BY not in head:
         what = f"{path} is no saved plan, and would be replaced"
         raise ConfigError(f"{what}; choose another file for the plan, or delete this one")
+
+
+def refuse_as_spec(path: Path, command: str) -> None:
+    """Raise ConfigError if a path that is given for a spec is a saved plan, which Terraform takes in this place."""
+    try:
+        is_plan = path.is_file() and MADE_BY in _head(path)
+    except OSError:
+        return  # whoever reads the spec says why it cannot be read
+    if is_plan:
+        raise ConfigError(f"{path} is a saved plan, not a spec; use `openstack-prep {command} --plan {path}`")
+
+
+def _head(path: Path) -> bytes:
+    with open(path, "rb") as file:  # of a fleet it may be larger than what read_bytes takes
+        return file.read(LONGEST_HEAD)
 
 
 def save(

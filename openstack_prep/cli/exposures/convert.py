@@ -10,6 +10,7 @@ from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_running_cluster import add_cluster, texts_of_cluster
 from openstack_prep.cli.output_folder import output_folder, write_conversion
 from openstack_prep.cli.running import print_result
+from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import warn
 
 STDIN = "-"
@@ -38,7 +39,7 @@ def add(command: AddCommand) -> None:
         "--peer", action="append", default=[], metavar="ADDRESS=ASN", help="router, for bgp; repeatable"
     )
     parser.add_argument("--load-balancer-class", metavar="NAME", help="loadBalancerClass of the Services")
-    parser.add_argument("--output", metavar="FOLDER", help="folder for the files (default: print them)")
+    parser.add_argument("--output", type=new_path, metavar="FOLDER", help="folder for the files (default: print them)")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from openstack_prep.cli.fleet.opening import add_fleet, choose, executors, refus
 from openstack_prep.cli.fleet.output import end, print_texts, sizes
 from openstack_prep.cli.output_folder import output_folder, write_marked
 from openstack_prep.cli.running import exit_on_second_signal
+from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import style_of
 
 
@@ -24,7 +25,7 @@ def add(command: AddCommand) -> None:
     )
     html.add(audit)
     export = add_fleet(command, "export", _export)
-    export.add_argument("--output", metavar="DIR", help="the folder for a spec per target")
+    export.add_argument("--output", type=new_path, metavar="DIR", help="the folder for a spec per target")
     export.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")
 
 

@@ -23,6 +23,7 @@ from openstack_prep.cli.running import (
     exit_on_second_signal,
     no_garbage,
 )
+from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import say, style_of
 from openstack_prep.core.text import counted
 
@@ -38,7 +39,7 @@ def add(command: AddCommand) -> None:
         add_fleet(command, name, run) for name, run in (("plan", _plan), ("apply", _apply), ("destroy", _destroy))
     )
     plan.add_argument("--destroy", action="store_true", help="show what destroy would do instead")
-    plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="save the plans for fleet apply --plan")
+    plan.add_argument("-o", "--out", type=new_path, metavar="FILE", help="save the plans for fleet apply --plan")
     plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
     plan.add_argument(
         "--show", action="append", default=[], metavar="TARGET", help="also print the plan of this target; repeatable"

@@ -9,6 +9,7 @@ from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.output_folder import output_folder, write_conversion
 from openstack_prep.cli.running import print_result
+from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import warn
 
 
@@ -21,7 +22,7 @@ def add(command: AddCommand) -> None:
         metavar="VERSION",
         help="release of RKE2, such as v1.35.7+rke2r1 (default: the newest of the same minor version)",
     )
-    parser.add_argument("--output", metavar="FOLDER", help="folder for the files (default: print them)")
+    parser.add_argument("--output", type=new_path, metavar="FOLDER", help="folder for the files (default: print them)")
 
 
 def _run(options: argparse.Namespace) -> int:

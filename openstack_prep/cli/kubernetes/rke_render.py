@@ -15,6 +15,7 @@ from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import add_lock_timeout, no_garbage, open_spec, print_result, run_plan
+from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import style_of
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def add(command: AddCommand) -> None:
         help="with --stack: a field of rke_clusters, such as network_plugin=calico or config.ingress.provider=none",
     )
     parser.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="with --stack: folder for the files (default: print them)"
+        "--output", type=new_path, metavar="FOLDER", help="with --stack: folder for the files (default: print them)"
     )
     add_lock_timeout(parser)
 

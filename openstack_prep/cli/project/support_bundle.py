@@ -17,6 +17,7 @@ from openstack_prep.cli.of_cluster import connect_chosen
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import error_data, explained, no_garbage, print_result, read_spec
+from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import warn
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ def add(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("support-bundle", _run)
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="file to write (openstack-prep-support-TIME.yaml, with mode 0600)"
+        "--output",
+        type=new_path,
+        metavar="FILE",
+        help="file to write (openstack-prep-support-TIME.yaml, with mode 0600)",
     )
     parser.add_argument("--offline", action="store_true", help="do not log in to the cloud, so without a plan")
     add_spec(parser, "a spec to describe and to plan", optional=True)

@@ -25,6 +25,7 @@ from openstack_prep.cli.running import (
     print_warnings,
     run_plan,
 )
+from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import say, style_of, warn
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def add(command: AddCommand) -> None:
     """Add the four to the parser."""
     plan = command("plan", _plan)
     plan.add_argument("--destroy", action="store_true", help="show what destroy would do instead")
-    plan.add_argument("-o", "--out", type=Path, metavar="FILE", help="save the plan for apply --plan")
+    plan.add_argument("-o", "--out", type=new_path, metavar="FILE", help="save the plan for apply --plan")
     plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
     apply = command("apply", _apply)
     apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
@@ -149,6 +150,10 @@ def _apply(options: argparse.Namespace) -> int:
         return _apply_saved(options)
     if options.spec is None:
         raise ConfigError("apply: give a SPEC, or --plan FILE")
+    with no_garbage():
+        from openstack_prep.verbs.plan_file import refuse_as_spec
+
+        refuse_as_spec(options.spec, "apply")
     cloud, spec = open_spec(options, options.spec)
     plan = _plan_apply(options, cloud, spec)
     print_warnings(plan, spec)

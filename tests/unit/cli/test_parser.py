@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import argparse
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
-from openstack_prep.cli.main import main
+from openstack_prep.cli.main import build_parser, main
+from openstack_prep.cli.spellings import INSTEAD, PREVIEW, respelled
 
 
 @pytest.mark.parametrize(
@@ -40,3 +46,128 @@ def test_a_word_that_resembles_none_gets_the_choices(capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         main(["completion", "powershell"])
     assert "powershell is unknown; use bash, zsh" in capsys.readouterr().err
+
+
+# --- options as other commands write them ---------------------------------------------------------
+
+
+def options_of(line: str) -> argparse.Namespace:
+    """Return the options of a command line that is valid."""
+    words = shlex.split(line)
+    return build_parser(words).parse_args(words)
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("plan -out=my.plan spec.yaml", "out", Path("my.plan")),
+        ("plan -out my.plan spec.yaml", "out", Path("my.plan")),
+        ("plan --out=my.plan spec.yaml", "out", Path("my.plan")),
+        ("plan -o my.plan spec.yaml", "out", Path("my.plan")),
+        ("plan -omy.plan spec.yaml", "out", Path("my.plan")),
+        ("plan -o=my.plan spec.yaml", "out", Path("my.plan")),
+        ("plan -o ./json spec.yaml", "out", Path("json")),
+        ("plan -o ut=my.plan spec.yaml", "out", Path("ut=my.plan")),
+        ("fleet plan -out=my.plan fleet.yaml", "out", Path("my.plan")),
+        ("plan -destroy spec.yaml", "destroy", True),
+        ("plan -detailed-exitcode spec.yaml", "detailed_exitcode", True),
+        ("plan -target=network/net -target user/a spec.yaml", "target", ["network/net", "user/a"]),
+        ("plan -var 'a=b c' spec.yaml", "var", [("a", "b c")]),
+        ("plan '-var=a=b c' spec.yaml", "var", [("a", "b c")]),
+        ("plan spec.yaml -format json", "format", "json"),
+        ("-format=json plan spec.yaml", "format", "json"),
+        ("apply -yes spec.yaml", "yes", True),
+        ("apply -y spec.yaml", "yes", True),
+        ("apply -plan=my.plan", "plan", Path("my.plan")),
+        ("apply -lock-timeout=60 spec.yaml", "lock_timeout", 60.0),
+        ("check -html=page.html install-config.yaml", "html", Path("page.html")),
+        (
+            "ipi -yes -- openshift-install create cluster -dir=lab",
+            "installer",
+            "openshift-install create cluster -dir=lab",
+        ),
+    ],
+)
+def test_one_dash_is_enough_for_a_long_option(line: str, name: str, value: object) -> None:
+    found = getattr(options_of(line), name)
+    assert (" ".join(found) if name == "installer" else found) == value
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("plan -o json spec.yaml", "--format json"),
+        ("plan -ojson spec.yaml", "--format json"),
+        ("plan -o=yaml spec.yaml", "--format json"),
+        ("plan --out json spec.yaml", "--format json"),
+        ("plan -output=my.plan spec.yaml", "-o VALUE"),
+        ("plan --output=json spec.yaml", "--format json"),
+        ("plan -json spec.yaml", "--format json"),
+        ("plan --json spec.yaml", "--format json"),
+        ("plan -f json spec.yaml", "--format json"),
+        ("plan -f spec.yaml", "without an option"),
+        ("apply --filename=spec.yaml", "without an option"),
+        ("show -o json spec.yaml", "--format json"),
+        ("fleet plan -o json fleet.yaml", "--format json"),
+        ("fleet export --output json fleet.yaml", "--format json"),
+        ("kubernetes convert cluster.yml --output json", "--format json"),
+        ("kubernetes convert cluster.yml --output=", "is empty"),
+        ("apply -auto-approve spec.yaml", "--yes"),
+        ("destroy --auto-approve spec.yaml", "--yes"),
+        ("fleet apply -auto-approve fleet.yaml", "--yes"),
+        ("apply --dry-run spec.yaml", "openstack-prep plan"),
+        ("apply --dry-run=client spec.yaml", "openstack-prep plan"),
+        ("apply -n spec.yaml", "openstack-prep plan"),
+        ("destroy -n spec.yaml", "plan --destroy"),
+        ("cleanup --dry-run", "--plan"),
+        ("address-pairs sync -n spec.yaml", "--dry-run"),
+        ("apply --check spec.yaml", "openstack-prep plan"),
+        ("apply -destroy spec.yaml", "the command destroy"),
+        ("plan -refresh=false spec.yaml", "leave it out"),
+        ("plan -var-file=prod.tfvars spec.yaml", "--vars-file"),
+        ("plan -parallelism=4 spec.yaml", "--jobs"),
+        ("plan -no-color spec.yaml", "--color never"),
+        ("apply -lock=false spec.yaml", "--lock-timeout"),
+        ("apply -replace=network/net spec.yaml", "--allow-replace"),
+        ("apply -lock-timeout=60s spec.yaml", "60s is not a number of seconds"),
+        ("show -n kube-system spec.yaml", "leave it out"),
+        ("-json plan spec.yaml", "--format json"),
+    ],
+)
+def test_an_option_of_other_commands_is_refused_with_the_right_one(
+    line: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert fix in said.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_option_is_hidden_by_those_of_other_commands() -> None:
+    """What a command has itself is never explained away, and each replacement is an option of some command."""
+    parsers = dict(commands_of(build_parser()))
+    known = {option for each in parsers.values() for option in each._option_string_actions}
+    assert {needed for needed, _ in INSTEAD.values()} - {""} <= known
+    assert set(PREVIEW) <= parsers.keys()
+    for each in parsers.values():
+        for option in each._option_string_actions:
+            assert respelled(each, [option]) == [option]
+
+
+def commands_of(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Yield each command with its parser."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from commands_of(each)
+            return
+    yield parser.prog.partition(" ")[2], parser
+
+
+def test_a_saved_plan_is_no_spec(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "my.plan").write_text('{\n "format": 3,\n "made_by": "openstack-prep 1.0",\n "salt": "00"\n}\n')
+    assert main(["apply", str(tmp_path / "my.plan")]) == 2
+    assert f"apply --plan {tmp_path / 'my.plan'}" in capsys.readouterr().err

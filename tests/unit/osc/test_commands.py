@@ -104,6 +104,15 @@ def test_they_have_all_options_of_our_command(name: str, client: Client) -> None
         assert word in help_text
 
 
+def test_options_of_other_commands_are_taken_or_explained_here_as_well(client: Client, flavors: Flavors) -> None:
+    said = client("--os-cloud", "lab", "prep", "plan", "-out=my.plan", "spec.yaml", "-f", "json")
+    assert said.code == 0
+    assert Path("my.plan").is_file()
+    assert "--format json" in client("--os-cloud", "lab", "prep", "plan", "-o", "json", "spec.yaml").err
+    assert "use --yes" in client("--os-cloud", "lab", "prep", "apply", "-auto-approve", "spec.yaml").err
+    assert not Path("json").exists()
+
+
 def test_the_start_of_the_client_and_of_our_command_stays_quick() -> None:
     code = "import sys, openstack_prep.osc.plugin, openstack_prep.cli.main as m; m.build_parser([]);"
     code += (

@@ -94,7 +94,6 @@ def test_a_newer_version_is_a_warning(version: str, told: int, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("output", "said"),
     [
-        ("", "--output is empty"),
         ("cluster.yml", "--output cluster.yml: cluster.yml is a file"),
         ("cluster.yml/new", "--output cluster.yml/new: cluster.yml is a file"),
         ("/proc/new", "--output /proc/new cannot be created"),
