@@ -27,7 +27,65 @@ def write_private(path: Path, text: str) -> None:
     The text goes to a new file in the same folder, which then replaces the old one, so a full disk or a kill leaves the
     old file unchanged. A link is followed: its target is replaced. A mode stricter than 0600 is kept. Raises PrepError.
     """
-    _replace(Path(os.path.realpath(path)), text, _keep_stricter_mode)  # resolve() fails on a link to itself
+    _replace(target_of(path), text, _keep_stricter_mode)
+
+
+def target_of(path: Path) -> Path:
+    """Return the file that a path leads to: itself, or through any number of links the file where they end.
+
+    The file may not exist yet. Raises ConfigError for links that form a cycle, or end in a folder that does not exist:
+    whoever made the link expects that folder, such as a disk that is not mounted.
+    """
+    target = Path(os.path.realpath(path))  # resolve() fails on a link to itself
+    if target.is_symlink():  # realpath() returns where it gave up
+        raise ConfigError(f"{path} cannot be written: it is a link that leads back to itself; remove the link")
+    if path.is_symlink() and not target.parent.is_dir():
+        what = f"it is a link to {target}, and {target.parent} does not exist"
+        raise ConfigError(f"{path} cannot be written: {what}; create that folder, or remove the link")
+    return target
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file if it exists; of a link, the file that it leads to: the link is somebody else's, and remains."""
+    target_of(path).unlink(missing_ok=True)
+
+
+def create_once(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, unless it exists by then: the first of several writers wins.
+
+    The complete file gets its name by link(2), which fails if the name exists; so nobody ever reads a part of it, and
+    nobody's file is replaced. Raises PrepError.
+    """
+    target = target_of(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # created with 0600
+    except OSError as error:
+        raise PrepError(f"{path} cannot be written: {error.strerror}: {target.parent}") from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        _name_once(name, target)
+    except OSError as error:
+        raise PrepError(f"{path} cannot be written: {error}") from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _name_once(name: str, target: Path) -> None:
+    """Give a file a further name, unless a file has it."""
+    try:
+        os.link(name, target)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        if not target.exists():  # a file system without hard links, such as exFAT
+            os.replace(name, target)
 
 
 def write_private_here(path: Path, text: str) -> None:
@@ -84,7 +142,7 @@ def write_shared(path: Path, text: str) -> None:
 
     Raises PrepError, also if the owner differs and the process may not change the owner of a file.
     """
-    target = Path(os.path.realpath(path))
+    target = target_of(path)
     _replace(target, text, _keep_mode_and_owner)
     _sync_folder(target)
 
@@ -119,9 +177,29 @@ def _keep_mode_and_owner(path: Path, descriptor: int) -> None:
     os.fchmod(descriptor, old.st_mode & 0o7777)  # chown may have cleared bits
 
 
-def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:
-    if path.exists() and not path.is_file() and not path.is_symlink():  # root could replace /dev/null
+def refuse_unwritable(path: Path) -> None:
+    """Raise ConfigError if a file cannot be written, as far as links, kinds of files and rights show it."""
+    target = target_of(path)
+    _refuse_target(target)
+    folder = next(each for each in target.parents if os.path.lexists(each))
+    if not folder.is_dir():
+        raise ConfigError(f"{path} cannot be written: {folder} is not a directory; choose another file")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        fix = "change its permissions, or choose another file"
+        raise ConfigError(f"{path} cannot be written: {folder} is not writable; {fix}")
+
+
+def _refuse_target(path: Path) -> None:
+    if not path.exists() or path.is_symlink():
+        return
+    if not path.is_file():  # root could replace /dev/null
         raise ConfigError(f"{path} cannot be written: it is not a regular file; choose another one")
+    if path.stat().st_uid != os.geteuid() and not os.access(path, os.W_OK):
+        raise ConfigError(f"{path} cannot be written: it is another user's file; choose another one")
+
+
+def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:
+    _refuse_target(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # created with 0600

@@ -6,20 +6,20 @@ Source: openstacksdk's "Configuring OpenStack SDK Applications".
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from openstack_prep.base.errors import Mistake, PrepError, SpecError
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.file_lock import one_writer
+from openstack_prep.base.file_lock import turn as turn
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.given_file import read_bytes
-from openstack_prep.base.private_file import write_private
+from openstack_prep.base.private_file import remove_file, write_private
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import without_values
 
@@ -41,26 +41,33 @@ def read(path: Path, section: str = "clouds") -> Values:
     return clouds
 
 
-def put(path: Path, name: str, entry: Raw) -> None:
-    """Write an entry to a file, which is created if necessary."""
-    with _alone(path):
-        read(path)
+def put(path: Path, name: str, entry: Raw | Callable[[Any], Raw]) -> None:
+    """Write an entry to a file, which is created if necessary.
+
+    A function gets the present entry, None if there is none, and returns the new one, or raises: what it judges still
+    holds when the file is written.
+    """
+    with one_writer(path) as target:
+        found = read(path).get(name)
         with _as_mistake(path):
-            write_private(path, merge(_text(path) if path.exists() else "", name, entry))
+            new = entry(found) if callable(entry) else entry
+            write_private(target, merge(_text(target) if target.exists() else "", name, new))
 
 
-def drop(path: Path, name: str) -> None:
-    """Remove an entry from a file, and the file if it is empty then."""
+def drop(path: Path, name: str, wanted: Callable[[Any], bool] = lambda found: True) -> None:
+    """Remove an entry from a file, if the entry is ``wanted``, and the file if nothing else was in it."""
     if not path.exists():
         return
-    with _alone(path):
-        read(path)
+    with one_writer(path) as target:
+        entries = read(path)
+        if name not in entries or not wanted(entries[name]):
+            return
         with _as_mistake(path):
-            text = remove(_text(path), name)
-        if text is None:
-            path.unlink()
+            text = remove(_text(target), name)
+        if text.strip():
+            write_private(target, text)
         else:
-            write_private(path, text)
+            remove_file(target)
 
 
 def _text(path: Path) -> str:
@@ -78,39 +85,6 @@ def _as_mistake(path: Path) -> Iterator[None]:
         raise SpecError([Mistake(str(path), what, "correct it, or choose another file")]) from None
 
 
-@contextlib.contextmanager
-def turn(path: Path) -> Iterator[None]:
-    """Let one run at a time do what takes several writes of a file; single writes of others continue meanwhile.
-
-    The lock is on a separate file, which is empty and kept: if it were deleted, two runs could lock two files with the
-    same name.
-    """
-    lock = Path(os.path.realpath(path)).with_name(f".{path.name}.lock")
-    with _locked(lock.parent, lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, named=lock):
-        yield
-
-
-def _alone(path: Path) -> contextlib.AbstractContextManager[None]:
-    """Prevent other threads and processes of openstack-prep from changing files in the same folder."""
-    folder = Path(os.path.realpath(path)).parent
-    return _locked(folder, folder, os.O_RDONLY, named=path)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path, lock: Path, flags: int, *, named: Path) -> Iterator[None]:
-    """Lock a file or a folder; errors contain the path ``named``."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(lock, flags, 0o600)
-    except OSError as error:
-        raise PrepError(f"{named} cannot be written: {error}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 # --- text in, text out --------------------------------------------------------------------
 
 
@@ -118,42 +92,56 @@ def merge(text: str, name: str, entry: Raw) -> str:
     """Return a clouds.yaml with an entry added, or replacing the old entry with its name."""
     data = parse_yaml(text) or {}
     data["clouds"] = {**(data.get("clouds") or {}), name: dict(entry)}
-    return _rewritten(text, name, entry, data)
+    return _checked(text, _spliced(text, name, entry), data)
 
 
-def remove(text: str, name: str) -> str | None:
-    """Return a clouds.yaml without an entry; None if it is empty then."""
+def remove(text: str, name: str) -> str:
+    """Return a clouds.yaml without an entry; with the last one, the section goes as well, but no comment."""
     data = parse_yaml(text) or {}
-    data["clouds"] = {each: entry for each, entry in (data.get("clouds") or {}).items() if each != name}
-    if not data["clouds"] and len(data) == 1:
-        return None
-    return _rewritten(text, name, None, data)
+    left = {each: entry for each, entry in (data.get("clouds") or {}).items() if each != name}
+    if left:
+        return _checked(text, _spliced(text, name, None), {**data, "clouds": left})
+    return _checked(text, _without_section(text), {key: value for key, value in data.items() if key != "clouds"})
 
 
-def _rewritten(text: str, name: str, entry: Raw | None, data: Raw) -> str:
-    """Return text that reads as ``data``: the old text spliced if that is possible, or a new text."""
-    new = _spliced(text, name, entry)
+def _checked(old: str, new: str, data: Raw) -> str:
+    """Return the new text if it reads as ``data``, else one that does, with the comments of the old text at its top."""
     try:
-        if parse_yaml(new) == data:
+        if (parse_yaml(new) or {}) == data:
             return new
     except yaml.YAMLError:  # such as an anchor that was part of the old entry
         pass
-    return _dump(data)
+    comments = [line for line in old.splitlines(keepends=True) if _is_comment(line)]
+    return "".join([*comments, _dump(data) if data else ""])
 
 
-def _spliced(text: str, name: str, entry: Raw | None) -> str:
-    """Return the text with the lines of one entry replaced; comments and order of others are kept.
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _section(text: str) -> tuple[Any, Any]:
+    """Return the nodes of the key ``clouds`` and of its value; None for both if there is none.
 
     The caller has parsed the text, and parses the new one: nothing depends on libyaml but the time.
     """
     root = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
-    clouds = next((value for key, value in pairs if key.value == "clouds"), None)
+    return next(((key, value) for key, value in pairs if key.value == "clouds"), (None, None))
+
+
+def _spliced(text: str, name: str, entry: Raw | None) -> str:
+    """Return the text with the lines of one entry replaced; comments and order of others are kept."""
+    key, clouds = _section(text)
     end = "\r\n" if "\r\n" in text else "\n"
     if text and not text.endswith("\n"):
         text += end
     if not isinstance(clouds, yaml.MappingNode) or not clouds.value:
-        return text + _dump({"clouds": {name: dict(entry or {})}}).replace("\n", end)
+        section = _dump({"clouds": {name: dict(entry or {})}}).replace("\n", end)
+        lines = text.splitlines(keepends=True)
+        if key is None:
+            return text + section
+        first = key.start_mark.line  # of an empty section
+        return "".join([*lines[:first], section, *lines[max(first, _last_line(clouds)) + 1 :]])
     lines = text.splitlines(keepends=True)
     first = last = _last_line(clouds) + 1
     for key, value in clouds.value:
@@ -162,6 +150,18 @@ def _spliced(text: str, name: str, entry: Raw | None) -> str:
     indent = " " * clouds.value[0][0].start_mark.column
     new = [] if entry is None else [textwrap.indent(_dump({name: dict(entry)}), indent).replace("\n", end)]
     return "".join([*lines[:first], *new, *lines[last:]])
+
+
+def _without_section(text: str) -> str:
+    """Return the text without the section ``clouds``, whose last entry goes; comments before this entry are kept."""
+    key, clouds = _section(text)
+    if key is None:
+        return text
+    lines = text.splitlines(keepends=True)
+    first = key.start_mark.line
+    entry = clouds.value[0][0].start_mark.line if clouds.value else first
+    comments = [line for line in lines[first:entry] if _is_comment(line)]
+    return "".join([*lines[:first], *comments, *lines[_last_line(clouds) + 1 :]])
 
 
 def _last_line(node: Any) -> int:

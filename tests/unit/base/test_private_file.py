@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import ConfigError, PrepError
-from openstack_prep.base.private_file import create_private, write_private, write_shared
+from openstack_prep.base.private_file import (
+    create_once,
+    create_private,
+    refuse_unwritable,
+    remove_file,
+    write_private,
+    write_shared,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -176,10 +183,81 @@ def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
         write_private(tmp_path / "x" / "y", "new")
 
 
-def test_a_link_to_itself_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "x").symlink_to("x")
-    write_private(tmp_path / "x", "new")
-    assert (tmp_path / "x").read_text() == "new"
+def test_links_lead_to_the_file_and_are_never_replaced(tmp_path: Path) -> None:
+    """A chain of links whose last one dangles: the file is created, changed and removed where it ends."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "x").symlink_to("y")
+    (tmp_path / "y").symlink_to(tmp_path / "disk" / "z")
+    for text in ("first", "second"):
+        write_private(tmp_path / "x", text)
+        assert (tmp_path / "disk" / "z").read_text() == text
+    remove_file(tmp_path / "x")
+    assert not (tmp_path / "disk" / "z").exists()
+    assert (tmp_path / "x").is_symlink()
+    assert (tmp_path / "y").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("x", "it is a link that leads back to itself"),
+        ("missing/z", "missing does not exist; create that folder"),
+        (".", "it is not a regular file"),
+    ],
+)
+def test_a_link_that_leads_to_no_file_is_refused(tmp_path: Path, target: str, said: str) -> None:
+    (tmp_path / "x").symlink_to(target)
+    for write in (lambda: write_private(tmp_path / "x", "new"), lambda: refuse_unwritable(tmp_path / "x")):
+        with pytest.raises(ConfigError, match=said):
+            write()
+    assert os.listdir(tmp_path) == ["x"]
+    assert os.readlink(tmp_path / "x") == target
+
+
+def test_another_users_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rename would need only the folder's rights, and take the file from its owner."""
+    (tmp_path / "x").write_text("theirs")
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).is_dir())
+    for write in (lambda: write_private(tmp_path / "x", "new"), lambda: refuse_unwritable(tmp_path / "x")):
+        with pytest.raises(ConfigError, match="another user's file"):
+            write()
+    assert (tmp_path / "x").read_text() == "theirs"
+
+
+ONCE = """
+import sys
+from pathlib import Path
+from openstack_prep.base.private_file import create_once
+sys.stdin.read(1)
+create_once(Path(sys.argv[1]), sys.argv[2] * 1000)
+print(Path(sys.argv[1]).read_text()[:1])
+"""
+
+
+def test_the_first_of_several_processes_creates_a_file(tmp_path: Path) -> None:
+    command = [sys.executable, "-B", "-c", ONCE, str(tmp_path / "x")]
+    runs = [
+        subprocess.Popen([*command, text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for text in "abcd"
+    ]
+    for run in runs:
+        assert run.stdin is not None
+        run.stdin.write("x")
+        run.stdin.flush()
+    assert len({run.communicate(timeout=60)[0] for run in runs}) == 1
+    assert os.listdir(tmp_path) == ["x"]
+    assert mode(tmp_path / "x") == 0o600
+
+
+def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    for text in ("first", "second"):
+        create_once(tmp_path / "x", text)
+    assert (tmp_path / "x").read_text() == "first"
+    assert os.listdir(tmp_path) == ["x"]
 
 
 @pytest.fixture

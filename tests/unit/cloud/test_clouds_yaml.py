@@ -70,8 +70,9 @@ def test_what_it_reads_as_is_right_for_any_yaml(text: str) -> None:
     merged = clouds_yaml.merge(text, "ocp", ENTRY)
     assert yaml.safe_load(merged) == after
     rest = {name: entry for name, entry in clouds.items() if name != "ocp"}
+    others = {key: value for key, value in before.items() if key != "clouds"}
     left = clouds_yaml.remove(merged, "ocp")
-    assert (yaml.safe_load(left) if left else {}) == ((before | {"clouds": rest}) if rest or len(after) > 1 else {})
+    assert (yaml.safe_load(left) or {}) == others | ({"clouds": rest} if rest else {})
 
 
 @pytest.mark.parametrize(
@@ -168,10 +169,80 @@ def test_a_date_that_does_not_exist_is_a_mistake_of_the_file(tmp_path: Path) -> 
     assert path.read_text() == "clouds:\n  a: {password: 2026-13-01}\n"
 
 
-def test_links_in_a_circle_are_replaced(tmp_path: Path) -> None:
-    """Nothing is lost: such a link leads nowhere."""
+MINE = "# where it comes from: wiki/clouds\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        MINE,
+        f"{MINE}\n# more\n",
+        f"---\n{MINE}",
+        f"cache:\n  auth: true\n{MINE}",
+    ],
+)
+def test_what_was_somebodys_is_left_to_the_letter(tmp_path: Path, text: str) -> None:
     path = tmp_path / "clouds.yaml"
-    path.symlink_to("clouds.yaml")
+    if text:
+        path.write_text(text)
+    clouds_yaml.put(path, "ocp", ENTRY)
+    assert clouds_yaml.read(path) == {"ocp": ENTRY}
+    clouds_yaml.drop(path, "ocp")
+    assert (path.read_text() if path.exists() else "") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"clouds:\n  {MINE}",
+        f"{MINE}clouds:\n",
+        f"{MINE}clouds: {{}}\n",
+        f"clouds:\n  {MINE}  ocp: {{}}\n",
+        f"{MINE}clouds: {{ocp: {{}}, a: {{region_name: x}}}}\n",
+    ],
+)
+def test_no_comment_is_lost(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "clouds.yaml"
+    path.write_text(text)
+    for change in (lambda: clouds_yaml.put(path, "ocp", ENTRY), lambda: clouds_yaml.drop(path, "ocp")):
+        change()
+        assert MINE in path.read_text()
+    assert "ocp" not in clouds_yaml.read(path)
+
+
+def test_a_file_without_the_entry_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "clouds.yaml"
+    path.write_text(MINE)
+    clouds_yaml.drop(path, "ocp")
+    assert path.read_text() == MINE
+
+
+def test_a_link_stays_and_its_target_loses_the_entry(tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    path, target = tmp_path / "clouds.yaml", tmp_path / "vault" / "mine.yaml"
+    path.symlink_to(target)
     with clouds_yaml.turn(path):
         clouds_yaml.put(path, "ocp", ENTRY)
+    assert target.stat().st_mode & 0o777 == 0o600
+    clouds_yaml.put(target, "other", ENTRY)
+    clouds_yaml.drop(path, "ocp")
+    assert clouds_yaml.read(target) == {"other": ENTRY}
+    clouds_yaml.drop(path, "other")
+    assert path.is_symlink()
+    assert not target.exists()
+
+
+def test_the_present_entry_is_judged_when_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "clouds.yaml"
+
+    def judge(found: Any) -> dict[str, Any]:
+        if found is not None:
+            raise SpecError([])
+        return ENTRY
+
+    clouds_yaml.put(path, "ocp", judge)
+    with pytest.raises(SpecError):
+        clouds_yaml.put(path, "ocp", judge)
+    clouds_yaml.drop(path, "ocp", lambda found: bool(found != ENTRY))
     assert clouds_yaml.read(path) == {"ocp": ENTRY}

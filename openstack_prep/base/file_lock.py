@@ -1,0 +1,91 @@
+"""Locks between the processes and threads of openstack-prep that change the same file.
+
+flock(2) belongs to an open file, so the kernel releases it with the process, and two threads exclude each other too. A
+file itself cannot carry the lock, because each write replaces it: its folder does, or a separate file beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from openstack_prep.base.errors import PrepError
+from openstack_prep.base.private_file import target_of
+
+
+@contextlib.contextmanager
+def one_writer(path: Path) -> Iterator[Path]:
+    """Prevent others from changing files in the folder of a file, and yield the file itself if ``path`` is a link.
+
+    What is judged in this block still holds when it writes. Not reentrant. Raises PrepError.
+    """
+    target = target_of(path)
+    with one_writer_in(target.parent, named=path):
+        yield target
+
+
+@contextlib.contextmanager
+def one_writer_in(folder: Path, *, named: Path | None = None) -> Iterator[None]:
+    """Prevent others from changing files in a folder, which is created if necessary; errors contain ``named``."""
+    folder = Path(os.path.realpath(folder))
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(_locked(folder, folder, os.O_RDONLY))
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise PrepError(f"{named or folder} cannot be written: {error}") from error
+            # Linux's NFS client locks only what is open for writing, which a folder never is: flock(2), "NFS details"
+            stack.enter_context(_locked_file(folder / ".openstack-prep.lock"))
+        yield
+
+
+@contextlib.contextmanager
+def turn(path: Path) -> Iterator[None]:
+    """Let one run at a time do what takes several writes of a file; single writes of others continue meanwhile.
+
+    The lock is on a separate file, which is empty and kept: if it were deleted, two runs could lock two files with the
+    same name.
+    """
+    target = target_of(path)
+    with _locked_file(target.with_name(f".{target.name}.lock")):
+        yield
+
+
+@contextlib.contextmanager
+def _locked_file(lock: Path) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(_locked(lock.parent, lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW))
+        except OSError as error:
+            raise PrepError(f"{lock} cannot be written: {error}") from error
+        yield
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, lock: Path, flags: int) -> Iterator[None]:
+    descriptor = _lock(folder, lock, flags)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(folder: Path, lock: Path, flags: int) -> int:
+    """Return the descriptor of a locked file or folder; one that was removed while we waited is opened again."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(lock, flags | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
+                return descriptor
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
