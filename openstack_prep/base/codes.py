@@ -29,6 +29,7 @@ class Code(StrEnum):
     PLAN_REPLACES = "plan.replaces"
     QUOTA_SHORT = "quota.short"
     SECRET_MISSING = "secret.missing"
+    SECRET_READABLE = "secret.readable"
     SPEC_CONTRADICTION = "spec.contradiction"
     SPEC_CYCLE = "spec.cycle"
     SPEC_DUPLICATE_KEY = "spec.duplicate-key"

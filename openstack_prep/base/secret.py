@@ -7,6 +7,8 @@ import hmac
 import os
 import re
 import secrets
+import shlex
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -189,6 +191,8 @@ def from_spec(
         return of_program if needed else Secret(missing=f"{{{source}: ...}} was not asked for its value")
     if source not in readers or (source != "prompt" and not isinstance(where, str)):
         raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
+    if source in ("file", "content") and (warning := _readable_file(file_path(where, base))):
+        warn(warning)
     if source == "prompt" and not needed:
         _check_prompt(where)
         return Secret(missing="nobody was prompted for the secret")
@@ -200,7 +204,8 @@ def from_spec(
         return Secret(missing=str(error))
     if needed or secret.ready:
         return secret
-    return Secret(missing=f"{secret.path} does not exist", path=secret.path)
+    generated = None if secret.awaited else secret.path  # apply would write it
+    return Secret(missing=f"{secret.path} does not exist", path=generated)
 
 
 class _NoValue(InvalidValue):
@@ -228,6 +233,17 @@ def _from_environment(name: str, base: Path) -> Secret:
     if not os.environ.get(name):
         raise _NoValue(f"environment variable {name} is not set", "export it")
     return Secret(os.environ[name])
+
+
+def _readable_file(path: str) -> str:
+    """Return a warning about a file with a secret that others may read, if its mode can be changed; or nothing.
+
+    It cannot for a secret that a container has mounted read-only, usually with mode 0444.
+    """
+    mode = _readable_mode(path)
+    if not mode or not os.access(path, os.W_OK) or os.stat(path).st_uid != os.geteuid():
+        return ""
+    return f"{path} holds a secret and has mode {mode}, so other users can read it; chmod 600 {shlex.quote(path)}"
 
 
 def _from_file(name: str, base: Path) -> Secret:
@@ -289,21 +305,35 @@ def _check_prompt(wanted: object) -> None:
         raise InvalidValue("cannot prompt for each of several specs", "use another source", Code.SECRET_MISSING)
 
 
-_generating = threading.Lock()  # two secrets may refer to the same file
-
-
 def _generated(name: str, base: Path) -> Secret:
     path = file_path(name, base)
+    _refuse_readable(path)
 
     def fetch() -> str:
-        from openstack_prep.base.private_file import write_private
+        from openstack_prep.base.private_file import create_once
 
-        with _generating:
-            if not os.path.exists(path):
-                write_private(Path(path), secrets.token_urlsafe(24) + "\n")
+        if not os.path.exists(path):
+            create_once(Path(path), secrets.token_urlsafe(24) + "\n")
         try:
-            return _from_file(path, base).reveal()
+            _refuse_readable(path)
+            return _from_file(path, base).reveal()  # of whoever has created it
         except InvalidValue as error:
             raise ConfigError(str(error)) from None
 
     return Secret(fetch=fetch, path=path)
+
+
+def _readable_mode(path: str | Path) -> str:
+    """Return the mode of a file that other users may read or write; empty for others, and if there is none."""
+    try:
+        found = os.stat(path).st_mode
+    except OSError:
+        return ""
+    return f"{found & 0o777:04o}" if stat.S_ISREG(found) and found & 0o077 else ""
+
+
+def _refuse_readable(path: str) -> None:
+    """Raise InvalidValue for a file of a generated secret that is no longer its owner's alone."""
+    if mode := _readable_mode(path):
+        what = f"{path} has mode {mode}, so other users of this machine can read or replace the secret"
+        raise InvalidValue(what, f"chmod 600 {shlex.quote(path)}", Code.SECRET_READABLE)

@@ -4,7 +4,10 @@ import copy
 import dataclasses
 import json
 import logging
+import os
 import pickle
+import subprocess
+import sys
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -162,6 +165,7 @@ def test_a_check_needs_no_value(source: object, tmp_path: Path) -> None:
 
 def test_a_check_reads_values_that_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCP_PASSWORD", WORD)
+    (tmp_path / "word").touch(mode=0o600)
     (tmp_path / "word").write_text(WORD)
     for source in ({"env": "OCP_PASSWORD"}, {"file": "word"}, {"content": "word"}, {"generate": "word"}):
         secret = from_spec(source, base=tmp_path, needed=False)
@@ -279,9 +283,59 @@ def test_two_that_are_generated_into_one_file_are_the_same(tmp_path: Path) -> No
 
 def test_a_generated_file_that_somebody_emptied_is_an_error_of_ours(tmp_path: Path) -> None:
     secret = from_spec({"generate": "word"}, base=tmp_path)
-    (tmp_path / "word").write_text("")
+    (tmp_path / "word").touch(mode=0o600)
     with pytest.raises(PrepError, match="is empty"):
         secret.reveal()
+
+
+READ = """
+import sys
+from pathlib import Path
+from openstack_prep.base.secret import from_spec
+secret = from_spec({"generate": "word"}, base=Path(sys.argv[1]))
+sys.stdin.read(1)
+print(secret.reveal())
+"""
+
+
+def test_processes_that_generate_one_file_at_once_use_what_is_in_it(tmp_path: Path) -> None:
+    for number in range(5):
+        folder = tmp_path / str(number)
+        command = [sys.executable, "-B", "-c", READ, str(folder)]
+        runs = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        for run in runs:
+            assert run.stdin is not None
+            run.stdin.write("x")
+            run.stdin.flush()
+        values = {run.communicate(timeout=60)[0] for run in runs}
+        assert values == {(folder / "word").read_text()}
+        assert os.listdir(folder) == ["word"]
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o666, 0o640, 0o602])
+def test_a_generated_file_that_is_open_to_others_is_refused(tmp_path: Path, mode: int) -> None:
+    secret = from_spec({"generate": "word"}, base=tmp_path)
+    (tmp_path / "word").write_text("hunter2\n")
+    (tmp_path / "word").chmod(mode)
+    with pytest.raises(InvalidValue) as caught:
+        from_spec({"generate": "word"}, base=tmp_path)
+    assert caught.value.code == "secret.readable"
+    with pytest.raises(PrepError, match="chmod 600"):
+        secret.reveal()
+    subprocess.run(["sh", "-c", caught.value.fix], check=True)
+    assert from_spec({"generate": "word"}, base=tmp_path).reveal() == "hunter2"
+
+
+@pytest.mark.parametrize("source", ["file", "content"])
+def test_a_given_file_that_is_open_to_others_is_reported(tmp_path: Path, source: str) -> None:
+    (tmp_path / "word").write_text("hunter2\n")
+    warnings: list[str] = []
+    for mode, count in ((0o644, 1), (0o600, 1), (0o444, 1 if os.geteuid() else 2)):
+        (tmp_path / "word").chmod(mode)
+        from_spec({source: "word"}, base=tmp_path, warn=warnings.append)
+        assert len(warnings) == count
+    assert "chmod 600" in warnings[0]
+    assert "hunter2" not in warnings[0]
 
 
 # --- a whole file -------------------------------------------------------------------------

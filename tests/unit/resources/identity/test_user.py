@@ -147,6 +147,7 @@ def test_a_password_is_not_generated_a_second_time_unasked(
     )
     assert not planner.plan_apply("lab", [user], observed, allow_replace=True).refusals
     assert not file.exists()
+    file.touch(mode=0o600)
     file.write_text("another\n")
     changed = planner.plan_apply("lab", [user], observing.observe(run, [user]))
     assert [step.action for step in changed] == [Action.UPDATE]
