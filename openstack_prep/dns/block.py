@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.file_lock import one_writer
 from openstack_prep.base.given_file import read_bytes, unreadable
 from openstack_prep.base.private_file import write_shared
 
@@ -21,11 +22,20 @@ def put_block(path: Path, label: str, lines: Sequence[str], edit: Edit = list) -
     are left untouched.  Without lines, the block is removed.  Raises SpecError with the line of a comment that lacks
     its counterpart.
     """
+    return change_file(path, lambda old: with_block(old, label, lines, str(path), edit))
+
+
+def change_file(path: Path, change: Callable[[str], str]) -> bool:
+    """Write what a function makes of the text of a file, while no other run does; return whether that changed it.
+
+    The function may raise, and then nothing is written.  A file that would not change is not even locked, because it
+    may be in a folder where this user must not write.
+    """
     old = content(path)
-    new = with_block(old, label, lines, str(path), edit)
-    if new == old:
+    if change(old) == old:
         return False
-    write_shared(path, new)
+    with one_writer(path) as target:
+        write_shared(target, change(content(target)))
     return True
 
 

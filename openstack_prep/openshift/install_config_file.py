@@ -14,15 +14,17 @@ from typing import ClassVar
 
 import yaml
 
-from openstack_prep.base.errors import Mistake, PrepError
+from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.fields import File, is_address
+from openstack_prep.base.file_lock import one_writer
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.given_file import read_text, unreadable
-from openstack_prep.base.private_file import PRIVATE, mode, write_private
+from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Condition, Context, Key, Observed, OwnershipTag, Resource, Texts
+from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.document import compact, nested
@@ -31,6 +33,8 @@ from openstack_prep.openshift.installer.traces import copy_of
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_address
 from openstack_prep.resources.addresses.installer_input import InstallerInput
 from openstack_prep.resources.files.clouds_entry import folder_of
+from openstack_prep.resources.files.owned_file import foreign_file, refuse_file_of_others, unwritable
+from openstack_prep.resources.identity import home
 from openstack_prep.resources.lists import queries
 
 GONE = Condition("(the file is gone)")
@@ -106,6 +110,9 @@ class InstallConfig(InstallerInput, Cluster):
         network = self.external_network or ""
         return {field: self.sibling(FloatingIP, name, external_network=network) for field, name in names.items()}
 
+    def written_files(self, context: Context) -> Iterable[WrittenFile]:
+        return (WrittenFile("path", str(self.file)), WrittenFile("path", str(self.kept)))
+
     def references(self) -> Iterable[FloatingIP]:
         return self._unresolved().values()
 
@@ -136,7 +143,7 @@ class InstallConfig(InstallerInput, Cluster):
         if not path.exists():
             return None
         text = _read(path)
-        ours = _is_ours(text, run.ownership)
+        ours = _is_ours(text, run)
         alone = path == self.kept and not self._consumed()
         if alone and not ours:
             return None
@@ -165,6 +172,7 @@ class InstallConfig(InstallerInput, Cluster):
         return leaves
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        yield from unwritable(self, self.file)
         paths = {name: path for name in FILES if (path := getattr(self, name))}
         unread = {name.removesuffix("_file"): path for name, path in paths.items() if _text(path) is None}
         for of, path in unread.items():
@@ -176,11 +184,11 @@ class InstallConfig(InstallerInput, Cluster):
                 yield self.mistake(_in_the_spec(f"{each.where}: {each.what}"), _in_the_spec(each.fix))
         if not self._consumed():
             yield from self._check_volume_types(run)
-        if self.kept.exists() and not _is_ours(_read(self.kept), run.ownership):
-            yield self.mistake(f"{self.kept} is not managed by this spec", "give another file, or delete it")
+        if self.kept.exists() and not _is_ours(_read(self.kept), run):
+            yield foreign_file(self, self.kept)
         elif observed is not None and self._differs(observed):
             if not observed.ours:
-                yield self.mistake(f"{observed.id} is not managed by this spec", "give another file, or delete it")
+                yield foreign_file(self, observed.id)
             elif self._consumed():
                 what = f"the installer has used it, and {self.kept} differs from the spec"
                 yield self.mistake(what, "destroy that cluster first, or give another file")
@@ -222,10 +230,14 @@ class InstallConfig(InstallerInput, Cluster):
                 raise PrepError(f"{floating_ip.key} does not exist; {self.path} was not written")
             addresses[field] = found.outputs["address"]
         document = install_config.render(replace(self, **addresses), self._contents())
-        text = f"# {run.ownership.describe(self.name)}\n{install_config.dump(document)}"
-        write_private(self.kept, text)
-        if not self._consumed():
-            write_private(self.file, text)
+        text = f"# {home.ownership(run).describe(self.name)}\n{install_config.dump(document)}"
+        with one_writer(self.file):
+            refuse_file_of_others(self, run, self.file)
+            if self.kept.exists() and not _is_ours(_read(self.kept), run):
+                raise PlanRefused([foreign_file(self, self.kept)])
+            write_private(self.kept, text)
+            if not self._consumed():
+                write_private(self.file, text)
         observed = self.find_one(run)
         assert observed is not None
         return observed
@@ -234,9 +246,10 @@ class InstallConfig(InstallerInput, Cluster):
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        self.file.unlink(missing_ok=True)
-        if self.kept.exists() and _is_ours(_read(self.kept), run.ownership):
-            self.kept.unlink()
+        with one_writer(self.file):
+            for path in (self.file, self.kept):
+                if path.exists() and _is_ours(_read(path), run):
+                    remove_file(path)
 
 
 def _in_the_spec(text: str) -> str:
@@ -259,8 +272,9 @@ def _read(path: Path) -> str:
         raise PrepError(f"{path} {unreadable(error)}; give another file, or delete this one") from error
 
 
-def _is_ours(text: str, ownership: OwnershipTag) -> bool:
-    return ownership.owns(text.partition("\n")[0])
+def _is_ours(text: str, run: CloudRun) -> bool:
+    tag = text.partition("\n")[0]
+    return run.ownership.owns(tag) and home.is_ours(run, OwnershipTag.home_in(tag))
 
 
 def _parsed(text: str) -> Raw:

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.private_file import write_shared
 from openstack_prep.dns import entries
-from openstack_prep.dns.block import Edit, content, put_block
+from openstack_prep.dns.block import Edit, change_file, put_block
 from openstack_prep.openshift.install_config import Given
 from openstack_prep.openshift.install_config.fields import OPENSTACK
 from openstack_prep.openshift.install_config.rules.names import LABEL
@@ -185,15 +184,14 @@ def write(path: Path, names: Names, form: Form, server: str | None = None, *, re
     if form != "bind":
         edit = _replace(names, form) if replace else _refuse(path, names, form)
         return put_block(path, names.domain, _lines(names, form), edit)
-    old = content(path)
-    if old and not old.startswith(f"$ORIGIN {names.domain}.\n"):
-        what = f"is not the zone of {names.domain}"
-        raise SpecError([Mistake(str(path), what, "give another file, or move this one away")])
-    new = text_of(names, form, server, old)
-    if new == old:
-        return False
-    write_shared(path, new)
-    return True
+
+    def zone(old: str) -> str:
+        if old and not old.startswith(f"$ORIGIN {names.domain}.\n"):
+            what = f"is not the zone of {names.domain}"
+            raise SpecError([Mistake(str(path), what, "give another file, or move this one away")])
+        return text_of(names, form, server, old)
+
+    return change_file(path, zone)
 
 
 def _replace(names: Names, form: entries.Form) -> Edit:

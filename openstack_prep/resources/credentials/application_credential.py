@@ -17,10 +17,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import CloudError, Mistake
+from openstack_prep.base.errors import CloudError, Mistake, PlanRefused, PrepError
 from openstack_prep.base.fields import timestamp
 from openstack_prep.base.private_file import mode
 from openstack_prep.base.raw import Raw, Values
@@ -28,11 +29,14 @@ from openstack_prep.base.secret import HIDDEN
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Change, Observed, Resource
+from openstack_prep.core.model import MANAGED, Change, Observed, OwnershipTag, Resource
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
 from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
 from openstack_prep.resources.credentials.credential_roles import compared, lacking, role_changes
+from openstack_prep.resources.files.clouds_entry import OWNER, owner_of, whole_entry
+from openstack_prep.resources.files.owned_file import unwritable
+from openstack_prep.resources.identity import home
 
 REFUSED = (400, 401, 403)  # then no credential was created, unlike after a lost answer
 SECRET = "application_credential_secret"
@@ -108,7 +112,12 @@ class ApplicationCredential(CredentialFields):
         return Observed(
             id=shown.id,
             ours=shown in mine,
-            values={**self.values(run, shown), **settings, "mode": mode(self.file) if entry else None},
+            values={
+                **self.values(run, shown),
+                **settings,
+                "mode": mode(self.file) if entry else None,
+                MANAGED: found is None or shown not in mine or self._is_reserved(run, entry),
+            },
             outputs={"path": self.clouds_yaml},
             contained_ids=frozenset(each.id for each in mine),
             record=Credentials(
@@ -147,12 +156,10 @@ class ApplicationCredential(CredentialFields):
         for what, fix in (*times, *lacking(run, self.roles or (), self.owner)):
             yield self.mistake(what, fix)
         live = observed.record_as(Credentials).live if observed else None
+        yield from unwritable(self, self.file)
         entry = self.read_entry()
-        if live is None and entry is not None and (entry.get("auth") or {}).get(NAME) not in self.names:
-            yield self.mistake(
-                f"{self.clouds_yaml} already has an entry {self.cloud} with different credentials",
-                "choose another name, or remove the entry from the file",
-            )
+        if live is None and entry is not None and not self._is_free(run, entry):
+            yield self._taken(self.cloud, entry)
         for each in self._listed(run):
             ours = run.ownership.owns(each.description, self.name)
             if each.name in self.names and not ours and each != live:
@@ -170,6 +177,41 @@ class ApplicationCredential(CredentialFields):
                 yield self.mistake(
                     f"exists, is not managed by this spec, and differs in {', '.join(wrong)}", "choose another name"
                 )
+
+    def _is_reserved(self, run: CloudRun, entry: Raw) -> bool:
+        """Whether an entry names this credential of this spec as its owner."""
+        tag = str(entry.get(OWNER, ""))
+        return run.ownership.owns(tag, self.name) and home.is_ours(run, OwnershipTag.home_in(tag))
+
+    def _is_free(self, run: CloudRun, entry: Raw) -> bool:
+        """Whether an entry that holds no existing credential of ours may be overwritten.
+
+        Earlier versions wrote entries that name no owner: such an entry may hold the only secret of a credential that
+        this user cannot list, unless it only announces one.
+        """
+        auth = entry.get("auth") or {}
+        if OWNER in entry:
+            return self._is_reserved(run, entry)
+        return self._announced(auth)
+
+    def _taken(self, cloud: str, entry: Raw) -> Mistake:
+        owner = owner_of(entry)
+        what = f"{self.clouds_yaml} already has an entry {cloud} with different credentials"
+        what += f", managed by spec {owner}" if owner else ""
+        return self.mistake(what, "choose another name, or remove the entry from the file", Code.PLAN_FOREIGN)
+
+    def _judge(self, run: CloudRun, live: CredentialRecord | None, found: Raw | None) -> None:
+        """Raise PlanRefused if the entry is somebody else's, CloudError if a concurrent run of this spec wrote it.
+
+        ``live`` is the credential that the entry is known to hold. It is called under the lock of the file.
+        """
+        held = ((found or {}).get("auth") or {}).get(ID)
+        if found is None or (live is not None and held == live.id):
+            return
+        if held is not None and any(each.id == held for each in self._listed(run.fresh())):
+            raise CloudError(f"{self.clouds_yaml}: entry {self.cloud} was modified concurrently", retryable=True)
+        if not self._is_free(run, found):
+            raise PlanRefused([self._taken(self.cloud, found)])
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield that destroy would delete the credential that the run itself logs in with."""
@@ -191,30 +233,54 @@ class ApplicationCredential(CredentialFields):
         if live is None or ends.ended(live.expires_at) or RENEWED.intersection(change.field for change in changes):
             return self._renew(run, live, left)
         self._drop(run.tenant(self.owner), left)
-        self._write((self.read_entry() or {}).get("auth") or {})
+        with clouds_yaml.turn(self.file):
+            self._write(run, live, (self.read_entry() or {}).get("auth") or {})
         return self._made(run, live)
 
     def _renew(self, run: CloudRun, live: CredentialRecord | None, left: Iterable[CredentialRecord]) -> Observed:
         """Create a credential under the unused name, switch the entry, and delete the old credential.
 
-        Two runs that share the file take turns; the second run reads the entry again and finds the work done.
+        The entry is reserved first: Keystone reports a secret only once, so there must be a place for it. Two runs that
+        share the file take turns; the second run reads the entry again and finds the work done.
         """
         tenant = run.tenant(self.owner)
         with clouds_yaml.turn(self.file):
             if live and self._id_of(self.cloud) != live.id:
                 raise CloudError(f"{self.clouds_yaml}: entry {self.cloud} was modified concurrently", retryable=True)
-            self._drop(tenant, left)
             first, second = self.names
             name = second if live and live.name == first else first
             if live is None:
-                self._write({NAME: name})
+                self._write(run, None, {NAME: name})
+            elif self.keeps_old:
+                self._refuse_other(live, clouds_yaml.read(self.file).get(self.old_entry))
+            self._drop(tenant, left)
             made = self._post(run, tenant, name)
-            if live and self.keeps_old:  # before its secret is removed from the entry
-                clouds_yaml.put(self.file, self.old_entry, self.read_entry() or {})
-            self._write({ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")})
+            try:
+                if live and self.keeps_old:  # before its secret is removed from the entry
+                    self._keep(live)
+                self._write(run, live, {ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")})
+            except PrepError:  # its secret is lost, so nobody can use it
+                self._drop(tenant, [CredentialRecord.read(made)])
+                raise
             if live and not self.keeps_old:
                 self._drop(tenant, [live])
         return self._made(run, CredentialRecord.read(made))
+
+    def _keep(self, live: CredentialRecord) -> None:
+        """Copy the entry in use to the entry for predecessors."""
+        entry = self.read_entry() or {}
+
+        def kept(found: Any) -> Raw:
+            self._refuse_other(live, found)
+            return entry
+
+        clouds_yaml.put(self.file, self.old_entry, kept)
+
+    def _refuse_other(self, live: CredentialRecord, found: Any) -> None:
+        """Raise PlanRefused if the entry for predecessors holds any other credential."""
+        entry = whole_entry(found)
+        if entry is not None and (entry.get("auth") or {}).get(ID) != live.id:
+            raise PlanRefused([self._taken(self.old_entry, entry)])
 
     def _post(self, run: CloudRun, tenant: Cloud, name: str) -> Values:
         body: Values = {"name": name, "description": run.ownership.describe(self.name, self.description)}
@@ -238,8 +304,11 @@ class ApplicationCredential(CredentialFields):
             raise
         return dict(answer["application_credential"])
 
-    def _write(self, auth: Raw) -> None:
-        self.write_entry({**auth, "auth_url": self.auth_url}, auth_type=AUTH_TYPE)
+    def _write(self, run: CloudRun, live: CredentialRecord | None, auth: Raw) -> None:
+        """Write the entry, which holds the ``live`` credential if any, unless it is somebody else's by now."""
+        owner = home.ownership(run).describe(self.name)
+        judge = partial(self._judge, run, live)
+        self.write_entry({**auth, "auth_url": self.auth_url}, judge, auth_type=AUTH_TYPE, **{OWNER: owner})
 
     def _made(self, run: CloudRun, record: CredentialRecord) -> Observed:
         observed = self._observed(run, [record])
@@ -253,11 +322,18 @@ class ApplicationCredential(CredentialFields):
     def delete(self, run: CloudRun, observed: Observed) -> None:
         """Delete the entry first: a credential without an entry is found again by its ownership tag."""
         credentials = observed.record_as(Credentials)
+        ids = {each.id for each in credentials.mine}
+
+        def is_ours(found: Any) -> bool:
+            entry = whole_entry(found) or {}
+            auth = entry.get("auth") or {}
+            return auth.get(ID) in ids or (self._announced(auth) and self._is_free(run, entry))
+
         if credentials.live or credentials.begun:
-            clouds_yaml.drop(self.file, self.cloud)
+            clouds_yaml.drop(self.file, self.cloud, is_ours)
         self._drop(self._holder(run)[0], credentials.mine)
         if credentials.keeps_one:
-            clouds_yaml.drop(self.file, self.old_entry)
+            clouds_yaml.drop(self.file, self.old_entry, is_ours)
 
 
 @dataclass(frozen=True, kw_only=True)

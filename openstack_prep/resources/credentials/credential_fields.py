@@ -16,7 +16,7 @@ from openstack_prep.base.fields import Count, File, Name, Timestamp, timestamp
 from openstack_prep.base.private_file import PRIVATE
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import HIDDEN
-from openstack_prep.core.model import Key, Observed
+from openstack_prep.core.model import MANAGED, Key, Observed
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.access_rule import AccessRule
 from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials
@@ -36,8 +36,9 @@ class CredentialFields(InCloudsYaml):
 
     kind: ClassVar[str] = "application_credential"
     identity: ClassVar[frozenset[str]] = InCloudsYaml.identity | {"clouds_yaml", "cloud", "renew_before"}
-    implied: ClassVar[frozenset[str]] = frozenset({"secret", "mode"})
+    implied: ClassVar[frozenset[str]] = frozenset({"secret", "mode", MANAGED})
     needs_login: ClassVar[bool] = True
+    file_field: ClassVar[str] = "clouds_yaml"
 
     name: Name
     """Name of the credential; each renewal alternates between NAME and NAME-new."""
@@ -66,7 +67,7 @@ class CredentialFields(InCloudsYaml):
         return (access(self.owner),)
 
     def desired(self) -> Values:
-        values = super().desired() | {"secret": HIDDEN, "mode": PRIVATE}
+        values = super().desired() | {"secret": HIDDEN, "mode": PRIVATE, MANAGED: True}
         values["roles"] = ALL if self.roles is None else frozenset(self.roles)
         if self.access_rules is not None:
             values["access_rules"] = frozenset(map(str, self.access_rules))

@@ -6,13 +6,14 @@ Source: openstacksdk's "Configuring OpenStack SDK Applications".
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import Mistake, PlanRefused
 from openstack_prep.base.fields import File, Name, Text
 from openstack_prep.base.private_file import PRIVATE, mode
 from openstack_prep.base.secret import Secret
@@ -20,7 +21,9 @@ from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import IDENTITY_VERSION, PER_SERVICE, absolute
-from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
+from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.written_file import WrittenFile
+from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.identity.user import User
@@ -51,6 +54,9 @@ AUTH = {
 class InCloudsYaml(InProject):
     """Base of kinds that write an entry of a clouds.yaml: how clients reach the cloud."""
 
+    file_field: ClassVar[str] = "path"
+    """The field that names the file."""
+
     cloud: Name
     """Name of the entry, for --os-cloud or OS_CLOUD."""
     auth_url: Name | None = None
@@ -78,6 +84,9 @@ class InCloudsYaml(InProject):
 
     def provides(self) -> Iterable[Key]:
         return (self.key, entry(self.file, self.cloud))
+
+    def written_files(self, context: Context) -> Iterable[WrittenFile]:
+        return (WrittenFile(self.file_field, str(self.file), self.cloud),)
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         return (self._reached_as(context.cloud),)
@@ -130,20 +139,36 @@ class InCloudsYaml(InProject):
         return values | {"verify": not insecure and found.get("verify", True), "service_settings": services}
 
     def read_entry(self) -> dict[str, Any] | None:
-        """Return the entry with this name in the file; raises SpecError if the file is not a clouds.yaml.
+        """Return the entry with this name in the file; raises SpecError if the file is not a clouds.yaml."""
+        return whole_entry(clouds_yaml.read(self.file).get(self.cloud))
 
-        An ``auth`` that is not a mapping, which nobody can log in with, counts as none.
+    def write_entry(self, auth: Mapping[str, Any], judge: Callable[[dict[str, Any] | None], None], **more: Any) -> None:
+        """Write the entry; settings that others have added to it are kept.
+
+        ``judge`` gets the present entry under the lock of the file, and raises PlanRefused if it is somebody else's.
         """
-        found = clouds_yaml.read(self.file).get(self.cloud)
-        if found is None or not isinstance(found, dict):
-            return None if found is None else {}
-        return found if isinstance(found.get("auth"), dict) else {**found, "auth": {}}
 
-    def write_entry(self, auth: Mapping[str, Any], **more: Any) -> None:
-        """Write the entry; settings that others have added to it are kept."""
-        replaced = {*SETTINGS.values(), INSECURE}
-        old = {key: value for key, value in (self.read_entry() or {}).items() if key not in replaced}
-        clouds_yaml.put(self.file, self.cloud, {**old, **more, "auth": dict(auth), **self.settings()})
+        def merged(present: Any) -> dict[str, Any]:
+            found = whole_entry(present)
+            judge(found)
+            replaced = {*SETTINGS.values(), INSECURE}
+            old = {key: value for key, value in (found or {}).items() if key not in replaced}
+            return {**old, **more, "auth": dict(auth), **self.settings()}
+
+        clouds_yaml.put(self.file, self.cloud, merged)
+
+
+def whole_entry(found: Any) -> dict[str, Any] | None:
+    """Return an entry of a clouds.yaml; an ``auth`` that is not a mapping, which nobody can log in with, is empty."""
+    if found is None or not isinstance(found, dict):
+        return None if found is None else {}
+    return found if isinstance(found.get("auth"), dict) else {**found, "auth": {}}
+
+
+def owner_of(found: Mapping[str, Any]) -> str | None:
+    """Return the name of the spec that an entry names as its owner."""
+    owner = found.get(OWNER)
+    return None if owner is None else OwnershipTag.spec_in(str(owner)) or str(owner)
 
 
 def entry(path: Path, cloud: str) -> Key:
@@ -216,15 +241,19 @@ class CloudsEntry(InCloudsYaml):
             )
         if self.project is None:
             yield self.mistake("project is missing", "set project")
+        yield from unwritable(self, self.file)
         if observed is not None and not observed.ours:
-            owner = (self.read_entry() or {}).get(OWNER)
-            differing = [field for field in AUTH if observed.values[field] != getattr(self, field)]
-            what = f"{self.path} already has an entry {self.cloud}"
-            if owner in (None, run.ownership.spec):
-                what += f" that differs in {', '.join(differing) or 'auth'}"
-            if owner is not None:
-                what += f", managed by spec {owner}"
-            yield self.mistake(what, "choose another name, or remove the entry from the file", Code.PLAN_FOREIGN)
+            yield from self._foreign(run, observed)
+
+    def _foreign(self, run: CloudRun, observed: Observed) -> Iterator[Mistake]:
+        owner = owner_of(self.read_entry() or {})
+        differing = [field for field in AUTH if observed.values[field] != getattr(self, field)]
+        what = f"{self.path} already has an entry {self.cloud}"
+        if owner in (None, run.ownership.spec):
+            what += f" that differs in {', '.join(differing) or 'auth'}"
+        if owner is not None:
+            what += f", managed by spec {owner}"
+        yield self.mistake(what, "choose another name, or remove the entry from the file", Code.PLAN_FOREIGN)
 
     def find_one(self, run: CloudRun) -> Observed | None:
         found = self.read_entry()
@@ -282,11 +311,18 @@ class CloudsEntry(InCloudsYaml):
         values = {field: getattr(self, field) for field in AUTH}
         assert self.password is not None
         auth = {AUTH[field]: value for field, value in values.items()} | {"password": self.password.reveal()}
-        self.write_entry(auth, **{OWNER: run.ownership.spec})
+        self.write_entry(auth, partial(self._refuse_foreign, run), **{OWNER: run.ownership.spec})
         return self._observed(run, self.read_entry() or {})
+
+    def _refuse_foreign(self, run: CloudRun, found: Mapping[str, Any] | None) -> None:
+        """Raise PlanRefused for an entry that another spec has written since the plan."""
+        observed = None if found is None else self._observed(run, found)
+        if observed is not None and not observed.ours:
+            raise PlanRefused(list(self._foreign(run, observed)))
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        clouds_yaml.drop(self.file, self.cloud)
+        """Remove the entry, unless it is another one by now."""
+        clouds_yaml.drop(self.file, self.cloud, lambda found: self._observed(run, whole_entry(found) or {}).ours)

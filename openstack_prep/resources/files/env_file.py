@@ -13,17 +13,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.fields import File, Name, Text
+from openstack_prep.base.file_lock import one_writer
 from openstack_prep.base.given_file import read_text, unreadable
-from openstack_prep.base.private_file import PRIVATE, mode, write_private
+from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, entry, folder_of
 from openstack_prep.resources.files.marked_files import SECRET
+from openstack_prep.resources.files.owned_file import foreign_file, refuse_file_of_others, unwritable
+from openstack_prep.resources.identity import home
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,9 @@ class EnvFile(Resource[CloudRun]):
         path = next(written, None)
         return (self if self.clouds_yaml or not path else replace(self, clouds_yaml=str(path)),)
 
+    def written_files(self, context: Context) -> Iterable[WrittenFile]:
+        return (WrittenFile("path", self.path),)
+
     def needs(self) -> Iterable[Key]:
         return (entry(Path(self.clouds_yaml), self.cloud),) if self.clouds_yaml and self.cloud else ()
 
@@ -74,28 +80,25 @@ class EnvFile(Resource[CloudRun]):
         return {"variables": self.exports(), "mode": PRIVATE}
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+        yield from unwritable(self, self.path)
         for name in self.variables or ():
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
                 yield Mistake.about(
                     self.key, f"{name!r} is not a valid variable name", "use letters, digits and underscores"
                 )
         if observed is not None and not observed.ours and observed.values["variables"] != self.exports():
-            yield Mistake.about(
-                self.key,
-                f"{self.path} exists and is not managed by this spec",
-                "choose another file, or remove this one",
-                code=Code.PLAN_FOREIGN,
-            )
+            yield foreign_file(self, self.path)
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        return self._observed(run.ownership) if Path(self.path).exists() else None
+        return self._observed(run) if Path(self.path).exists() else None
 
-    def _observed(self, ownership: OwnershipTag) -> Observed:
+    def _observed(self, run: CloudRun) -> Observed:
         try:
             text = read_text(Path(self.path))
         except (OSError, UnicodeDecodeError) as error:
             raise PrepError(f"{self.path} {unreadable(error)}; choose another file, or remove this one") from error
-        ours, wanted = ownership.owns(text.partition("\n")[0]), self.exports()
+        tag, wanted = text.partition("\n")[0], self.exports()
+        ours = run.ownership.owns(tag) and home.is_ours(run, OwnershipTag.home_in(tag))
         variables = {
             name: value if value == wanted.get(name) or (ours and not SECRET.search(name)) else Secret(value)
             for name, value in _parse(text).items()
@@ -109,14 +112,19 @@ class EnvFile(Resource[CloudRun]):
 
     def create(self, run: CloudRun) -> Observed:
         exports = (f"export {name}={shlex.quote(value)}" for name, value in self.exports().items())
-        write_private(Path(self.path), "\n".join((f"# {run.ownership.describe(self.name)}", *exports, "")))
-        return self._observed(run.ownership)
+        with one_writer(Path(self.path)) as target:
+            refuse_file_of_others(self, run, self.path)
+            write_private(target, "\n".join((f"# {home.ownership(run).describe(self.name)}", *exports, "")))
+        return self._observed(run)
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        Path(self.path).unlink(missing_ok=True)
+        with one_writer(Path(self.path)) as target:
+            found = self.find_one(run)
+            if found is not None and found.ours:
+                remove_file(target)
 
 
 def _parse(text: str) -> dict[str, str]:

@@ -17,9 +17,10 @@ from typing import Any
 import yaml
 
 from openstack_prep.base.errors import FolderRefused
+from openstack_prep.base.file_lock import one_writer_in
 from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.given_file import read_text
-from openstack_prep.base.private_file import PRIVATE, mode, write_private
+from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.text import show
@@ -83,29 +84,36 @@ class MarkedFiles:
 
         Raises FolderRefused, also for unmanaged files of these names.
         """
+        self._refuse_others(texts)  # before the folder is created
+        with one_writer_in(self.folder):
+            self._refuse_others(texts)
+            self._write(texts, exactly)
+
+    def _refuse_others(self, texts: Mapping[str, str]) -> None:
         if others := self.of_others(list(texts)):
             one = len(others) == 1
             what = f"{', '.join(map(str, others))} {'exists and is' if one else 'exist and are'} not managed"
             raise FolderRefused(f"{what}; choose another directory, or remove {'it' if one else 'them'}")
+
+    def _write(self, texts: Mapping[str, str], exactly: bool) -> None:
         before = self.there()
         for name, text in texts.items():
             if not self._is_same(name, before.get(name), text) or mode(self.folder / name) != PRIVATE:
                 write_private(self.folder / name, self._whole(name, text))
         with _said(self.folder):
             for name in before.keys() - texts.keys() if exactly else ():
-                (self.folder / name).unlink(missing_ok=True)
+                remove_file(self.folder / name)
 
     def remove(self, *, copies: bool = True) -> list[str]:
         """Remove the managed files, and the folder if it is empty then; else return what remains in it.
 
         Without ``copies``, only those that were written into this folder.
         """
-        ours = self.there() if copies else self.written_here()
-        with _said(self.folder):
-            for name in ours:
-                (self.folder / name).unlink(missing_ok=True)
-            if not self.folder.is_dir():
-                return []
+        if not self.folder.is_dir():
+            return []
+        with one_writer_in(self.folder), _said(self.folder):
+            for name in self.there() if copies else self.written_here():
+                remove_file(self.folder / name)
             left = sorted(path.name for path in self.folder.iterdir())
             if not left:
                 self.folder.rmdir()

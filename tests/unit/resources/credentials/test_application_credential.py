@@ -10,12 +10,12 @@ import pytest
 import requests_mock
 import yaml
 
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import Action
+from openstack_prep.core.model import Action, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.credentials.access_rule import AccessRule
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
@@ -119,6 +119,7 @@ def test_the_secret_goes_into_clouds_yaml_and_nowhere_else(
         "compute_api_version": "2",
         "region_name": "one",
         "interface": "public",
+        "openstack_prep": "[openstack-prep:lab/app]",
     }
     assert path.stat().st_mode & 0o777 == 0o600
     posted = next(each for each in keystone.services.request_history if each.path.endswith("credentials") and each.body)
@@ -204,7 +205,8 @@ def test_killed_before_the_first_secret_is_written_it_goes_on(run: CloudRun, key
 def test_what_was_begun_is_taken_back(run: CloudRun, keystone: Keystone, path: Path) -> None:
     wanted = credential(run, path)
     apply(run, wanted)
-    wanted._write({"application_credential_name": "app"})
+    begun = {"application_credential_name": "app", "auth_url": IDENTITY}
+    clouds_yaml.put(path, "lab", {"auth": begun})  # as earlier versions wrote it
     destroy = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
     executor.execute(destroy, run).raise_for_failures()
     assert not path.exists()
@@ -245,7 +247,7 @@ def test_killed_between_its_writes_it_converges(
     wanted = credential(run, path, unrestricted=True)
 
     def die(*_: Any) -> None:
-        raise PrepError("killed")
+        raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
         if dies == "put":
@@ -339,6 +341,76 @@ def test_destroy_takes_entry_and_credentials(run: CloudRun, keystone: Keystone, 
     executor.execute(destroy, run).raise_for_failures()
     assert not path.exists()
     assert not keystone.held
+
+
+def other_spec(run: CloudRun) -> CloudRun:
+    return CloudRun(run.admin, OwnershipTag("other"))
+
+
+def test_of_two_specs_at_once_one_wins_and_nothing_is_lost(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    """Both have planned while the entry was free; Keystone gives the second spec's user another list."""
+    wanted = credential(run, path)
+    theirs, ours = plan(other_spec(run), wanted), plan(run, wanted)
+    executor.execute(ours, run).raise_for_failures()
+    keystone.held, held = [], keystone.held  # not listed for another user
+    report = executor.execute(theirs, other_spec(run))
+    (failed,) = report.failed
+    assert isinstance(failed.error, PlanRefused)
+    assert "managed by spec lab" in str(failed.error)
+    assert keystone.held == []
+    assert auth(path)["application_credential_secret"] == "s3cret-1"
+    (refusal,) = plan(other_spec(run), wanted).refusals
+    assert refusal.code == "plan.foreign"
+    keystone.held = held
+    assert not plan(run, wanted)
+
+
+def test_an_entry_that_is_taken_during_the_request_loses_no_secret(
+    run: CloudRun, keystone: Keystone, path: Path
+) -> None:
+    theirs = {"auth": {"username": "me", "password": "x"}}
+
+    def taken(request: Any, context: Any) -> Any:
+        clouds_yaml.put(path, "lab", theirs)
+        return keystone.create(request, context)
+
+    keystone.services.post(CREDENTIALS, json=taken)
+    (failed,) = executor.execute(plan(run, credential(run, path)), run).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert clouds_yaml.read(path)["lab"] == theirs
+    assert keystone.held == []
+
+
+def test_an_entry_of_an_earlier_version_gets_its_owner(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path)
+    apply(run, wanted)
+    entry = clouds_yaml.read(path)["lab"]
+    clouds_yaml.put(path, "lab", {key: value for key, value in entry.items() if key != "openstack_prep"})
+    (step,) = plan(run, wanted)
+    assert [change.field for change in step.changes] == ["managed"]
+    apply(run, wanted)
+    assert clouds_yaml.read(path)["lab"] == entry
+
+
+def test_the_entry_for_predecessors_is_not_taken(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path)
+    apply(run, wanted)
+    theirs = {"auth": {"username": "me"}}
+    clouds_yaml.put(path, "lab-old", theirs)
+    (failed,) = executor.execute(plan(run, rotated(run, wanted, keep_old=True)), run).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert clouds_yaml.read(path)["lab-old"] == theirs
+    assert (keystone.names, auth(path)["application_credential_id"]) == (["app"], "c1")
+
+
+def test_destroy_leaves_an_entry_that_is_somebody_elses_by_then(run: CloudRun, keystone: Keystone, path: Path) -> None:
+    wanted = credential(run, path)
+    apply(run, wanted)
+    destroy = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
+    theirs = {"auth": {"username": "me"}}
+    clouds_yaml.put(path, "lab", theirs)
+    executor.execute(destroy, run).raise_for_failures()
+    assert clouds_yaml.read(path) == {"lab": theirs}
 
 
 def test_a_second_plan_is_one_request(run: CloudRun, keystone: Keystone, path: Path) -> None:

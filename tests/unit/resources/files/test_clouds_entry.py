@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from openstack_prep.base.errors import PlanRefused
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
@@ -73,6 +74,35 @@ def test_the_entry_of_another_spec_is_neither_changed_nor_deleted(run: CloudRun,
     assert "managed by spec lab" in said
     (step,) = planner.plan_destroy("renamed", [entry], observing.observe(renamed, [entry]))
     assert step.action is Action.KEEP
+
+
+def test_of_two_specs_at_once_one_wins(run: CloudRun, path: Path) -> None:
+    """Both have planned while the entry was free; the first one's destroy comes too late as well."""
+    other = CloudRun(run.admin, OwnershipTag("other"))
+    theirs = wanted(run, path, project="theirs")
+    entry = wanted(run, path)
+    late = planner.plan_apply("other", [theirs], observing.observe(other, [theirs]))
+    executor.execute(plan(run, entry), run).raise_for_failures()
+    before = path.read_text()
+    (failed,) = executor.execute(late, other).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert failed.error.diagnostics[0].code == "plan.foreign"
+    assert "managed by spec lab" in str(failed.error)
+    destroy = planner.plan_destroy("lab", [entry], observing.observe(run, [entry]))
+    path.write_text(before.replace("openstack_prep: lab", "openstack_prep: other"))
+    executor.execute(destroy, run).raise_for_failures()
+    assert "s3cret" in path.read_text()
+
+
+def test_the_file_behind_a_link_loses_the_entry(run: CloudRun, path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "vault.yaml"
+    target.write_text("# mine\n")
+    path.symlink_to(target)
+    entry = wanted(run, path)
+    executor.execute(plan(run, entry), run).raise_for_failures()
+    assert "s3cret" in target.read_text()
+    executor.execute(planner.plan_destroy("lab", [entry], observing.observe(run, [entry])), run).raise_for_failures()
+    assert (path.is_symlink(), target.read_text()) == (True, "# mine\n")
 
 
 def test_an_entry_without_an_owner_is_that_of_its_user(run: CloudRun, path: Path) -> None:

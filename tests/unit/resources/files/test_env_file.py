@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import Action
+from openstack_prep.core.model import Action, OwnershipTag
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.files.env_file import EnvFile
 from tests.unit.conftest import resolved
@@ -65,6 +66,40 @@ def test_somebody_elses_file_is_left_alone(run: CloudRun, path: Path, text: str)
     (step,) = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
     assert step.action is Action.KEEP
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize("cloud", ["lab", "other"])
+def test_of_two_specs_at_once_one_wins(run: CloudRun, path: Path, cloud: str) -> None:
+    other = CloudRun(run.admin, OwnershipTag("other"))
+    ours, theirs = EnvFile(path=str(path), cloud="lab"), EnvFile(path=str(path), cloud=cloud)
+    late = planner.plan_apply("other", [theirs], observing.observe(other, [theirs]))
+    ours.create(run)
+    before = path.read_text()
+    (failed,) = executor.execute(late, other).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert failed.error.diagnostics[0].code == "plan.foreign"
+    assert path.read_text() == before
+    destroy = planner.plan_destroy("lab", [ours], observing.observe(run, [ours]))
+    path.write_text("# somebody else's by now\n")
+    executor.execute(destroy, run).raise_for_failures()
+    assert path.read_text() == "# somebody else's by now\n"
+
+
+def test_a_link_is_written_and_removed_through(run: CloudRun, path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    path.symlink_to(target)
+    file = EnvFile(path=str(path), cloud="lab")
+    assert not observing.examine(run, [file])[1]
+    file.create(run)
+    observed = observing.observe(run, [file])
+    assert observed[file.key].ours
+    assert target.stat().st_mode & 0o777 == 0o600
+    executor.execute(planner.plan_destroy("lab", [file], observed), run).raise_for_failures()
+    assert (path.is_symlink(), target.exists()) == (True, False)
+    path.unlink()
+    path.symlink_to(path.name)
+    (mistake,) = observing.examine(run, [file])[1]
+    assert "leads back to itself" in mistake.what
 
 
 @pytest.mark.parametrize("head", ["", "# [openstack-prep:lab/lab.env]\n"])

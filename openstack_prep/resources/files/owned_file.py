@@ -1,0 +1,36 @@
+"""Whether a file may be written: judged by a plan, and again under the file's lock right before the write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused
+from openstack_prep.base.private_file import refuse_unwritable
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Resource
+
+
+def unwritable(resource: Resource, path: str | Path) -> Iterator[Mistake]:
+    """Yield why a file of a resource cannot be written, as far as links and rights show it."""
+    try:
+        refuse_unwritable(Path(path))
+    except ConfigError as error:
+        yield Mistake.about(resource.key, str(error))
+
+
+def foreign_file(resource: Resource, path: str | Path) -> Mistake:
+    """Return that a file exists and is somebody else's."""
+    what = f"{path} exists and is not managed by this spec"
+    return Mistake.about(resource.key, what, "choose another file, or remove this one", code=Code.PLAN_FOREIGN)
+
+
+def refuse_file_of_others(resource: Resource[CloudRun], run: CloudRun, path: str | Path) -> None:
+    """Raise PlanRefused if a file is somebody else's by now; the caller holds the file's lock.
+
+    A plan has found it free, or managed by this spec, but another spec may have written it since.
+    """
+    found = resource.find_one(run)
+    if found is not None and not found.ours:
+        raise PlanRefused([foreign_file(resource, path)])
