@@ -15,6 +15,7 @@ from openstack_prep.base.fields import File, Name
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import MANAGED, Change, Context, Observed, Resource
+from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.exposures.register.pool import Pool, PoolSettings
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from openstack_prep.resources.identity import home
@@ -64,6 +65,9 @@ class PoolFile(PoolSettings, InProject):
             what = f"path {self.path} is also that of {files[0].key}"
             raise SpecError([self.mistake(what, "use one file per pool", Code.SPEC_CONTRADICTION)])
         return (self,)
+
+    def written_files(self, context: Context) -> Iterable[WrittenFile]:
+        return (WrittenFile("path", self.path, f"pool {self.name}"),)  # of two pools in one file, resolve() says more
 
     def desired(self) -> Values:
         return _values(self) | {"path": self.path, MANAGED: True}

@@ -105,11 +105,11 @@ class Spec:
         if not mistake.keys:
             return mistake
         first = mistake.keys[0]
-        line = self.parameter_places.get((first, mistake.parameter)) or self._line(first, mistake.field)
+        line = self.parameter_places.get((first, mistake.parameter)) or self.line_of(first, mistake.field)
         where = ", ".join(names.get(key, str(key)) for key in mistake.keys)
         return replace(mistake, where=f"{line}: {where}" if line else where)
 
-    def _line(self, key: Key, field: str) -> str | None:
+    def line_of(self, key: Key, field: str) -> str | None:
         """Return the place of a field of a resource, or of the innermost part around it that the document has."""
         if not field or key not in self.paths:
             return self.places.get(key)

@@ -9,6 +9,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.spec.loading import Spec
 from openstack_prep.spec.targets import NoCloud
+from openstack_prep.spec.written_files import list_conflicts
 
 
 def refuse_mistakes(spec: Spec) -> None:
@@ -24,6 +25,10 @@ def refuse_mistakes(spec: Spec) -> None:
             found += each.list_mistakes(context)
         except SpecError as error:
             found += error.mistakes
+    try:
+        found += list_conflicts(spec, context)
+    except SpecError as error:
+        found += error.mistakes
     if not found:
         return
     mistakes = spec.placed(dict.fromkeys(found))

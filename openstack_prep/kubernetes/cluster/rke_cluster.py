@@ -14,6 +14,7 @@ from openstack_prep.base.errors import Loss, Mistake, SpecError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.kubernetes.cluster import rke_files, rke_hints, rke_roles
 from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, PARAMETERS, RelatedResources, RkeFields
 from openstack_prep.kubernetes.networks import Taken
@@ -38,6 +39,15 @@ class RkeCluster(RkeFields):
         """Return the cluster with its networks and the related resources of the spec."""
         related = RelatedResources.of(context, self.allocated_from)
         return (ResolvedRkeCluster.of(related.clusters[self.name], related=related),)
+
+    def written_files(self, context: Context) -> Iterable[WrittenFile]:
+        """Return the files that do not depend on the nodes."""
+        (resolved,) = self.resolve(context)
+        assert isinstance(resolved, ResolvedRkeCluster)
+        if not resolved.has_networks or list(resolved._mistakes(None, ())):
+            return ()
+        paths = (str(Path(self.directory) / name) for name in rke_files.names(resolved))
+        return [WrittenFile("directory", path) for path in paths]
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), self.sibling(Existing, self.stack, of="stack"))

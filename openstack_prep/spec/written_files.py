@@ -1,0 +1,77 @@
+"""The rule that no two resources of a spec write the same file, whatever the paths are by which they name it."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.secret import Secret
+from openstack_prep.core.model import Context, Resource
+from openstack_prep.core.written_file import WritesFiles, WrittenFile
+from openstack_prep.spec.loading import Spec
+
+GENERATED = "generated secret"
+"""A part that excludes every other file, but not another use of the same secret."""
+
+
+def list_conflicts(spec: Spec, context: Context) -> Iterator[Mistake]:
+    """Yield each file that two resources would write, at the place of the second one."""
+    before: dict[object, list[tuple[Resource, WrittenFile]]] = defaultdict(list)
+    for resource in spec.resources:
+        for file in _written(resource, context):
+            same = before[_identity(file.path)]
+            for other, earlier in same:
+                if _exclude(file, earlier):
+                    line = spec.line_of(other.key, earlier.field)
+                    where = f"{other.key}" + (f" ({line})" if line else "")
+                    part = f", entry {file.part}" if file.part and file.part == earlier.part else ""
+                    what = f"{file.field}: {file.path}{part} is also written by {where}"
+                    fix = "write to different files" if not part else "choose another entry or file"
+                    yield Mistake.about(resource.key, what, fix, field=file.field, code=Code.SPEC_CONTRADICTION)
+                    break
+            same.append((resource, file))
+
+
+def _exclude(file: WrittenFile, other: WrittenFile) -> bool:
+    """Whether one of two that have the same path would overwrite the other."""
+    if GENERATED in (file.part, other.part):
+        return file.part != other.part
+    return not (file.part and other.part) or file.part == other.part
+
+
+def _identity(path: str) -> object:
+    """Return what two paths of the same file share: links are followed, and an existing file may have two names."""
+    target = os.path.realpath(path)
+    try:
+        found = os.stat(target)
+    except OSError:
+        return target
+    return found.st_dev, found.st_ino
+
+
+def _written(resource: Resource, context: Context) -> Iterator[WrittenFile]:
+    if isinstance(resource, WritesFiles):
+        yield from resource.written_files(context)
+    for field, secret in _secrets(resource, ""):
+        if secret.path is not None and not secret.awaited:
+            yield WrittenFile(field, secret.path, GENERATED)
+
+
+def _secrets(value: Any, place: str) -> Iterator[tuple[str, Secret]]:
+    """Yield the secrets in a resource, with their dotted paths."""
+    if isinstance(value, Secret):
+        yield place, value
+    elif is_dataclass(value) and not isinstance(value, type):
+        for each in fields(value):
+            yield from _secrets(getattr(value, each.name), f"{place}.{each.name}".lstrip("."))
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _secrets(inner, f"{place}.{name}")
+    elif isinstance(value, tuple | list):
+        for index, inner in enumerate(value):
+            yield from _secrets(inner, f"{place}[{index}]")
