@@ -46,7 +46,7 @@ def target_of(path: Path) -> Path:
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file if it exists; of a link, the file that it leads to: the link is somebody else's, and remains."""
+    """Remove a file if it exists; of a link, the file that it leads to: no link is removed."""
     target_of(path).unlink(missing_ok=True)
 
 
@@ -195,7 +195,7 @@ def _refuse_target(path: Path) -> None:
     if not path.is_file():  # root could replace /dev/null
         raise ConfigError(f"{path} cannot be written: it is not a regular file; choose another one")
     if path.stat().st_uid != os.geteuid() and not os.access(path, os.W_OK):
-        raise ConfigError(f"{path} cannot be written: it is another user's file; choose another one")
+        raise ConfigError(f"{path} cannot be written: the file belongs to another user; choose another one")
 
 
 def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:

@@ -184,7 +184,7 @@ class ApplicationCredential(CredentialFields):
         return run.ownership.owns(tag, self.name) and home.is_ours(run, OwnershipTag.home_in(tag))
 
     def _is_free(self, run: CloudRun, entry: Raw) -> bool:
-        """Whether an entry that holds no existing credential of ours may be overwritten.
+        """Whether an entry without an existing credential of this spec may be overwritten.
 
         Earlier versions wrote entries that name no owner: such an entry may hold the only secret of a credential that
         this user cannot list, unless it only announces one.
@@ -201,7 +201,7 @@ class ApplicationCredential(CredentialFields):
         return self.mistake(what, "choose another name, or remove the entry from the file", Code.PLAN_FOREIGN)
 
     def _judge(self, run: CloudRun, live: CredentialRecord | None, found: Raw | None) -> None:
-        """Raise PlanRefused if the entry is somebody else's, CloudError if a concurrent run of this spec wrote it.
+        """Raise PlanRefused for the entry of another owner, CloudError if a concurrent run of this spec wrote it.
 
         ``live`` is the credential that the entry is known to hold. It is called under the lock of the file.
         """
@@ -305,7 +305,7 @@ class ApplicationCredential(CredentialFields):
         return dict(answer["application_credential"])
 
     def _write(self, run: CloudRun, live: CredentialRecord | None, auth: Raw) -> None:
-        """Write the entry, which holds the ``live`` credential if any, unless it is somebody else's by now."""
+        """Write the entry, which holds the ``live`` credential if any, unless it has another owner by now."""
         owner = home.ownership(run).describe(self.name)
         judge = partial(self._judge, run, live)
         self.write_entry({**auth, "auth_url": self.auth_url}, judge, auth_type=AUTH_TYPE, **{OWNER: owner})

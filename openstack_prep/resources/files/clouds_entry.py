@@ -145,7 +145,7 @@ class InCloudsYaml(InProject):
     def write_entry(self, auth: Mapping[str, Any], judge: Callable[[dict[str, Any] | None], None], **more: Any) -> None:
         """Write the entry; settings that others have added to it are kept.
 
-        ``judge`` gets the present entry under the lock of the file, and raises PlanRefused if it is somebody else's.
+        ``judge`` gets the present entry under the lock of the file, and raises PlanRefused if it has another owner.
         """
 
         def merged(present: Any) -> dict[str, Any]:
@@ -324,5 +324,5 @@ class CloudsEntry(InCloudsYaml):
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        """Remove the entry, unless it is another one by now."""
+        """Remove the entry, unless it has another owner by now."""
         clouds_yaml.drop(self.file, self.cloud, lambda found: self._observed(run, whole_entry(found) or {}).ours)

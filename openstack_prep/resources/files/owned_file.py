@@ -21,13 +21,13 @@ def unwritable(resource: Resource, path: str | Path) -> Iterator[Mistake]:
 
 
 def foreign_file(resource: Resource, path: str | Path) -> Mistake:
-    """Return that a file exists and is somebody else's."""
+    """Return that a file exists and this spec does not manage it."""
     what = f"{path} exists and is not managed by this spec"
     return Mistake.about(resource.key, what, "choose another file, or remove this one", code=Code.PLAN_FOREIGN)
 
 
 def refuse_file_of_others(resource: Resource[CloudRun], run: CloudRun, path: str | Path) -> None:
-    """Raise PlanRefused if a file is somebody else's by now; the caller holds the file's lock.
+    """Raise PlanRefused if a file has another owner by now; the caller holds the file's lock.
 
     A plan has found it free, or managed by this spec, but another spec may have written it since.
     """

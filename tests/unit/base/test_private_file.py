@@ -220,7 +220,7 @@ def test_another_users_file_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).is_dir())
     for write in (lambda: write_private(tmp_path / "x", "new"), lambda: refuse_unwritable(tmp_path / "x")):
-        with pytest.raises(ConfigError, match="another user's file"):
+        with pytest.raises(ConfigError, match="belongs to another user"):
             write()
     assert (tmp_path / "x").read_text() == "theirs"
 

@@ -195,7 +195,9 @@ def test_somebody_elses_file_is_left_alone(run: CloudRun, make: Make, text: str)
     file = make()
     file.file.parent.mkdir()
     file.file.write_text(text)
-    assert refusals(run, file) == [f"{file.path} is not managed by this spec; give another file, or delete it"]
+    assert refusals(run, file) == [
+        f"{file.path} exists and is not managed by this spec; choose another file, or remove this one"
+    ]
     (step,) = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
     assert step.action is Action.KEEP
 
@@ -207,7 +209,9 @@ def test_somebody_elses_copy_is_left_alone(run: CloudRun, make: Make, used: bool
     if used:
         eaten(file)
     file.kept.write_text("mine\n")
-    assert refusals(run, file) == [f"{file.kept} is not managed by this spec; give another file, or delete it"]
+    assert refusals(run, file) == [
+        f"{file.kept} exists and is not managed by this spec; choose another file, or remove this one"
+    ]
     plan = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
     executor.execute(plan, run).raise_for_failures()
     assert file.kept.read_text() == "mine\n"
@@ -274,7 +278,9 @@ def test_somebody_elses_copy_without_the_file_is_left(run: CloudRun, make: Make)
     file = make()
     file.kept.parent.mkdir()
     file.kept.write_text("theirs: true\n")
-    assert refusals(run, file) == [f"{file.kept} is not managed by this spec; give another file, or delete it"]
+    assert refusals(run, file) == [
+        f"{file.kept} exists and is not managed by this spec; choose another file, or remove this one"
+    ]
     assert not list(planner.plan_destroy("lab", [file], observing.observe(run.fresh(), [file])))
 
 
