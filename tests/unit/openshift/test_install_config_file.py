@@ -36,6 +36,7 @@ NEUTRON = ENDPOINTS["network"] + "/v2.0"
 TYPES = f"{ENDPOINTS['block-storage']}/types"
 
 Make = Callable[..., InstallConfig]
+FOREIGN = "exists and is not managed by this spec; choose another file, or remove this one"
 
 
 @pytest.fixture
