@@ -26,6 +26,11 @@ IN_WHEEL = (
     f"{NAME}.data/data/share/zsh/site-functions/_openstack-prep",
 )
 PYTHON = [sys.executable, "-m"]
+REQUIRED = """\
+from importlib.metadata import requires
+print(*(each for each in requires("openstack_prep") if "extra ==" not in each), sep="\\n")
+"""
+"""A program that prints what the installed wheel requires without an extra."""
 
 
 def run(*command: str | Path, **environment: str) -> str:
@@ -67,8 +72,10 @@ def describe(folder: Path) -> None:
     """Write the bill of materials of an environment in which only the wheel of dist/ was installed."""
     run(*PYTHON, "venv", folder)
     python = folder / "bin" / "python"
-    # not by its path, which the bill would contain
-    run(python, "-m", "pip", "install", "--quiet", "--find-links", DIST, f"openstack_prep=={__version__}")
+    # not by its path, which the bill would contain; nor from an index, where its name may be somebody else's
+    wheel = ("--no-deps", "--no-index", "--find-links", DIST, f"openstack_prep=={__version__}")
+    run(python, "-m", "pip", "install", "--quiet", *wheel)
+    run(python, "-m", "pip", "install", "--quiet", *run(python, "-c", REQUIRED).splitlines())
     print(run(folder / "bin" / "openstack-prep", "--version").strip())
     run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools")
     out = DIST / f"{NAME}.cdx.json"

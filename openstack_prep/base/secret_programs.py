@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.extras import install
 from openstack_prep.base.given_file import MOST_SECRET
 from openstack_prep.base.invalid import InvalidValue
 
@@ -126,7 +127,7 @@ def _vault() -> Any:
     try:
         import hvac
     except ImportError:
-        raise ConfigError("{vault: ...} needs the extra: pip install 'openstack_prep[vault]'") from None
+        raise ConfigError(f"{{vault: ...}} needs a package that is not installed; {install('vault')}") from None
     if not os.environ.get("VAULT_ADDR"):
         raise ConfigError("{vault: ...}: VAULT_ADDR is not set; export the address of the server")
     return hvac.Client(timeout=ANSWER, namespace=os.environ.get("VAULT_NAMESPACE"))
@@ -158,7 +159,7 @@ def from_keyring(where: object) -> Fetch:
         try:
             import keyring
         except ImportError:
-            raise ConfigError("{keyring: ...} needs the extra: pip install 'openstack_prep[keyring]'") from None
+            raise ConfigError(f"{{keyring: ...}} needs a package that is not installed; {install('keyring')}") from None
         try:
             found = keyring.get_password(service, user)
         except keyring.errors.KeyringError as error:

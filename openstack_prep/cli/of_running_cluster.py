@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose a cluster."""
-    what = "read the Services of a running cluster; needs pip install 'openstack_prep[kubernetes]'"
+    what = "read the Services of a running cluster; needs the extra [kubernetes]"
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=what)
     parser.add_argument("--context", metavar="NAME", help="context of --kubeconfig (default: its current one)")
 

@@ -24,6 +24,7 @@ from concurrent.futures import Executor, Future
 from typing import Any, ParamSpec, TypeVar
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.extras import install
 from openstack_prep.fleet.engine import Executors
 from openstack_prep.fleet.order import Order, Outcome, Status
 from openstack_prep.fleet.scheduler import patience, reach
@@ -54,8 +55,8 @@ def on_workers(scheduler: str, *, jobs: int, processes: int | None = None) -> It
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
-        fix = "pip install 'openstack_prep[fleet]'"
-        raise ConfigError(f"--scheduler {scheduler} needs the extra: {fix}") from None
+        what = f"--scheduler {scheduler} needs a package that is not installed"
+        raise ConfigError(f"{what}; {install('fleet')}") from None
     except ValueError as error:  # a file of Dask's configuration
         raise ConfigError(f"--scheduler {scheduler}: {' '.join(str(error).split())}") from error
     with contextlib.ExitStack() as stack:

@@ -27,6 +27,69 @@ NEWS = {page.relative_to(ROOT): page for page in ROOT.glob("newsfragments/*.md")
 CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 
+INSTALLING = re.compile(
+    r"\b(?:pip|pipx|uv|uvx)\b[^`&|]*?\s(?:install|run|add|inject|download)\s([^`&|]*)|additional_dependencies:(.*)"
+)
+"""What a program of Python is to install."""
+BY_NAME = re.compile(r"openstack[_.-]prep(\[.*\])?([=<>~!@].*)?", re.IGNORECASE)
+SUFFIXES = (".md", ".py", ".yaml", ".yml", ".cfg", ".toml", ".ini", ".in", ".txt", ".tf", "Containerfile", "/run")
+    ".md",
+    ".py",
+    ".yaml",
+    ".yml",
+    ".cfg",
+    ".toml",
+    ".ini",
+    ".in",
+    ".txt",
+    ".tf",
+    ".sh",
+    "Containerfile",
+    "/run",
+)
+WITHOUT = {".git", ".venv", ".tox", "dist", "build", "openstack_prep.egg-info"}
+
+
+def installs_by_name(line: str) -> bool:
+    """Whether a line has a program of Python install a package by our name, as an index would look for it."""
+    found = [first or second for first, second in INSTALLING.findall(line)]
+    return any(BY_NAME.fullmatch(word.lstrip("[")) for each in found for word in re.split(r"[\s'\",;()]+|\]$", each))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("pip install openstack_prep", True),
+        ("pip install 'openstack_prep[osc]'", True),
+        ("pipx install openstack-prep", True),
+        ("uv tool install openstack-prep==1.0", True),
+        ("additional_dependencies: [openstack-prep]", True),
+        ("pip install '.[osc]'", False),
+        ("pip install ./openstack_prep-1.0.0-py3-none-any.whl", False),
+        ('pip install "git+https://git.example.com/openstack_prep@v1.0.0"', False),
+        ('pip install --quiet "$OPENSTACK_PREP"', False),
+        ("openstack-prep plan spec.yaml", False),
+    ],
+)
+def test_what_installs_by_name(line: str, expected: bool) -> None:
+    assert installs_by_name(line) is expected
+
+
+def test_nothing_says_to_install_this_package_by_its_name() -> None:
+    """The name is not registered in the package index, where anybody may register it."""
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name not in WITHOUT]
+    files = [path for folder in folders for path in folder.rglob("*")] + [*ROOT.iterdir()]
+    files = [path for path in files if str(path).endswith(SUFFIXES) and path.is_file() and path != Path(__file__)]
+    assert {ROOT / "README.md", ROOT / ".ci" / "run", ROOT / ".pre-commit-hooks.yaml"} <= {*files}
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in files
+        for line in path.read_text().splitlines()
+        if installs_by_name(line)
+    ]
+    assert found == []
+
+
 def anchors(page: Path) -> set[str]:
     """Return the anchors that GitHub gives to the headings of a page."""
     text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)

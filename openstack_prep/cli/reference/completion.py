@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.extras import install
 from openstack_prep.cli import AddCommand
 
 SHELLS = ("bash", "zsh")
@@ -23,8 +24,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         text = script(options.build_parser(), options.shell)
     except ImportError:
-        what = "completion: the package shtab is not installed; pip install 'openstack_prep[completion]'"
-        raise ConfigError(what) from None
+        raise ConfigError(f"completion: needs a package that is not installed; {install('completion')}") from None
     print(text)
     return 0
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openstack_prep.base.errors import ClusterError, ConfigError
+from openstack_prep.base.extras import install
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.kubernetes.api.kubeconfig import Access
@@ -192,8 +193,7 @@ def _client() -> Any:
     try:
         from kubernetes import client
     except ImportError:
-        what = "--kubeconfig: the package kubernetes is not installed"
-        raise ConfigError(f"{what}; pip install 'openstack_prep[kubernetes]'") from None
+        raise ConfigError(f"--kubeconfig needs a package that is not installed; {install('kubernetes')}") from None
     return client
 
 

@@ -37,4 +37,4 @@ def test_without_shtab_the_package_to_install_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert main(["completion", "bash"]) == 2
-    assert "openstack_prep[completion]" in capsys.readouterr().err
+    assert "pip install 'shtab>=1.7'" in capsys.readouterr().err
