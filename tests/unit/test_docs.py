@@ -33,20 +33,6 @@ INSTALLING = re.compile(
 """What a program of Python is to install."""
 BY_NAME = re.compile(r"openstack[_.-]prep(\[.*\])?([=<>~!@].*)?", re.IGNORECASE)
 SUFFIXES = (".md", ".py", ".yaml", ".yml", ".cfg", ".toml", ".ini", ".in", ".txt", ".tf", "Containerfile", "/run")
-    ".md",
-    ".py",
-    ".yaml",
-    ".yml",
-    ".cfg",
-    ".toml",
-    ".ini",
-    ".in",
-    ".txt",
-    ".tf",
-    ".sh",
-    "Containerfile",
-    "/run",
-)
 WITHOUT = {".git", ".venv", ".tox", "dist", "build", "openstack_prep.egg-info"}
 
 
