@@ -23,6 +23,7 @@ from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.spec import Spec, load_spec
+from openstack_prep.spec.python import spec_from
 from openstack_prep.verbs import api
 
 SECTIONS = (
@@ -104,7 +105,7 @@ def to_sync(
         return _spec_of_sync(wanted, found, tell)
     if isinstance(wanted, str | Path):
         wanted = load_spec(wanted, SECTIONS)
-    spec = wanted if isinstance(wanted, Spec) else wanted()
+    spec = spec_from(wanted if isinstance(wanted, Spec) else wanted())
     return _of_spec(cloud.authenticate(), spec, found, only, tell)
 
 

@@ -20,6 +20,7 @@ from openstack_prep.openshift.names.resolver import read_hosts
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
 from openstack_prep.spec import Spec, load_spec
+from openstack_prep.spec.python import spec_from
 from openstack_prep.verbs import api
 
 
@@ -92,7 +93,7 @@ def pre_ipi(
     ``hosts``: the hosts file of the installer's machine. ``lock_timeout``: seconds to wait for another run of the spec,
     then LeaseHeld is raised. ``ready.raise_for_problems()`` stops a script. Raises SpecError, PlanRefused, ConfigError.
     """
-    spec = wanted if isinstance(wanted, Spec) else load_spec(Path(wanted))
+    spec = spec_from(wanted if isinstance(wanted, Spec) else load_spec(Path(wanted)))
     examine(spec, hosts)
     return checked(
         spec, api.apply(cloud, spec, jobs=jobs, tell=tell, lock_timeout=lock_timeout), hosts=hosts, jobs=jobs

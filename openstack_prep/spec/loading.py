@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -16,17 +16,15 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
-from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.identity.role_assignment import RoleAssignment
-from openstack_prep.spec.parts import Elsewhere, Part, merged, placed, read_parts
+from openstack_prep.spec import completion
+from openstack_prep.spec.completion import Declaration
+from openstack_prep.spec.parts import Elsewhere, Part, merged, read_parts
 from openstack_prep.spec.sections import Clouds, Sections, read
 from openstack_prep.spec.tokens import Tokens
 from openstack_prep.spec.variables import Given
 
 if TYPE_CHECKING:
-    from openstack_prep.exposures.cluster_fields import ClusterFields
-    from openstack_prep.kubernetes.networks import ClusterNetworks
     from openstack_prep.resources.orchestration.stack import Stack
     from openstack_prep.spec.mistakes import Placed
 
@@ -207,65 +205,37 @@ def _assemble(read: Sequence[tuple[Part, Sections]], warnings: Sequence[str], mi
         raise SpecError(mistakes)
     whole, twice = merged(read)
     mistakes += twice
-    places: dict[Key, str] = {}
-    paths: dict[Key, tuple[Placed, Sequence[str | int]]] = {}
-    parameters: dict[tuple[Key, str], str] = {}
-    resources: list[Resource] = []
-    for part, where, declared in placed(read):
-        resource = place_in(_on_networks(declared, whole.cluster_networks), whole.project)
-        place = part.place(where)
-        if resource.key in places:
-            what = f"{resource.key} is declared twice, also at {places[resource.key]}"
-            mistakes.append(Mistake(place, what, "choose distinct names", code=Code.SPEC_DUPLICATE_NAME))
-        places.setdefault(resource.key, place)
-        paths.setdefault(resource.key, (part, where))
-        if resource.kind == "stack":
-            stack = cast("Stack", resource)
-            for section, given in (("secret_parameters", stack.secret_parameters), ("parameters", stack.parameters)):
-                parameters |= {(resource.key, name): part.place((*where, section, name)) for name in given or ()}
-        resources.append(resource)
+    declared = [
+        Declaration(resource, part.place(where), (part, where))
+        for part, sections in read
+        for where, resource in sections.placed()
+        if not isinstance(resource, Project) or resource is whole.project  # several were reported
+    ]
+    complete, ambiguous = completion.complete(declared, whole.cluster_networks)
+    mistakes += ambiguous
     if mistakes:
         raise SpecError(mistakes)
+    places = {each.resource.key: each.place for each in complete}
     return Spec(
         whole.name,
-        tuple(with_opened(resources, places)),
+        tuple(completion.with_exposures([each.resource for each in complete], places)),
         whole.clouds,
         places,
-        parameters,
+        dict(_places_of_parameters(complete)),
         tuple(dict.fromkeys(warnings)),
         checked=True,
         parts=tuple(part for part, _ in read),
-        paths=paths,
+        paths={each.resource.key: each.source for each in complete},
     )
 
 
-def with_opened(resources: Sequence[Resource], places: dict[Key, str]) -> list[Resource]:
-    """Return resources with what the exposures of a spec need in OpenStack; it has the place of their cluster."""
-    found = list(resources)
-    for cluster in (each for each in resources if each.kind == "exposed_cluster"):
-        from openstack_prep.exposures.opened import with_opened as opened
-        from openstack_prep.exposures.recordsets import with_recordsets
-
-        found = [*with_recordsets(opened(found, cast("ClusterFields", cluster)), cast("ClusterFields", cluster))]
-        places |= {each.key: places.get(cluster.key, "") for each in found if each.key not in places}
-    return found
-
-
-def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resource:
-    """Set the networks of a cluster from those of the spec, unless it has its own."""
-    if networks is None:
-        return resource
-    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-
-    if isinstance(resource, RkeCluster) and resource.networks is None:
-        return replace(resource, networks=networks)
-    return resource
-
-
-def place_in(resource: Resource, project: Project | None) -> Resource:
-    """Return a resource in the project of its spec, unless it names a project or a domain itself."""
-    if project is None or not isinstance(resource, InProject) or resource.project is not None:
-        return resource
-    if isinstance(resource, RoleAssignment) and resource.domain is not None:
-        return resource
-    return replace(resource, project=project.name, project_domain=project.domain)
+def _places_of_parameters(
+    declarations: Iterable[Declaration[tuple[Part, tuple[str | int, ...]]]],
+) -> Iterator[tuple[tuple[Key, str], str]]:
+    """Yield the place of each parameter of a stack."""
+    for each in declarations:
+        if each.resource.kind == "stack":
+            stack, (part, where) = cast("Stack", each.resource), each.source
+            for section, given in (("secret_parameters", stack.secret_parameters), ("parameters", stack.parameters)):
+                for name in given or ():
+                    yield (stack.key, name), part.place((*where, section, name))

@@ -24,7 +24,6 @@ from openstack_prep.spec.variable_values import Values
 from openstack_prep.spec.variables import Declared, Given, Variable
 
 if TYPE_CHECKING:
-    from openstack_prep.core.model import Resource
     from openstack_prep.spec.mistakes import Placed
 
 HEAD = ("include", "variables")
@@ -138,13 +137,6 @@ def _without_secrets(data: dict[str, Any]) -> dict[str, Any]:
             each = each | {"external_ips": {key: value for key, value in each["external_ips"].items() if key != "bgp"}}
         found.append(each)
     return data | {"exposed_clusters": found}
-
-
-def placed(read: Sequence[tuple[Part, Sections]]) -> list[tuple[Part, tuple[str | int, ...], Resource]]:
-    """Return the resources of several files, in the order of the sections."""
-    order = [each.name for each in fields(Sections)]
-    found = [(part, where, resource) for part, sections in read for where, resource in sections.placed()]
-    return sorted(found, key=lambda each: order.index(str(each[1][0])))
 
 
 def merged(read: Sequence[tuple[Part, Sections]]) -> tuple[Sections, list[Mistake]]:

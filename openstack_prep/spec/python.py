@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -19,8 +19,10 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Resource
-from openstack_prep.spec.loading import Spec, with_opened
-from openstack_prep.spec.sections import Sections
+from openstack_prep.spec import completion
+from openstack_prep.spec.completion import Declaration
+from openstack_prep.spec.loading import Spec
+from openstack_prep.spec.sections import section_of
 from openstack_prep.spec.tokens import Tokens
 
 WRITTEN_AS_TEXT = (
@@ -37,16 +39,15 @@ LOAD = "read a file with load_spec(path)"
 def spec_from(wanted: object, name: str | None = None) -> Spec:
     """Return the spec for the argument of a verb: a Spec, or any iterable of resources; raises SpecError.
 
-    ``name`` is for resources alone; default: the name of the only project among them.
+    ``name`` is for resources alone; default: the name of the only project among them. Resources without a project
+    belong to that project, as in YAML.
     """
     if isinstance(wanted, Spec):
         if name is not None and name != wanted.name:
             what = f"name={name!r} differs from the name of the spec, {wanted.name!r}"
             raise SpecError([Mistake("name", what, "remove the argument name")])
-        return wanted if wanted.checked else _normalised(wanted)
-    resources = _listed(wanted)
-    unnamed = _normalised(Spec("", tuple(resources)))
-    return Spec(_name(unnamed.resources, name), unnamed.resources, warnings=unnamed.warnings, checked=True)
+        return wanted if wanted.checked else _normalised(wanted, wanted.resources, lambda declared: wanted.name)
+    return _normalised(Spec("", ()), _listed(wanted), partial(_name, given=name))
 
 
 def _listed(wanted: object) -> Sequence[Any]:
@@ -61,12 +62,12 @@ def _listed(wanted: object) -> Sequence[Any]:
     return tuple(wanted)
 
 
-def _name(resources: Sequence[Resource], name: str | None) -> str:
+def _name(resources: Sequence[Resource], given: str | None) -> str:
     """Return the name of a spec that is only a list: it must stay the same if the list grows or is reordered."""
-    if name is not None:
-        if not isinstance(name, str) or not 1 <= len(name) <= 255:
-            raise SpecError([Mistake("name", f"{name!r} is not a string of 1 to 255 characters", "correct the name")])
-        return name
+    if given is not None:
+        if not isinstance(given, str) or not 1 <= len(given) <= 255:
+            raise SpecError([Mistake("name", f"{given!r} is not a string of 1 to 255 characters", "correct the name")])
+        return given
     projects = {each.name for each in resources if each.kind == "project"}
     if len(projects) == 1:
         return projects.pop()
@@ -77,43 +78,57 @@ def _name(resources: Sequence[Resource], name: str | None) -> str:
     raise SpecError([Mistake("name", what, fix)])
 
 
-def _normalised(spec: Spec) -> Spec:
-    """Return the spec with every value normalised; raises SpecError that lists all errors."""
-    from openstack_prep.kinds import KINDS
+def _normalised(spec: Spec, given: Sequence[Any], name_of: Callable[[Sequence[Resource]], str]) -> Spec:
+    """Return a spec of the given resources with every value normalised, completed as one of YAML.
 
-    mistakes: list[Mistake] = []
+    ``name_of`` returns its name. Raises SpecError that lists all errors.
+    """
     warnings: list[str] = []
-    resources = []
-    for index, given in enumerate(spec.resources):
-        label = _label(given) if isinstance(given, Resource) else f"resources[{index}]"
-        kind = KINDS.get(getattr(type(given), "kind", ""))
-        if not isinstance(given, Resource):
-            what = f"{type(given).__name__ if not isinstance(given, type) else given.__name__} is not a resource"
-            fix = (
-                "create an instance such as Network(name='net')"
-                if isinstance(given, type)
-                else "remove it from the list"
-            )
-            mistakes.append(Mistake(label, what, fix))
-        elif not given.declarable:
-            mistakes.append(
-                Mistake(
-                    label,
-                    "is a kind that other resources only refer to",
-                    "remove it from the list, and refer to it by name where needed",
-                )
-            )
-        elif type(given) is not kind:
-            resources.append(given)  # a kind of the caller, which no declaration describes
-        else:
-            try:
-                resources.append(_read(given, label, warnings))
-            except SpecError as error:
-                mistakes += error.mistakes
+    declared: list[Declaration[int]] = []
+    mistakes: list[Mistake] = []
+    for index, each in enumerate(given):
+        label = _label(each) if isinstance(each, Resource) else f"resources[{index}]"
+        try:
+            declared.append(Declaration(_declared(each, label, warnings), f"resources[{index}]", index))
+        except SpecError as error:
+            mistakes += error.mistakes
     if mistakes:
         raise SpecError(mistakes)
-    whole = tuple(with_opened(resources, {}))
-    return replace(spec, resources=whole, warnings=(*spec.warnings, *warnings), checked=True)
+    complete, mistakes = completion.complete(declared)
+    try:
+        name = name_of([each.resource for each in declared])
+    except SpecError as error:
+        mistakes += error.mistakes
+    if mistakes:
+        raise SpecError(mistakes)
+    named_by_key = spec.only is not None or spec.places  # before their resources were in a project
+    keys = {given[each.source].key: each.resource.key for each in complete} if named_by_key else {}
+    places = {keys.get(key, key): place for key, place in spec.places.items()}
+    return replace(
+        spec,
+        name=name,
+        resources=tuple(completion.with_exposures([each.resource for each in complete], places)),
+        only=None if spec.only is None else frozenset(keys.get(key, key) for key in spec.only),
+        places=places,
+        warnings=(*spec.warnings, *warnings),
+        checked=True,
+    )
+
+
+def _declared(given: Any, label: str, warnings: list[str]) -> Resource:
+    """Return one item of a list as its declaration reads it; raises SpecError."""
+    from openstack_prep.kinds import KINDS
+
+    if not isinstance(given, Resource):
+        what = f"{type(given).__name__ if not isinstance(given, type) else given.__name__} is not a resource"
+        fix = "create an instance such as Network(name='net')" if isinstance(given, type) else "remove it from the list"
+        raise SpecError([Mistake(label, what, fix)])
+    if not given.declarable:
+        what, fix = "is a kind that other resources only refer to", "remove it from the list, and refer to it by name"
+        raise SpecError([Mistake(label, what, f"{fix} where needed")])
+    if type(given) is not KINDS.get(type(given).kind):
+        return given  # a kind of the caller, which no declaration describes
+    return _read(given, label, warnings)
 
 
 def _label(resource: Resource) -> str:
@@ -140,7 +155,7 @@ def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
     try:
         read: Resource = _adapter(kind).validate_json(text, context=context)
     except ValidationError as error:
-        found = mistakes(_Made(label), error.errors(include_url=False), _section(kind))
+        found = mistakes(_Made(label), error.errors(include_url=False), _section(type(given)))
     refused = {each.where for each in plain.mistakes}
     found = [*plain.mistakes, *(each for each in found or plain.left if each.where not in refused)]
     if found:
@@ -168,14 +183,10 @@ def _adapter(kind: Any) -> Any:
     return TypeAdapter(kind)
 
 
-@cache
-def _section(kind: Any) -> tuple[str | int, ...]:
+def _section(kind: type[Resource]) -> tuple[str | int, ...]:
     """Return where a spec declares such resources, for the keys that are allowed there."""
-    for section in fields(Sections):
-        words = str(section.type).replace("[", " ").replace(",", " ").replace(".", " ").split()
-        if kind.__name__ in words:
-            return (section.name, 0) if "tuple" in words else (section.name,)
-    return ()
+    section = section_of(kind)
+    return (section.name, 0) if section.many else (section.name,)
 
 
 @dataclass

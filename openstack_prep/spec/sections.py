@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache, lru_cache
-from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from openstack_prep import kinds
 from openstack_prep.base.fields import Name, Reads
@@ -134,21 +135,24 @@ class Section(NamedTuple):
 
     name: str
     many: bool
+    rank: int
+    """Its position among the sections."""
 
 
 @cache
-def _by_kind() -> dict[type[Resource], Section]:
+def _by_kind() -> dict[str, Section]:
+    """Return the sections by the names of the classes in their types, which loads none of these classes."""
     found = {}
-    for name, hint in get_type_hints(Sections).items():
-        for kind in get_args(hint):
-            if isinstance(kind, type) and issubclass(kind, Resource):
-                found[kind] = Section(name, get_origin(hint) is tuple)
+    for rank, section in enumerate(fields(Sections)):
+        for name in re.findall(r"\bkinds\.(\w+)", str(section.type)):
+            found[name] = Section(section.name, str(section.type).startswith("tuple"), rank)
     return found
 
 
 def section_of(kind: type[Resource]) -> Section:
-    """Return the section for resources of a kind; raises KeyError if no spec can declare them."""
-    return _by_kind()[kind]
+    """Return the section for resources of a kind, or of one derived from it; raises KeyError if no spec has them."""
+    sections = _by_kind()
+    return sections[next((each.__name__ for each in kind.__mro__ if each.__name__ in sections), kind.__name__)]
 
 
 @cache

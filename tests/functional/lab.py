@@ -19,7 +19,7 @@ from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
-from openstack_prep.spec.loading import place_in
+from openstack_prep.spec.python import spec_from
 from openstack_prep.verbs import api
 from tests.devcloud.pytest_devcloud import Devcloud
 
@@ -56,9 +56,9 @@ class Lab:
         return self.cloud.as_user(**user, project_id=self.project_id)  # type: ignore[arg-type]
 
     def spec(self, *more: Resource) -> Spec:
-        placed = [place_in(each, self.project) for each in more]
-        self.declared |= {each.key: each for each in placed}
-        return Spec(self.name, (*self.base, *placed))
+        spec = spec_from(Spec(self.name, (*self.base, *more)))
+        self.declared |= {each.key: each for each in spec.resources}
+        return spec
 
     def plan(self, *more: Resource) -> Plan:
         return api.plan(self.cloud, self.spec(*more))

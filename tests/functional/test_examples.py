@@ -58,10 +58,7 @@ def test_sessions_print_what_the_reference_says(
         wrong = doc_examples.run(list(doc_examples.examples(page)), names)
         assert not wrong, "".join(wrong)
     finally:
-        leftover = [
-            openstack_prep.Project(name="reference-one"),
-            openstack_prep.Network(name="web", project="reference-one"),
-        ]
+        leftover = [openstack_prep.Project(name="reference-one"), openstack_prep.Network(name="web")]
         openstack_prep.destroy(openstack_prep.connect("admin"), leftover)
 
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import pytest
 from openstack.connection import Connection
 
+from openstack_prep.base.errors import SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
+from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
@@ -108,3 +110,34 @@ def test_two_projects_hold_things_of_one_name(devcloud: Devcloud) -> None:
     finally:
         api.destroy(cloud, spec).raise_for_failures()
     assert all(devcloud.admin.identity.find_project(name) is None for name in names)
+
+
+def test_a_list_works_in_its_only_project_not_in_the_administrators(devcloud: Devcloud) -> None:
+    admin, name = devcloud.admin, f"only{secrets.token_hex(3)}"
+    cloud, own = Cloud(admin), admin.current_project_id
+    listed = [Quota(cores=3), Network(name=f"net-{name}"), Project(name=name)]
+
+    def quota(project: str) -> int:
+        return int(admin.compute.get_quota_set(project).cores)
+
+    before = quota(own)
+    try:
+        with pytest.raises(SpecError):  # whose quota would it be?
+            api.apply(cloud, [*listed, Project(name=f"{name}-second")], name=name)
+        assert admin.identity.find_project(name) is None
+        assert len(api.plan(cloud, listed, prune=True).pending) == 3
+        api.apply(cloud, listed).raise_for_failures()
+        project = admin.identity.find_project(name, ignore_missing=False)
+        assert (quota(own), quota(project.id)) == (before, 3)
+        assert [each.project_id for each in admin.network.networks(name=f"net-{name}")] == [project.id]
+        assert not api.plan(cloud, listed[::-1], prune=True)
+        assert {key.kind: found is not None for key, found in api.show(cloud, listed).items()} == {
+            "project": True,
+            "quota": True,
+            "network": True,
+        }
+    finally:
+        api.destroy(cloud, listed).raise_for_failures()
+    assert admin.identity.find_project(name) is None
+    assert not list(admin.network.networks(name=f"net-{name}"))
+    assert quota(own) == before

@@ -16,6 +16,7 @@ from openstack_prep.pictures.topology.model import Topology
 from openstack_prep.pictures.topology.reading import read
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
+from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
 from openstack_prep.spec.targets import NoCloud
 from openstack_prep.verbs import opening
@@ -23,6 +24,7 @@ from openstack_prep.verbs import opening
 
 def of_declared(spec: Spec) -> Topology:
     """Return what a spec declares, without a cloud; raises SpecError."""
+    spec = spec_from(spec)
     refuse_mistakes(spec)
     resolved = resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)
     return with_declared(Topology(subject=f"spec {spec.name}"), resolved.resources, _home(resolved))
@@ -30,6 +32,7 @@ def of_declared(spec: Spec) -> Topology:
 
 def of_spec(cloud: Cloud, spec: Spec, *, jobs: int = JOBS) -> Topology:
     """Return what a spec declares, and what exists in its project; raises SpecError, CloudError."""
+    spec = spec_from(spec)
     refuse_mistakes(spec)
     resolved, run = opening.open_run(cloud, spec, jobs)
     return of_run(run, resolved, jobs=jobs)

@@ -209,7 +209,7 @@ def test_the_name_is_that_of_the_one_project_wherever_it_stands() -> None:
     flavor, lab = Flavor(name="m"), Project(name="lab")
     assert spec_from([flavor, lab]).name == spec_from([lab, flavor]).name == "lab"
     assert spec_from([flavor, lab], "mine").name == "mine"
-    assert spec_from(each for each in (flavor, lab)).resources == (flavor, lab)
+    assert spec_from(each for each in (flavor, lab)).resources == (lab, flavor)  # the order of the sections
 
 
 @pytest.mark.parametrize("resources", [[Flavor(name="m")], [Project(name="a"), Project(name="b")]])

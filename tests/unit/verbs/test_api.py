@@ -171,7 +171,7 @@ def test_a_refusal_names_the_line_of_the_spec(cloud: Cloud, flavors: Flavors, tm
 
 
 def test_one_resource_twice_is_refused(cloud: Cloud, flavors: Flavors) -> None:
-    with pytest.raises(SpecError, match="flavor/master: is declared twice"):
+    with pytest.raises(SpecError, match="flavor/master is declared twice"):
         prep.plan(cloud, [MASTER, MASTER], name="lab")
 
 

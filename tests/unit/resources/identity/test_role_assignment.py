@@ -14,7 +14,6 @@ from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
-from openstack_prep.spec.loading import place_in
 from openstack_prep.spec.python import spec_from
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, sent
 
@@ -117,8 +116,8 @@ def test_it_opens_its_project() -> None:
     project = Project(name="lab")
     assert access(project) in RoleAssignment(role="member", user="a", project="lab").provides()
     in_domain = RoleAssignment(role="member", user="a", domain="Default")
-    assert place_in(in_domain, project) is in_domain
-    assert place_in(RoleAssignment(role="member", user="a"), project) == replace(in_domain, domain=None, project="lab")
+    found = spec_from([project, in_domain, RoleAssignment(role="member", user="a")]).resources
+    assert found == (project, in_domain, replace(in_domain, domain=None, project="lab"))
 
 
 def test_the_user_of_the_other_domain_gets_the_role(run: CloudRun, services: requests_mock.Mocker) -> None:
