@@ -58,7 +58,11 @@ def openstack(words: Sequence[str], environment: Mapping[str, str], folder: Path
 
 
 def carry_out(fix: str, environment: Mapping[str, str], folder: Path | None = None, **words: str) -> None:
-    """Run the commands of a remedy, as a shell would read them; ``words`` stand for those that it leaves open."""
+    """Run the commands of a remedy, as a shell would read them; ``words`` stand for those that it leaves open.
+
+    A remedy that leaves a word open says so before its command: "name one: openstack ...".
+    """
+    fix = fix.partition(": ")[2] if words and not fix.startswith("openstack ") else fix
     for command in fix.partition("  # ")[0].split(" && "):
         first, *rest = shlex.split(command)
         assert first == "openstack"

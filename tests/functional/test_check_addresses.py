@@ -117,8 +117,8 @@ def test_names_that_lead_elsewhere_and_nowhere(shared: Room, prep: Prep) -> None
     shared.hosts.write_text("\n".join(hosts_lines(shared.names(ingress, api))))
     swapped = shared.findings()
     assert [each.what for each in swapped] == [
-        f"leads to {ingress}, not to {api}",
-        f"leads to {api}, not to {ingress}",
+        f"leads to {ingress} ({shared.hosts}:1), not to {api}",
+        f"leads to {api} ({shared.hosts}:2, {shared.hosts}:3), not to {ingress}",
     ]
     shared.hosts.write_text("\n".join(hosts_lines(shared.names("10.0.0.5", "10.0.0.7"))))
     assert [each.status for each in shared.findings()] == ["warning", "warning"]

@@ -79,12 +79,12 @@ def test_a_way_is_broken_mended_and_broken_again(devcloud: Devcloud, tenant: Ten
     nova.wait_for_server(nova.get_server(worker.device_id), status="SHUTOFF", interval=0.2, wait=60)
     hosts.write_text(f"192.0.2.1 api.dev.example.com\n{ingress} {' '.join(apps)}\n")
     said = prep.run("verify", *words, code=1).stdout
-    assert f"api.dev.example.com is 192.0.2.1 (hosts), not {api}" in said
-    pairs, rule, server = [line.partition("fix: ")[2] for line in said.splitlines() if "fix: openst" in line]
+    assert f"api.dev.example.com is 192.0.2.1 (hosts:1), not {api}" in said
+    names, pairs, rule, server = [line.partition("fix: ")[2] for line in said.splitlines() if "fix: openst" in line]
     prep.run(*pairs.split()[1:], "--yes")
     assert prep.openstack(*rule.split()[1:])["port_range_min"] == 443
     assert server == f"openstack --os-cloud {tenant.cloud} server start {worker.name.removesuffix('-0')}"
     nova.start_server(worker.device_id)
     nova.wait_for_server(nova.get_server(worker.device_id), interval=0.2, wait=60)
-    hosts.write_text(f"{api} api.dev.example.com\n{ingress} {' '.join(apps)}\n")
+    prep.run(*names.partition("  # ")[0].split()[1:])  # which names the line of the old address, too
     assert f"{DEV}: no problems found" in prep.run("verify", *words).stdout

@@ -171,14 +171,17 @@ def _on_each_node(path: Path) -> Iterator[Diagnostic]:
         return
     create = ("port", "create", "--network", path.network["id"])
     if path.vlan is None:
-        port = f"{missing[0]}-{path.network['name']}"
-        made = path.visible.openstack(*create, port)
+        commands = []
+        for server in missing:
+            port = f"{server}-{path.network['name']}"
+            commands += [path.visible.openstack(*create, port)]
+            commands += [path.visible.openstack("server", "add", "port", server, port)]
         yield Diagnostic(
             code="bridge.no-port",
             where=path.name,
             what=f"{', '.join(missing)} have no port on {path.network['name']}",
             why="the bridge has no interface there, and a virtual machine on these nodes is not reached",
-            fix=f"{made} && {path.visible.openstack('server', 'add', 'port', missing[0], port)}",
+            fix=" && ".join(commands),
         )
         return
     if path.visible.trunks is None:
@@ -251,8 +254,7 @@ def _not_reserved(path: Path) -> Iterator[Diagnostic]:
                 where=path.name,
                 what=f"port {name} has the MAC address {path.mac} itself",
                 why="the cloud sends the frames for the virtual machine to this port",
-                fix="reserve another MAC address for the exposure, or "
-                + path.visible.openstack("port", "delete", port["id"]),
+                fix="reserve another MAC address for the exposure",
             )
         if ipaddress.ip_address(path.address) in addresses_of(port):
             yield from _reserved(path, port, name)

@@ -6,6 +6,7 @@ credentials".
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -46,7 +47,7 @@ def _reading(context: CheckContext, where: str) -> Iterator[Diagnostic]:
             where=where,
             what=f"gives only the role {READER} in its project",
             why="it may list everything and create nothing: the installer passes its checks, and fails when it creates",
-            fix=context.openstack(*create) + "  # by a user with the role member; then use it in the entry",
+            fix=f"{shlex.join(['openstack', *create])}  # by a user with the role member; then use it in the entry",
         )
 
 
@@ -64,9 +65,12 @@ def _password(context: CheckContext, where: str) -> Diagnostic:
 
 def _expiring(context: CheckContext, where: str, credential_id: str) -> Iterator[Diagnostic]:
     path = f"/users/{context.cloud.user_id}/application_credentials/{credential_id}"
-    expires = context.cloud.identity.get(path)["application_credential"]["expires_at"]
+    found = context.cloud.identity.get(path)["application_credential"]
+    expires = found["expires_at"]
     if expires is None:
         return
+    name = context.cluster.cluster_name
+    create = ["application", "credential", "create", f"{name}-2" if found["name"] == name else name]
     moment = datetime.fromisoformat(expires).replace(tzinfo=UTC)
     soon = moment - datetime.now(UTC) < INSTALLATION
     yield Diagnostic(
@@ -79,7 +83,7 @@ def _expiring(context: CheckContext, where: str, credential_id: str) -> Iterator
             if soon
             else "afterwards the cluster can neither scale nor mount volumes"
         ),
-        fix=context.openstack("application", "credential", "create", context.cluster.cluster_name)
-        + "  # without --expiration; then use it in the entry",
+        # an application credential creates no other one, unless it is unrestricted
+        fix=f"{shlex.join(['openstack', *create])}  # as the user, without --expiration; then use it in the entry",
         status=Status.ERROR if soon else Status.WARNING,
     )

@@ -87,7 +87,7 @@ def _missing(cloud: str, clouds_file: Path | None) -> Diagnostic:
         where=str(path or CLOUDS),
         what=what,
         why="the installer reads no other file, and nothing in the cloud could be checked",
-        fix="write the entry there, name its file: export OS_CLIENT_CONFIG_FILE=..., "
+        fix="write the entry there, set OS_CLIENT_CONFIG_FILE to the file that has it, "
         "or name another entry in platform.openstack.cloud",
     )
 

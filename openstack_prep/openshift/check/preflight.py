@@ -201,7 +201,7 @@ def _of_cloud(
             where=f"{mine.path}: {cluster.cloud}",
             what=str(error),
             why="the installer logs in with the same entry; nothing in the cloud could be checked",
-            fix=f"correct the entry until this succeeds: openstack --os-cloud {shlex.quote(cluster.cloud)} token issue",
+            fix=f"openstack --os-cloud {shlex.quote(cluster.cloud)} token issue  # correct the entry until it succeeds",
         )
         return [refused]
     run = CloudRun(cloud, READER)

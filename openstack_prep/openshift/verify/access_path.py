@@ -151,6 +151,15 @@ class AccessPath:
         """The openstack client, with the option for the same cloud."""
         return shlex.join(["openstack", *self._cloud])
 
+    def add_router(self, subnets: Sequence[str], routers: Sequence[str], external: str | None) -> str:
+        """Return the command that gives subnets a router with a gateway on an external network."""
+        if external is None:
+            return f"add the subnet {' and '.join(subnets)} to a router with an external gateway"
+        new = f"{self.infra_id}-router"
+        router = routers[0] if routers else new
+        create = [] if routers else [f"{self.client} router create --external-gateway {external} {new}"]
+        return " && ".join([*create, *(f"{self.client} router add subnet {router} {each}" for each in subnets)])
+
     @property
     def _cloud(self) -> Sequence[str]:
         return ("--os-cloud", self.wanted.cloud) if self.wanted.cloud else ()

@@ -101,7 +101,7 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
             code="security-group.blocks",
             where=GROUPS,
             what=f"TCP {tcp} from {source} does not reach {_names(blocking)}",
-            fix=_rule(path, blocking[0], tcp, version),
+            fix=_rules(path, blocking, tcp, version),
         )
     if undecided:
         reason = "a group that these credentials may not read, or an address group, decides"
@@ -113,15 +113,21 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
         yield ok(GROUPS, f"TCP {tcp} from {source} reaches {_count(path.nodes, 'port')}")
 
 
-def _rule(path: AccessPath, port: Raw, tcp: int, version: int) -> str:
-    """Return the command that lets requests through, in the group that the installer made."""
+def _rules(path: AccessPath, ports: Sequence[Raw], tcp: int, version: int) -> str:
+    """Return the commands that let requests through to ports, in the group that the installer made for each."""
     groups = path.view.groups or {}
-    own = [each for each in port["security_groups"] if groups.get(each, {}).get("name", "").startswith(path.infra_id)]
-    group = (own or port["security_groups"] or ["GROUP"])[0]
-    name = groups[group]["name"] if own else group
     words = ["security", "group", "rule", "create", "--ingress", "--ethertype", f"IPv{version}"]
     source = ["--remote-ip", str(path.wanted.source)] if path.wanted.source else []
-    return f"{path.client} {shlex.join([*words, '--protocol', 'tcp', '--dst-port', str(tcp), *source, name])}"
+    commands: list[str] = []
+    for port in ports:
+        ids = port["security_groups"]
+        own = [each for each in ids if groups.get(each, {}).get("name", "").startswith(path.infra_id)]
+        if ids:  # a group by its id: names are not unique
+            added = [*words, "--protocol", "tcp", "--dst-port", str(tcp), *source, (own or ids)[0]]
+        else:
+            added = ["port", "set", "--security-group", f"{path.infra_id}-{path.role(port)}", port["id"]]
+        commands.append(f"{path.client} {shlex.join(added)}")
+    return " && ".join(dict.fromkeys(commands))
 
 
 def machines(path: AccessPath) -> Iterator[Diagnostic]:
@@ -178,12 +184,13 @@ def _servers(path: AccessPath) -> Iterator[Diagnostic]:
     found = (servers[port["device_id"]] for port in path.nodes if port["device_id"] in servers)
     stopped = [server for server in found if server["status"] != "ACTIVE"]
     if stopped:
-        verb = "start" if stopped[0]["status"] == "SHUTOFF" else "show"
+        off = [server for server in stopped if server["status"] == "SHUTOFF"]
+        verb, ids = "start" if off else "show", [server["id"] for server in off or stopped[:1]]
         yield Diagnostic(
             code="machine.not-active",
             where=MACHINES,
             what=some(f"{server['name']} is {server['status']}" for server in stopped),
-            fix=f"{path.client} server {verb} {shlex.quote(stopped[0]['name'])}",
+            fix=f"{path.client} server {verb} {' '.join(ids)}",
         )
 
 
@@ -200,7 +207,7 @@ def _ports_down(path: AccessPath) -> Iterator[Diagnostic]:
             code="port.down",
             where=MACHINES,
             what=f"{_names(down)} {'is' if len(down) == 1 else 'are'} not ACTIVE",
-            fix=f"look at their servers: {path.client} server list --name {names}",
+            fix=f"{path.client} server list --name {names}  # shows their servers",
         )
 
 

@@ -78,14 +78,14 @@ def _no_floating_ip(path: AccessPath) -> Diagnostic:
             code="floating-ip.other-address",
             where=FLOATING_IP,
             what=f"{other} serves the port, not {path.target.given}",
-            fix=f"expect {other}, or detach it: {path.client} floating ip unset --port {other}",
+            fix=f"{path.client} floating ip unset --port {other} && {path.attach}  # or expect {other}",
         )
     if path.target.given:
         return Diagnostic(
             code="floating-ip.missing",
             where=FLOATING_IP,
             what=f"{path.target.given} is not a floating IP of this project",
-            fix=f"name one of these: {path.client} floating ip list",
+            fix=f"{path.client} floating ip list  # and name one of these",
         )
     what = f"none serves the port {path.target.port}"
     return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=path.attach)
@@ -106,14 +106,14 @@ def _attached(path: AccessPath, found: Raw) -> Diagnostic:
         return Diagnostic(code="floating-ip.error", where=FLOATING_IP, what=what, fix=show)
     if found["status"] != "ACTIVE":
         what = f"{path.address} is on its port, but {found['status']}: no router has reported yet that it serves it"
-        return unknown("floating-ip.not-active", FLOATING_IP, what, f"try again: {show}")
+        return unknown("floating-ip.not-active", FLOATING_IP, what, f"{show}  # try again until its status is ACTIVE")
     if path.port and len({":" in each for each in addresses(path.port)}) > 1:
         return Diagnostic(
             code="floating-ip.dual-stack",
             where=FLOATING_IP,
             what=f"{path.address} serves the port, ACTIVE; the port has addresses of both IP versions",
             why="with OVN it can stop working when the virtual address moves to another machine (OCPBUGS-50599)",
-            fix=f"when that happens: {path.client} floating ip unset --port {path.address} && {path.attach}",
+            fix=f"{path.client} floating ip unset --port {path.address} && {path.attach}  # when that happens",
             status=Status.WARNING,
         )
     return ok(FLOATING_IP, f"{path.address} serves the port, ACTIVE")
@@ -123,12 +123,11 @@ def virtual_port(path: AccessPath) -> Diagnostic:
     """Return whether the port of the virtual address is there, and the cluster's."""
     tag, port = naming.tag(path.infra_id), path.port
     if len(path.ports) > 1:
-        idle = [each["id"] for each in path.ports if path.serving and each["id"] != path.serving["port_id"]]
         return Diagnostic(
             code="port.ambiguous",
             where=PORT,
             what=f"{len(path.ports)} ports are named {path.target.port}: {some(each['id'] for each in path.ports)}",
-            fix=f"keep the right one: {path.client} port delete {' '.join(idle) or 'ID'}",
+            fix=_superfluous(path),
         )
     if port is None:
         reason = path.elsewhere or "is the infraID right, and the cloud that of the cluster's project"
@@ -139,6 +138,17 @@ def virtual_port(path: AccessPath) -> Diagnostic:
             fix=f"{reason}; with a UserManaged load balancer or IPv6 give --install-config FILE",
         )
     return _of_cluster(path, port, tag)
+
+
+def _superfluous(path: AccessPath) -> str:
+    """Return how to end with one port; a port is only deleted if install-config.yaml names another one's address."""
+    virtual = set(path.target.virtual)
+    right = [each for each in path.ports if virtual & set(addresses(each))]
+    others = [each for each in path.ports if each not in right]
+    if len(right) == 1 and not any(each["device_owner"] for each in others):
+        return f"{path.client} port delete {' '.join(each['id'] for each in others)}"
+    show = " && ".join(f"{path.client} port show {each['id']}" for each in path.ports)
+    return f"{show}  # and delete those without the virtual address of the cluster"
 
 
 def _of_cluster(path: AccessPath, port: Raw, tag: str) -> Diagnostic:
@@ -173,6 +183,12 @@ def router_between(path: AccessPath) -> Diagnostic:
     if known:
         return _gateway(path, known)
     subnet = some(_subnet_name(view, each) for each in sorted(subnets))
+    external = path.floating_ip["floating_network_id"] if path.floating_ip else None
+    gated = [
+        each["id"]
+        for each in (view.routers or {}).values()
+        if external and (each["external_gateway_info"] or {}).get("network_id") == external
+    ]
     serving = path.serving["router_id"] if path.serving else None
     if serving or view.interfaces is None or view.routers is None or not _owns_network(path):
         note = f"; Neutron says that {serving} serves the floating IP" if serving else ""
@@ -182,7 +198,7 @@ def router_between(path: AccessPath) -> Diagnostic:
         code="router.missing",
         where=ROUTER,
         what=f"no router has an interface in subnet {subnet}",
-        fix=f"{path.client} router add subnet ROUTER {shlex.quote(subnet)}",
+        fix=path.add_router(sorted(subnets), gated, external),
     )
 
 
@@ -205,13 +221,16 @@ def _gateway(path: AccessPath, routers: Sequence[Raw]) -> Diagnostic:
             code="router.other-gateway" if other else "router.no-gateway",
             where=ROUTER,
             what=f"{first['name']} {lack}",
-            fix=f"{path.client} router set --external-gateway {network or 'EXTERNAL-NETWORK'} {first['id']}",
+            fix=f"{path.client} router set --external-gateway {network} {first['id']}"
+            if network
+            else f"set the external gateway of router {first['id']} to the network of the floating IPs",
         )
     enable = f"{path.client} router set --enable {router['id']}"
+    renew = f"{path.client} router set --disable {router['id']} && {enable}"  # makes Neutron's agent build it again
     if not router["admin_state_up"]:
         return Diagnostic(code="router.disabled", where=ROUTER, what=f"{router['name']} is switched off", fix=enable)
     if router["status"] == "ERROR":
-        return Diagnostic(code="router.error", where=ROUTER, what=f"{router['name']} is in status ERROR", fix=enable)
+        return Diagnostic(code="router.error", where=ROUTER, what=f"{router['name']} is in status ERROR", fix=renew)
     return ok(ROUTER, f"{router['name']} joins the port's subnet and the outside")
 
 

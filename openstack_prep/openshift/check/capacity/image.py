@@ -54,7 +54,8 @@ def _in_glance(context: CheckContext, where: str, name: str) -> Iterator[Diagnos
             where=where,
             what=f"{len(found)} images are called {name!r}: {ids}",
             why=SKIPPED,
-            fix=context.openstack("image", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
+            fix=context.openstack("image", "list", "--long", "--name", name)
+            + "  # and rename all but one: image set --name ANOTHER ID",
         )
     else:
         yield from _one(context, where, ImageRecord.read(found[0]))

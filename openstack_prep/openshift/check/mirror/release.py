@@ -92,7 +92,7 @@ def _unknown(context: CheckContext, image: str | None) -> Diagnostic:
         where=context.place("image_mirrors"),
         what=f"{what}, so the mirrors were not asked for its signature",
         why="a signature belongs to a digest",
-        fix="openstack-prep check --installer OPENSHIFT_INSTALL",
+        fix="give --installer FILE, the openshift-install that will run",
         status=Status.UNKNOWN,
     )
 
@@ -168,7 +168,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcom
                 what=f"refuses the request {'with its login in pullSecret' if login else 'without a login'}: "
                 f"{outcome.detail}",
                 why="machines pull with the same pullSecret",
-                fix=f"podman login --authfile PULL_SECRET {shlex.quote(host)}  # and put that file into pullSecret",
+                fix=f"podman login --authfile pull-secret.json {shlex.quote(host)}  # then put it into pullSecret",
             )
         case Answer.UNTRUSTED:
             return Diagnostic(

@@ -79,7 +79,8 @@ def _several(context: CheckContext, where: str, found: Sequence[Raw], external: 
         where=where,
         what=f"{len(found)} networks are called {context.cluster.external_network!r}: {ids}",
         why=SILENT if external == 1 else f"{SILENT}; then it uses any of them",
-        fix=context.openstack("network", "set", "--name", "ANOTHER", "ID") + "  # rename all but one",
+        fix=context.openstack("network", "list", "--name", context.cluster.external_network or "")
+        + "  # and rename all but one: network set --name ANOTHER ID",
         status=Status.WARNING if external == 1 else Status.ERROR,
     )
 

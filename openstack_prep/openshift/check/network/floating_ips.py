@@ -81,8 +81,9 @@ def _mine(context: CheckContext, where: str, raw: Raw) -> Iterator[Diagnostic]:
 
 def _create(context: CheckContext) -> str:
     network = external_network(context)
-    name = network["name"] if network else "EXTERNAL"
-    return context.openstack("floating", "ip", "create", name) + "  # and write the address that it returns"
+    if network is None:  # another check reports it
+        return "create a floating IP on the external network, and write its address"
+    return context.openstack("floating", "ip", "create", network["id"]) + "  # and write the address that it returns"
 
 
 def _missing(context: CheckContext) -> Iterator[Diagnostic]:
@@ -110,6 +111,8 @@ def _missing(context: CheckContext) -> Iterator[Diagnostic]:
             where=context.place("ingress_floating_ip") if context.release >= INGRESS_SINCE else "ingress",
             what=what,
             why="the ingress port stays without a floating IP: console and routes are unreachable from outside",
-            fix=later if context.release < INGRESS_SINCE else f"{create}; or, during the installation: {later}",
+            fix=f"{create}; or, during the installation: {later}"
+            if context.release >= INGRESS_SINCE
+            else f"{create.partition('  # ')[0]}  # and attach it during the installation: {later}",
             status=Status.WARNING,
         )

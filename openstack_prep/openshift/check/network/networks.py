@@ -61,7 +61,7 @@ def _external(context: CheckContext) -> Iterator[Diagnostic]:
             where=context.place("external_network"),
             what=f"these credentials see no subnet of {network['name']!r}, so overlaps cannot be checked",
             why="a machine network that overlaps it makes its floating IPs unreachable",
-            fix=f"ask an administrator for: openstack subnet list --network {network['id']}",
+            fix=f"openstack subnet list --network {network['id']}  # as an administrator",
             status=Status.UNKNOWN,
         )
     for subnet in subnets:

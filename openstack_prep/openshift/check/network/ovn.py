@@ -49,6 +49,5 @@ def _fix(context: CheckContext, port: Raw, address: str) -> str:
     if infra_id and naming.is_infra_id(infra_id[1]):
         words = ["--os-cloud", context.cloud.name, "--infra-id", infra_id[1], "--vip", address]
         return shlex.join(["openstack-prep", "post-ipi", *words])
-    return (
-        context.openstack("port", "set", "--allowed-address", f"ip-address={address}", "PORT") + "  # of each machine"
-    )
+    added = f"port set --allowed-address ip-address={address} ID"
+    return context.openstack("port", "list", "--network", port["network_id"]) + f"  # and, for each machine's: {added}"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.neutron.addresses import addresses_of
-from openstack_prep.neutron.allocation_pools import pools, pools_without
+from openstack_prep.neutron.allocation_pools import pools, pools_beside, pools_without
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.networks import overlaps
 from openstack_prep.openshift.check.network.topology import (
@@ -23,6 +23,7 @@ from openstack_prep.openshift.check.network.topology import (
     own_subnets,
     references,
     router_interfaces,
+    virtual_addresses,
 )
 from openstack_prep.resources.network.uses import INTERFACES
 
@@ -79,7 +80,7 @@ def _subnet(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnost
             where=where,
             what=f"subnet {subnet_id} names no DNS servers",
             why="unless the cloud's DHCP offers DNS servers, machines resolve no names and pull no images",
-            fix=context.openstack("subnet", "set", "--dns-nameserver", "ADDRESS", subnet_id),
+            fix=f"name one: {context.openstack('subnet', 'set', '--dns-nameserver', 'ADDRESS', subnet_id)}",
             status=Status.WARNING,
         )
 
@@ -112,7 +113,7 @@ def _routers_out(context: CheckContext, where: str, subnet: Raw) -> Iterator[Dia
             what=f"no router has an interface in subnet {subnet_id}"
             + ("" if mine else ", as far as these credentials show"),
             why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
-            fix=context.openstack("router", "add", "subnet", "ROUTER", subnet_id),
+            fix=_add_router(context, external, subnet_id),
             status=Status.ERROR if mine else Status.WARNING,
         )
     for router in _routers(context, interfaces):
@@ -126,6 +127,15 @@ def _routers_out(context: CheckContext, where: str, subnet: Raw) -> Iterator[Dia
                 why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
                 fix=context.openstack("router", "set", "--external-gateway", external["id"], router["id"]),
             )
+
+
+def _add_router(context: CheckContext, external: Raw, subnet_id: str) -> str:
+    """Return the command that gives a subnet a router of this project with a gateway on the external network."""
+    mine = listed(context, "routers", project_id=context.cloud.project_id)
+    gates = [each["id"] for each in mine if (each["external_gateway_info"] or {}).get("network_id") == external["id"]]
+    name = gates[0] if gates else f"{context.cluster.cluster_name}-{subnet_id[:8]}"
+    create = [] if gates else [context.openstack("router", "create", "--external-gateway", external["id"], name)]
+    return " && ".join([*create, context.openstack("router", "add", "subnet", name, subnet_id)])
 
 
 def _routers(context: CheckContext, interfaces: list[Raw]) -> list[Raw]:
@@ -166,14 +176,18 @@ def _room(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnostic
     used = {int(each) for port in ports for each in addresses_of(port) if each.version == subnet["ip_version"]}
     ends = [(int(first), int(last)) for first, last in pools(subnet)]
     free = sum(last - first + 1 - sum(first <= each <= last for each in used) for first, last in ends)
-    if free < machines(context):
+    if free < (needed := machines(context)):
+        kept_out = [each for mine in virtual_addresses(context).values() for each in mine]
+        more, options = pools_beside(subnet, kept_out)
         yield Diagnostic(
             code="subnet.full",
             where=where,
             what=f"the allocation pools of subnet {subnet['id']} have {free} addresses left for "
-            f"{machines(context)} machines, including the bootstrap machine",
+            f"{needed} machines, including the bootstrap machine",
             why="the last machines get no address",
-            fix=context.openstack("subnet", "set", "--allocation-pool", "start=ADDRESS,end=ADDRESS", subnet["id"]),
+            fix=context.openstack("subnet", "set", *options, subnet["id"])
+            if free + more >= needed
+            else "name a larger subnet",
         )
 
 

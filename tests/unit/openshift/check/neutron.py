@@ -58,7 +58,7 @@ class Neutron:
         """Add a subnet for machines that nothing is wrong with."""
         self.add("networks", NETWORK, id="n1", name="machines")
         gateway = {"network_id": "x1"}
-        self.add("routers", {}, id="r1", name="r", external_gateway_info=gateway, routes=[])
+        self.add("routers", {"project_id": ADMIN_PROJECT}, id="r1", name="r", external_gateway_info=gateway, routes=[])
         self.port("i1", "10.0.0.1", device_owner="network:router_interface", device_id="r1")
         return self.add("subnets", SUBNET, id="s1", name="machines", **fields)
 

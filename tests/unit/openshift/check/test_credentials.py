@@ -15,7 +15,7 @@ PATH = f"{IDENTITY}/users/admin-user/application_credentials/c1"
 def with_credential(project: Project, expires: timedelta | None = None) -> Any:
     project.login(application_credential={"id": "c1", "name": "c", "restricted": True})
     moment = expires and f"{datetime.now(UTC) + expires:%Y-%m-%dT%H:%M:%S}.000000"
-    return project.services.get(PATH, json={"application_credential": {"expires_at": moment}})
+    return project.services.get(PATH, json={"application_credential": {"name": "c", "expires_at": moment}})
 
 
 def test_one_that_does_not_expire(project: Project) -> None:
@@ -59,7 +59,7 @@ def test_one_that_expires(project: Project, hours: int, level: str, why: str) ->
 )
 def test_one_that_may_only_read(project: Project, roles: tuple[str, ...], codes: list[str]) -> None:
     project.login(application_credential={"id": "c1", "name": "c", "restricted": True}, roles=roles)
-    project.services.get(PATH, json={"application_credential": {"expires_at": None}})
+    project.services.get(PATH, json={"application_credential": {"name": "c", "expires_at": None}})
     found = project.findings(credentials)
     assert [each.code for each in found] == codes
     assert all(each.status == "error" and "--role member" in each.fix for each in found)

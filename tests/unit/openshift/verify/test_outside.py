@@ -59,7 +59,8 @@ def test_a_floating_ip_elsewhere() -> None:
 
 
 def test_not_the_floating_ip_that_is_expected() -> None:
-    said = f"api, floating IP, error floating-ip.other-address: {API} serves the port, not 198.51.100.1; expect {API}, "
+    said = f"api, floating IP, error floating-ip.other-address: {API} serves the port, not 198.51.100.1; "
+    said += f"openstack floating ip unset --port {API} && {REPAIR} --api-ip 198.51.100.1"
     assert wrong(right(), api_floating_ip="198.51.100.1")[1].startswith(said)
     none = replace(right(), floating_ips=[floating(INGRESS, "ingress-port")])
     found = wrong(none, api_floating_ip="198.51.100.1")
@@ -120,7 +121,7 @@ def test_two_ports_of_the_name() -> None:
     assert port_link.startswith(
         "api, port, error port.ambiguous: 2 ports are named dev-x7k2p-api-port: id-of-api-port, second; "
     )
-    assert port_link.endswith("openstack port delete second")
+    assert port_link.endswith("  # and delete those without the virtual address of the cluster")
     assert {each.partition(":")[0] for each in unknown} == {
         "api, router, unknown port.missing",
         "api, address pairs, unknown port.missing",

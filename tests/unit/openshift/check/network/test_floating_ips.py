@@ -67,4 +67,6 @@ def test_before_4_6_the_installer_attaches_none_to_ingress(neutron: Neutron) -> 
     assert [(each.status, each.where, each.code) for each in said] == [
         ("warning", "ingress", "floating-ip.ingress-unset")
     ]
-    assert said[0].fix.startswith("openstack-prep post-ipi --metadata ")
+    command, _, later = said[0].fix.partition("  # ")
+    assert command.endswith("floating ip create x1")
+    assert "openstack-prep post-ipi --metadata " in later

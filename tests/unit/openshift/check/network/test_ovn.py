@@ -23,7 +23,8 @@ def test_a_cloud_that_does_not_tell(neutron: Neutron) -> None:
     assert finding.status == "warning"
     assert finding.why.startswith("if this cloud runs OVN")
     assert finding.fix == (
-        "openstack --os-cloud defaults port set --allowed-address ip-address=10.0.0.7 PORT  # of each machine"
+        "openstack --os-cloud defaults port list --network n1  # and, for each machine's: "
+        "port set --allowed-address ip-address=10.0.0.7 ID"
     )
 
 
