@@ -9,6 +9,8 @@ import json
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from tests.devcloud.faults import SIGNATURE
 from tests.devcloud.layout import HOSTED, Layout
@@ -41,14 +43,38 @@ class Request:
 
 def mark(layout: Layout) -> OwnershipTag:
     """This moment, to read from later."""
-    return {service: _size(layout, service) for service in LOGGED}
+    logs = (log for service in LOGGED for log in (layout.access_log(service), layout.begun_log(service)))
+    return {log.name: _size(log) for log in logs}
 
 
-def _size(layout: Layout, service: str) -> int:
+def _size(log: Path) -> int:
     try:
-        return os.stat(layout.access_log(service)).st_size
+        return os.stat(log).st_size
     except FileNotFoundError:
         return 0
+
+
+def _lines(log: Path, since: OwnershipTag | None) -> list[Any]:
+    """The lines of a log since a mark; one that is being written has no end yet."""
+    if not log.exists():
+        return []
+    with open(log, "rb") as file:
+        file.seek((since or {}).get(log.name, 0))
+        return [json.loads(line) for line in file.read().rpartition(b"\n")[0].splitlines()]
+
+
+def unanswered(layout: Layout, since: OwnershipTag) -> list[tuple[str, str, str]]:
+    """Service, method and path of the requests that clients began since a mark, and that no service has ended yet."""
+    found: list[tuple[str, str, str]] = []
+    for service in LOGGED:
+        begun: dict[str, Any] = {}
+        for line in _lines(layout.begun_log(service), since):
+            if "method" in line:
+                begun[line["number"]] = line
+            else:
+                begun.pop(line["number"], None)
+        found += ((service, each["method"], each["path"]) for each in begun.values() if not each["internal"])
+    return found
 
 
 def read(
@@ -64,11 +90,5 @@ def read(
     """
     found: list[Request] = []
     for service in services:
-        if not layout.access_log(service).exists():
-            continue
-        with open(layout.access_log(service), "rb") as log:
-            log.seek((since or {}).get(service, 0))
-            # a line that is being written has no end yet
-            lines = log.read().rpartition(b"\n")[0].splitlines()
-        found += (Request(service=service, **json.loads(line)) for line in lines)
+        found += (Request(service=service, **line) for line in _lines(layout.access_log(service), since))
     return sorted((each for each in found if internal or not each.internal), key=lambda each: each.time)

@@ -122,6 +122,10 @@ class Layout:
     def access_log(self, service: str) -> Path:
         return self.log / f"access-{service}.log"
 
+    def begun_log(self, service: str) -> Path:
+        """What a service was asked for, when it was asked, and when that ended."""
+        return self.log / f"begun-{service}.log"
+
     def service_log(self, service: str) -> Path:
         return self.log / f"{service}.log"
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TEST_BASE = 21000
 OVN_TEST_BASE = 22000
+PATIENCE = 120.0
+"""Seconds to wait for what a client or a service does, on a machine that is busy."""
 NO_CLOUD = 3  # exit code of a run whose cloud does not start, or lost a service
 
 
@@ -77,6 +80,26 @@ class Devcloud:
     def requests_since(self, mark: access.OwnershipTag, *, internal: bool = False) -> list[access.Request]:
         """Requests that clients made since then; with ``internal`` those between services, too."""
         return access.read(self.layout, mark, internal=internal)
+
+    def unanswered(self, mark: access.OwnershipTag) -> list[tuple[str, str, str]]:
+        """Service, method and path of the requests that clients began since then and that are under way."""
+        return access.unanswered(self.layout, mark)
+
+    def wait_for_request(self, mark: access.OwnershipTag, method: str, path: str) -> None:
+        """Wait until a client's request with a path that contains ``path`` is under way."""
+        deadline = time.monotonic() + PATIENCE
+        while not any(path in asked and verb == method for _, verb, asked in self.unanswered(mark)):
+            assert time.monotonic() < deadline, f"no {method} {path}"
+            time.sleep(0.05)
+
+    def wait_until_idle(self, mark: access.OwnershipTag) -> None:
+        """Wait until no request of a client is under way, also none that a dead client had just sent."""
+        deadline, quiet = time.monotonic() + PATIENCE, time.monotonic()
+        while time.monotonic() - quiet < 1:
+            assert time.monotonic() < deadline, self.unanswered(mark)
+            if self.unanswered(mark):
+                quiet = time.monotonic()
+            time.sleep(0.1)
 
     def faults(self, *rules: faults.Fault) -> contextlib.AbstractContextManager[None]:
         """Let the cloud misbehave by these rules inside a ``with`` block."""

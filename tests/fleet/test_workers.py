@@ -75,7 +75,7 @@ def started(
 
 
 def until(condition: Any) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -223,7 +223,7 @@ def test_a_watch_of_recorded_services(tenant: Tenant, nodes: Any, tmp_path: Path
         recorded.kubeconfig(tmp_path / "kubeconfig")
         process = prep.start("address-pairs", "sync", *words, "--watch")
         later = {"10.1.0.201", "10.1.0.203"}
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while pairs_of(nodes) != {"one": later, "two": later, "other": set()}:
             assert time.monotonic() < deadline, recorded.asked
             time.sleep(0.2)

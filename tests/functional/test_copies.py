@@ -36,7 +36,7 @@ def as_user(prep: Prep, devcloud: Devcloud) -> Connection:
 
 
 def wait_for(what: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not (found := what()):
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -73,14 +73,6 @@ def names_in(devcloud: Devcloud, prefix: str) -> Counter[tuple[str, str]]:
     return found
 
 
-def until_idle(devcloud: Devcloud, mark: Any) -> None:
-    """Wait for the services to end what the killed run had asked of them: nobody sees it before."""
-    before = -1
-    while (now := writes(devcloud, mark)) != before:
-        before = now
-        time.sleep(1)
-
-
 @pytest.mark.timeout(1800)
 def test_a_kill_at_any_write_converges(prep: Prep, name: str, devcloud: Devcloud) -> None:
     """Kill it after its first, fourth ... nineteenth write."""
@@ -93,7 +85,7 @@ def test_a_kill_at_any_write_converges(prep: Prep, name: str, devcloud: Devcloud
         assert process.poll() is None, f"ended before its write number {place}"
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        until_idle(devcloud, mark)
+        devcloud.wait_until_idle(mark)
         prep.apply()
         twice = {what: count for what, count in names_in(devcloud, name).items() if count > 1}
         assert not twice, f"killed at write {place}"
@@ -157,17 +149,15 @@ def test_interrupts(prep: Prep, name: str, devcloud: Devcloud) -> None:
         begun = devcloud.mark()
         process = prep.start("apply", "--yes", prep.spec.name)
         assert process.stdout is not None
-        while not any("/networks" in each.path for each in devcloud.requests_since(begun)):  # it plans
-            time.sleep(0.05)
-        time.sleep(2)  # and then asks for the network
+        devcloud.wait_for_request(begun, "POST", "/networks")
         mark = time.monotonic()
         process.send_signal(signal.SIGINT)
         assert "finishing; press Ctrl-C again to exit immediately" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=15)
+        _, said = process.communicate(timeout=60)
         assert process.returncode == 130
         assert "run the command again" in said
-        assert time.monotonic() - mark < 15
+        assert time.monotonic() - mark < 30
     made = prep.apply()[f"network/{name}-nodes"]["id"]
     assert prep.changes() == set()
     take_back_what_comes_late(devcloud, f"{name}-nodes", made)

@@ -158,7 +158,7 @@ def test_a_signal_lets_the_running_target_end_what_it_began(prep: Prep, fleet: s
         process = prep.start("fleet", "apply", "--yes", "--jobs", "1", "--format", "json", "fleet.yaml")
         assert process.stdout is not None
         first = process.stdout.readline()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while projects_since(devcloud, mark) < 2:  # the second target is at work
             assert time.monotonic() < deadline
             time.sleep(0.05)

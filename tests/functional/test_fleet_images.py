@@ -84,7 +84,7 @@ def sha256(content: bytes) -> str:
 
 
 def wait_for(what: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not what():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -184,7 +184,7 @@ def test_a_second_signal_ends_at_once(images: Images) -> None:
     for _ in range(2):
         process.send_signal(signal.SIGTERM)
         time.sleep(0.5)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert process.returncode == 143
     assert images.of("active") == []
     assert images.web.pause is not None

@@ -52,7 +52,7 @@ def images(lab: Lab) -> list[Any]:
 
 
 def wait_for(what: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not (found := what()):
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -136,7 +136,14 @@ class Relay:
         self.cuts: list[int] = []
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port = self.server.getsockname()[1]
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.server.shutdown(socket.SHUT_RDWR)  # wakes the thread, which close alone lets take one more connection
+        self.thread.join()
+        self.server.close()
 
     def serve(self) -> None:
         with contextlib.suppress(OSError):  # closed
@@ -165,10 +172,11 @@ class Relay:
 def relay(devcloud: Devcloud) -> Iterator[Relay]:
     made = Relay(devcloud.layout.port("glance"))
     yield made
-    made.server.close()
+    made.close()
 
 
-def test_cut_in_the_middle(prep: Prep, devcloud: Devcloud, relay: Relay) -> None:
+def test_cut_in_the_middle(relay: Relay, prep: Prep, devcloud: Devcloud) -> None:
+    """The relay comes first, because it must live longer than ``prep``, which destroys through it."""
     clouds = yaml.safe_load(devcloud.clouds_file.read_text())
     clouds["clouds"]["devcloud-admin"]["image_endpoint_override"] = f"http://127.0.0.1:{relay.port}/v2"
     (prep.folder / "clouds.yaml").write_text(yaml.safe_dump(clouds))

@@ -255,7 +255,7 @@ def test_an_interrupt_reaches_both_and_its_code_comes_through(own: Prep, release
     assert process.stderr is not None
     said = _until(process.stderr, "Creating infrastructure")
     os.killpg(process.pid, signal.SIGINT)
-    said += process.communicate(timeout=30)[1]
+    said += process.communicate(timeout=60)[1]
     assert process.returncode == code, said
     assert "Traceback" not in said
     infra_id = json.loads((own.folder / "ocp" / "metadata.json").read_text())["infraID"]

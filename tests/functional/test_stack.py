@@ -231,7 +231,7 @@ def test_a_server_without_its_port_and_groups_that_are_not_there(lab: Lab, folde
     (server,) = servers(lab)
     (port,) = lab.admin.network.ports(device_id=server.id)
     lab.admin.network.delete_port(port)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while servers(lab)[0].addresses and time.monotonic() < deadline:  # Neutron tells Nova a moment later
         time.sleep(0.3)
     assert f"server {server.id} without a port" in str(lab.plan(plain))
@@ -428,7 +428,7 @@ def test_a_killed_run_goes_on_with_the_same_stack(prep: Prep, folder: Path, devc
     template, parameters = str(folder / "hangs.yaml"), {"seconds": 20}
     prep.write({"name": name, "stacks": [{"name": name, "template": template, "parameters": parameters}]})
     process = prep.start("apply", "--yes", prep.spec.name)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while (found := heat.find_stack(name)) is None:
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -449,7 +449,7 @@ def stacks(lab: Lab) -> list[Any]:
 
 
 def wait_for(lab: Lab, status: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while [each.status for each in stacks(lab)] != [status]:
         assert time.monotonic() < deadline
         time.sleep(0.2)

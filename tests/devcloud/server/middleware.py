@@ -1,4 +1,4 @@
-"""Around every API: writes the access log, and misbehaves where tests ask for it."""
+"""Around every API: writes the logs of requests, and misbehaves where tests ask for it."""
 
 import itertools
 import json
@@ -37,9 +37,23 @@ class Watch:
         self.application = application
         self.service = service
         self.faults = Faults(f"{home}/run/faults.json", service)
-        self.log = os.open(f"{home}/log/access-{service}.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self.log, self.begun = (
+            os.open(f"{home}/log/{name}-{service}.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            for name in ("access", "begun")
+        )
+        self.numbers = itertools.count()
 
     def __call__(self, environ, start_response):
+        number = f"{os.getpid()}-{next(self.numbers)}"
+        path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+        agent = environ.get("HTTP_USER_AGENT", "")
+        self.note(number=number, method=environ["REQUEST_METHOD"], path=path, internal=SIGNATURE in agent)
+        try:
+            return self.answer(environ, start_response)
+        finally:
+            self.note(number=number)
+
+    def answer(self, environ, start_response):
         started = time.monotonic()
         method, agent = environ["REQUEST_METHOD"], environ.get("HTTP_USER_AGENT", "")
         path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
@@ -75,6 +89,10 @@ class Watch:
     def write(self, **fields):
         """One line in one write: lines of several threads do not mix."""
         os.write(self.log, f"{json.dumps(fields)}\n".encode())
+
+    def note(self, **fields):
+        """Write that a request has begun, or ended."""
+        os.write(self.begun, f"{json.dumps(fields)}\n".encode())
 
 
 class Answer:

@@ -399,7 +399,7 @@ def test_an_interrupted_apply_prints_its_report(run: Run, services: requests_moc
         if not signalled.is_set():  # a second signal would end this process
             signalled.set()
             os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(0.1)  # the main thread handles it
+            time.sleep(0.5)  # the main thread handles it
         return {"flavor": {"id": "f", "os-flavor-access:is_public": True} | request.json()["flavor"]}
 
     services.post(f"{ENDPOINTS['compute']}/flavors", json=create)

@@ -60,7 +60,7 @@ def test_one_reading_may_need_another() -> None:
     threading.Thread(
         target=lambda: (run.read_once("a", lambda: run.read_once("b", lambda: 1)), done.set()), daemon=True
     ).start()
-    assert done.wait(2), "they wait for each other"
+    assert done.wait(30), "they wait for each other"
 
 
 def test_a_fresh_view_reads_again_but_knows_what_was_made() -> None:

@@ -97,14 +97,14 @@ def test_outputs_are_addresses_or_ids(shelf: Shelf) -> None:
 
 
 def test_independent_steps_run_at_once_and_never_more_than_jobs(shelf: Shelf) -> None:
-    running, most, lock = 0, 0, threading.Lock()
+    running, most, lock, together = 0, 0, threading.Lock(), threading.Barrier(3)
 
     def work() -> None:
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
-        time.sleep(0.01)
+        together.wait(30)
         with lock:
             running -= 1
 
@@ -123,7 +123,7 @@ def test_dependents_come_after_what_they_need(shelf: Shelf) -> None:
 def test_what_needs_only_things_that_are_kept_does_not_wait_for_others(shelf: Shelf) -> None:
     shelf.boxes["kept"] = {}
     quick_began, in_time = threading.Event(), []
-    shelf.before["create slow"] = [lambda: in_time.append(quick_began.wait(1))]
+    shelf.before["create slow"] = [lambda: in_time.append(quick_began.wait(30))]
     shelf.before["create quick"] = [quick_began.set]
     apply(shelf, Box(name="kept"), Box(name="slow"), Box(name="quick", on=("kept",)))
     assert in_time == [True]
@@ -317,7 +317,7 @@ def test_a_deletion_never_takes_what_somebody_else_has_put_there_since(shelf: Sh
 def interrupt(number: signal.Signals = signal.SIGINT) -> None:
     """Send the main thread a signal, as a terminal does, and let it take effect."""
     signal.pthread_kill(threading.main_thread().ident or 0, number)
-    time.sleep(0.05)
+    time.sleep(0.3)
 
 
 @pytest.mark.parametrize("number", SIGNALS)

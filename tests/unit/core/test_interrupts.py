@@ -22,14 +22,19 @@ WAITING = """
 import sys, time
 from openstack_prep.cli import main as cli; from openstack_prep.core import interrupts
 
+def sleep(seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:  # a signal that comes right before a call does not interrupt it
+        time.sleep(0.05)
+
 def waiting(options):
     try:
         print("ready", flush=True)
-        time.sleep(float(sys.argv[1]))
+        sleep(float(sys.argv[1]))
     finally:
         if len(sys.argv) > 2:  # what cannot be ended at once, as a request under way
             print("ending", flush=True)
-            time.sleep(60)
+            sleep(60)
     print("done", flush=True)
     return 0
 

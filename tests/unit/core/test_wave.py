@@ -46,7 +46,7 @@ def test_a_failed_write_looks_for_the_others_only() -> None:
 
     def fail() -> None:
         begun.set()
-        ended.wait(5)
+        ended.wait(30)
         raise ValueError("no room")
 
     def failing() -> None:
@@ -55,7 +55,7 @@ def test_a_failed_write_looks_for_the_others_only() -> None:
 
     thread = threading.Thread(target=failing)
     thread.start()
-    begun.wait(5)
+    begun.wait(30)
     good = threading.Thread(target=wave.write, args=("boxes", lambda: None, lambda: looks.append(2)))
     good.start()
     ended.set()

@@ -65,3 +65,21 @@ def test_unfinished_line_waits(layout: Layout) -> None:
     with open(layout.access_log("nova"), "a") as file:
         file.write('{"time": 3')
     assert len(access.read(layout)) == 1
+
+
+def note(layout: Layout, **fields: object) -> None:
+    with open(layout.begun_log("nova"), "a") as file:
+        file.write(json.dumps(fields) + "\n")
+
+
+def test_what_is_under_way(layout: Layout) -> None:
+    begun: dict[str, object] = {"method": "POST", "path": "/servers", "internal": False}
+    note(layout, number="1-0", **begun)
+    mark = access.mark(layout)
+    for number in ("1-1", "1-2"):
+        note(layout, number=number, **begun)
+    note(layout, number="1-3", **begun | {"internal": True})
+    assert access.unanswered(layout, mark) == [("nova", "POST", "/servers")] * 2
+    for number in ("1-0", "1-2", "1-1"):
+        note(layout, number=number)
+    assert access.unanswered(layout, mark) == []

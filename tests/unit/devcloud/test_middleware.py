@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.devcloud import access
 from tests.devcloud.faults import Fault, inject
 from tests.devcloud.layout import Layout
 from tests.devcloud.server.middleware import Watch
@@ -151,3 +152,17 @@ def test_a_stale_answer_is_the_first_one_to_the_same_token(layout: Layout) -> No
 
     with inject(layout, Fault("neutron", effect="stale", skip=2, times=2)):
         assert [ask("a"), ask("a"), ask("a"), ask("b"), ask("a")] == [b"0", b"1", b"0", b"2", b"3"]
+
+
+def test_a_request_is_noted_when_it_begins_and_when_it_ends(layout: Layout) -> None:
+    mark, seen = access.mark(layout), list[object]()
+
+    def broken(environ: Any, start_response: Any) -> Any:
+        seen.extend(access.unanswered(layout, mark))
+        raise ValueError("a bug of the service")
+
+    watch = Watch(broken, "nova", layout.home)
+    with pytest.raises(ValueError, match="a bug"):
+        watch(dict(REQUEST), lambda *_: None)
+    assert seen == [("nova", "GET", "/x")]
+    assert access.unanswered(layout, mark) == []

@@ -4,7 +4,6 @@ import os
 import pickle
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,6 +49,7 @@ def test_waves_come_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_limits_of_clouds_and_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     lock, at_once, most = threading.Lock(), {"a": 0, "B": 0}, {"a": 0, "B": 0, "all": 0}
+    enough = threading.Event()
 
     def work(order: Order) -> Outcome:
         cloud = "B" if order.target.isupper() else "a"
@@ -57,7 +57,9 @@ def test_limits_of_clouds_and_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
             at_once[cloud] += 1
             most[cloud] = max(most[cloud], at_once[cloud])
             most["all"] = max(most["all"], sum(at_once.values()))
-        time.sleep(0.02)
+            if most["B"] > 2:
+                enough.set()
+        enough.wait(30 if cloud == "B" else 0.02)
         with lock:
             at_once[cloud] -= 1
         return ended(order)
@@ -110,7 +112,7 @@ def test_a_signal_reaches_the_targets_that_run_and_no_other_begins(monkeypatch: 
         heard = threading.Event()
         with interrupts.caught(lambda number: heard.set()):
             os.kill(os.getpid(), signal.SIGTERM)
-            assert heard.wait(5)
+            assert heard.wait(30)
         with pytest.raises(interrupts.Interrupted):
             interrupts.raise_passed_on()
         return ended(order, Status.INTERRUPTED)
@@ -149,9 +151,9 @@ def test_a_signal_stops_the_fleets_of_all_threads(monkeypatch: pytest.MonkeyPatc
         heard = threading.Event()
         with interrupts.caught(lambda number: heard.set()):
             if order.target == "a":
-                assert begun.wait(5)
+                assert begun.wait(30)
                 os.kill(os.getpid(), signal.SIGINT)
-            assert heard.wait(5)
+            assert heard.wait(30)
         return ended(order, Status.INTERRUPTED)
 
     monkeypatch.setattr(engines, "work", work)

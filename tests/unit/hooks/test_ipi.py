@@ -305,7 +305,7 @@ def test_nor_by_a_second_interrupt_while_a_request_hangs(folder: Path, services:
             time.sleep(0.005)
         time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.2)
+        time.sleep(0.5)
         return {"ports": []}
 
     services.get(f"{NEUTRON}/ports", json=hang)

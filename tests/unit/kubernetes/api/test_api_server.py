@@ -85,7 +85,7 @@ def test_a_watch_ends_with_the_first_change(server: ApiServer, recorded: Recorde
     began = time.monotonic()
     server.wait_for_change("5", 20)
     server.wait_for_change("5", 20)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     assert {name: each.lower() for name, each in recorded.asked[0].items()} == {
         "watch": "true",
         "resourceVersion": "5",
