@@ -5,6 +5,7 @@ role='<%role%>' api='<%api%>' url='<%url%>' sum='<%sum%>' profile='<%profile%>'
 script=/var/lib/rke2-node/install
 case $api in *:*) api="[$api]" ;; esac
 
+[ ! -f /var/lib/rke2-node/secrets-volume ] || /var/lib/rke2-node/secrets "$(cat /var/lib/rke2-node/secrets-volume)"
 [ ! -f /var/lib/rke2-node/volume ] || sh /var/lib/rke2-node/mount-volume "$(cat /var/lib/rke2-node/volume)"
 
 # The first server starts the cluster, unless there is one: then this server has been made again.

@@ -31,10 +31,10 @@ from openstack_prep.openshift.install_config.document import compact, nested
 from openstack_prep.openshift.install_config.rules.contents import are_public_keys
 from openstack_prep.openshift.installer.traces import copy_of
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_address
-from openstack_prep.resources.addresses.installer_input import InstallerInput
 from openstack_prep.resources.files.clouds_entry import folder_of
 from openstack_prep.resources.files.owned_file import foreign_file, refuse_file_of_others, unwritable
 from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.installer_input import InstallerInput
 from openstack_prep.resources.lists import queries
 
 GONE = Condition("(the file is gone)")

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import base64
 import json
+import runpy
 import secrets
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -84,8 +86,28 @@ class Cluster:
         return config
 
     def files(self, server_id: str) -> dict[str, str]:
-        """Return the content of the files that cloud-init would write, by path."""
-        return {each["path"]: each["content"] for each in self.user_data(server_id)["write_files"]}
+        """Return the content of the files that a node would have, by path: with the secrets of its volume."""
+        files = {each["path"]: each["content"] for each in self.user_data(server_id)["write_files"]}
+        volume = files.get("/var/lib/rke2-node/secrets-volume")
+        return self._with_secrets(files, volume) if volume else files
+
+    def _with_secrets(self, files: dict[str, str], volume_id: str) -> dict[str, str]:
+        """Return files as the node's own program fills them in, with what its volume was made from."""
+        user = self.lab.as_user().connection
+        volume = user.block_storage.get_volume(volume_id)
+        content = user.image.download_image(volume.volume_image_metadata["image_id"]).content
+        with tempfile.TemporaryDirectory() as folder:
+            disk, program, file = (Path(folder) / name for name in ("disk", "program.py", "file"))
+            disk.write_bytes(content)
+            program.write_text(files["/var/lib/rke2-node/secrets"])
+            functions = runpy.run_path(str(program))
+            secrets = functions["read"](str(disk))
+            for path, text in files.items():
+                if path.endswith(".yaml"):
+                    file.write_text(text)
+                    functions["fill"](str(file), secrets)
+                    files |= {path: file.read_text()}
+        return files
 
     def delete(self) -> None:
         """Delete the stack, as a tenant would without openstack-prep."""

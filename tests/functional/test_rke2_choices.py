@@ -18,6 +18,7 @@ from openstack_prep.resources.credentials.application_credential import Applicat
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from tests.functional.lab import Lab
+from tests.functional.reader import Reader, reading
 from tests.functional.rke2_cluster import (
     BASE,
     KEY,
@@ -84,7 +85,7 @@ def test_volumes_grow_outlive_servers_and_are_deleted_only_with_consent(made: Cl
 
 CREDENTIALS = """clouds:
   openstack:
-    auth: {auth_url: "https://keystone:5000/v3", application_credential_id: abc, application_credential_secret: "s3"}
+    auth: {auth_url: "https://keystone:5000", application_credential_id: a, application_credential_secret: cloud-s3cret}
     auth_type: v3applicationcredential
 """
 SECRETS = {
@@ -92,7 +93,7 @@ SECRETS = {
     "cloud_credentials": CREDENTIALS,
     "etcd_s3_access_key": "the-access-key",
     "etcd_s3_secret_key": 'the "secret" key',
-    "registries": '{"configs": {"registry.example.com": {"auth": {"username": "u", "password": "p:#"}}}}',
+    "registries": '{"configs": {"registry.example.com": {"auth": {"username": "u", "password": "p:#4word"}}}}',
 }
 
 
@@ -110,7 +111,9 @@ def test_files_of_the_nodes(made: Cluster) -> None:
     report.raise_for_failures()
     shown = plan + str(report) + json.dumps(stack_values(made))
     assert not [
-        each for each in ('s3"', "the-access-key", 'the "secret" key', "p:#", SECRETS["token"]) if each in shown
+        each
+        for each in ("cloud-s3cret", "the-access-key", 'the "secret" key', "p:#4word", SECRETS["token"])
+        if each in shown
     ]
 
     server, agent = (files_of(made, role) for role in ("server", "agent"))
@@ -128,10 +131,23 @@ def test_files_of_the_nodes(made: Cluster) -> None:
         check_script(files["/var/lib/rke2-node/setup"])
         assert "profile='cis'" in files["/var/lib/rke2-node/setup"]
     check_cloud(server, made.name)
+    check_readers(made)
     (vip,) = (each for each in manifests(server, "kube-vip.yaml") if each["kind"] == "DaemonSet")
     (container,) = vip["spec"]["template"]["spec"]["containers"]
     assert {"name": "vip_subnet", "value": "32"} in container["env"]
     assert not [path for path in agent if path.startswith(MANIFESTS)]
+
+
+def check_readers(made: Cluster) -> None:
+    """No service shows a reader of the project a secret, and no reader gets the images and volumes that have them."""
+    with reading(made.lab) as connection:
+        parts = {"cloud_credentials": "cloud-s3cret", "registries": "p:#4word", "url of the script": "get.rke2.io"}
+        reader = Reader(connection, SECRETS | parts).search()
+        assert set().union(*reader.leaks.values()) == {"url of the script"}  # the search finds what is shown
+        assert {"OS::Heat::Value", "OS::Nova::Server", "rke2-node.yaml"} <= set(reader.resources)
+        images = {each.name: each.id for each in connection.image.images(owner=made.project_id)}
+        assert images.keys() == {f"{made.name}-server-secrets", f"{made.name}-agent-secrets"}
+        assert {connection.image.get(f"/images/{each}/file").status_code for each in images.values()} == {403}
 
 
 def test_a_credential_of_the_same_spec(made: Cluster, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.addresses.holders import ask_for_holders, holder_of
-from openstack_prep.resources.addresses.installer_input import InstallerInput
 from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.identity.installer_input import InstallerInput
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, subnets_on

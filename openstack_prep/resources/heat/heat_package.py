@@ -29,6 +29,8 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.download.fetching import local_path, read_small, shown
 
 SHIPPED = "shipped:"
+SECRETS_IMAGE = "openstack-prep-secrets-image"
+"""Tag of a parameter that names an image with the values of hidden parameters."""
 
 
 def template_source(value: object, base: Path) -> object:
@@ -67,6 +69,11 @@ class Package:
     def hidden(self) -> frozenset[str]:
         """Parameters whose values are hidden."""
         return frozenset(name for name, each in self.parameters.items() if each.get("hidden") in (True, "true"))
+
+    @property
+    def secret_images(self) -> tuple[str, ...]:
+        """Parameters that name an image with the values of hidden parameters."""
+        return tuple(name for name, each in self.parameters.items() if SECRETS_IMAGE in (each.get("tags") or ()))
 
     @property
     def may_wait(self) -> bool:

@@ -14,8 +14,8 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
 from openstack_prep.download.compression import Compression
-from openstack_prep.resources.addresses.installer_input import InstallerInput
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
+from openstack_prep.resources.identity.installer_input import InstallerInput
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.glance import SPEC, ImageRecord

@@ -28,6 +28,7 @@ from openstack_prep.resources.orchestration import stack_checks
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
 from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
 from openstack_prep.resources.orchestration.stack_record import StackRecord
+from openstack_prep.resources.orchestration.stack_secrets import SecretsImage
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
@@ -52,7 +53,13 @@ class Stack(Inputs):
         quotas = self.of_project(context.declared(Quota))
         known = replace(self, parameters=self._answers(context))
         after = self._comes_after(context)
-        return (ResolvedStack.of(known, after=after, quota=next(iter(quotas), None)),)
+        images = self._list_secrets_images(after, for_apply=context.for_apply)
+        if images:
+            named = {image.parameter: image.name for image in images}
+            known = replace(known, parameters={**(known.parameters or {}), **named})
+        quota = next(iter(quotas), None)
+        resolved = ResolvedStack.of(known, after=(*after, *images), quota=quota, secrets_images=images)
+        return (resolved, *images)
 
     # --- existing state -------------------------------------------------------------------
 
@@ -129,7 +136,7 @@ class Stack(Inputs):
         same = all(values.get(name) == wanted[name] for name in COMPARED if name in wanted) and not record.missing
         if (same and (ours or not self.takes_over)) or not isinstance(self.package, Package) or not self.askable(run):
             return record
-        body, secrets = self.body(record.tags)
+        body, secrets = self.body(record.tags, absent=self.absent_images(run))
         before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
         same_template = all(values[name] == wanted[name] for name in ("template", "environment"))
         try:
@@ -248,3 +255,4 @@ class ResolvedStack(Resolved, Stack):
 
     after: tuple[Resource, ...] = field(default=(), repr=False)
     quota: Quota | None = field(default=None, repr=False)
+    secrets_images: tuple[SecretsImage, ...] = field(default=(), repr=False)

@@ -5,7 +5,7 @@ Source: Orchestration API v1, "Create stack"; Heat Orchestration Template specif
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, ClassVar
@@ -27,6 +27,7 @@ from openstack_prep.resources.heat.heat_parameters import Found
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.orchestration.existing import Existing
+from openstack_prep.resources.orchestration.stack_secrets import SecretsImage, carried_by, placeholder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ class Inputs(ByProjectUser, Adoptable):
     parameters: Mapping[Name, object] | None = None
     """Values of the template's parameters; they override those of environments."""
     secret_parameters: Mapping[Name, Secret] | None = None
-    """Values of its hidden parameters. Heat does not show them, so a new value alone changes nothing."""
+    """Values of its hidden parameters. Heat does not return them, so a new value alone changes nothing in the stack."""
     environments: tuple[File, ...] | None = None
     """Environment files; later files override earlier ones."""
     tags: tuple[Name, ...] | None = None
@@ -84,6 +85,11 @@ class Inputs(ByProjectUser, Adoptable):
     def quota(self) -> Quota | None:
         """The quota that the spec declares for the stack's project; set when the stack is resolved."""
         return None
+
+    @property
+    def secrets_images(self) -> tuple[SecretsImage, ...]:
+        """The images with its secrets; set when the stack is resolved."""
+        return ()
 
     @cached_property
     def package(self) -> Package | PrepError:
@@ -114,14 +120,33 @@ class Inputs(ByProjectUser, Adoptable):
             "pending": frozenset(),
         }
 
-    def body(self, tags: Iterable[str]) -> tuple[Values, list[Secret]]:
-        """Return the request body, and its secret parts; ``tags`` are those to have besides the declared ones."""
+    @property
+    def secrets(self) -> Mapping[str, Secret]:
+        """The values of hidden parameters, including those of environments."""
+        hidden = self.package.hidden if isinstance(self.package, Package) else frozenset()
+        in_files = {name: Secret(str(value)) for name, value in self.given.items() if name in hidden}
+        return in_files | dict(self.secret_parameters or {})
+
+    @property
+    def secrets_for_heat(self) -> Mapping[str, Secret]:
+        """Those of them that Heat gets, because no image holds them."""
+        held = {name for image in self.secrets_images for name in image.secrets}
+        return {name: secret for name, secret in self.secrets.items() if name not in held}
+
+    def body(self, tags: Iterable[str], *, absent: Collection[str] = ()) -> tuple[Values, list[Secret]]:
+        """Return the request body, and its secret parts.
+
+        ``tags`` are those to have besides the declared ones; ``absent`` the parameters that name images which do not
+        exist yet, for a preview.
+        """
         package = self.package
         if isinstance(package, PrepError):
             raise package
-        in_files = {name: Secret(str(self.given[name])) for name in package.hidden & self.given.keys()}
-        secrets = in_files | dict(self.secret_parameters or {})
+        secrets = self.secrets_for_heat
         values = self.given | {name: secret.reveal() for name, secret in secrets.items()}
+        for image in self.secrets_images:
+            values |= {name: placeholder(name, form) for name, (_, form) in image.secrets.items()}
+        values |= dict.fromkeys(absent, "")
         body: Values = {
             "template": package.template,
             "files": dict(package.files),
@@ -132,6 +157,10 @@ class Inputs(ByProjectUser, Adoptable):
             body["tags"] = ",".join(sorted(all_tags))
         return body | ({"timeout_mins": self.timeout} if self.timeout else {}), list(secrets.values())
 
+    def absent_images(self, run: CloudRun) -> list[str]:
+        """Return the parameters that name images with secrets which do not exist yet."""
+        return [image.parameter for image in self.secrets_images if run.look(image) is None]
+
     # --- its needs ------------------------------------------------------------------------
 
     def _comes_after(self, context: Context) -> tuple[Resource, ...]:
@@ -141,6 +170,29 @@ class Inputs(ByProjectUser, Adoptable):
         before = [each for each in before if all(key.kind != self.kind for key in each.follows())]
         rules = [each.own_rules for each in before if isinstance(each, SecurityGroup)]
         return (*context.declared(Flavor), *before, *(each for each in rules if each is not None))
+
+    def _list_secrets_images(self, after: Sequence[Resource], *, for_apply: bool) -> tuple[SecretsImage, ...]:
+        """Return the images that the template asks for, except those that the spec names itself."""
+        package = self.package
+        if isinstance(package, PrepError):
+            return ()
+        secrets = {name: secret for name, secret in self.secrets.items() if name in package.hidden}
+        writers = {str(each.file): each.key for each in after if isinstance(each, InCloudsYaml)}
+        found = []
+        for parameter, names in carried_by(package, secrets).items():
+            if parameter in self.given:
+                continue
+            image = self.sibling(
+                SecretsImage,
+                f"{self.name}-{parameter.replace('_', '-')}",
+                disk_format="raw",
+                visibility="private",
+                parameter=parameter,
+                secrets={name: (secrets[name], package.parameters[name]["type"]) for name in names},
+                writers=tuple(writers[str(secrets[name].path)] for name in names if secrets[name].path in writers),
+            )
+            found.append(image.with_checksum() if for_apply else image)
+        return tuple(found)
 
     def _answers(self, context: Context) -> Raw | None:
         """Return its parameters, completed with the values that other resources of the spec provide."""
@@ -195,5 +247,5 @@ class Inputs(ByProjectUser, Adoptable):
         """Whether Heat can preview it: a connection may do so, and all resources that it refers to exist."""
         if isinstance(self.package, PrepError) or run.find_tenant(self.owner) is None:
             return False
-        ready = all(secret.ready for secret in (self.secret_parameters or {}).values())
+        ready = all(secret.ready for secret in self.secrets_for_heat.values())
         return ready and not list(self.mistakes()) and all(run.look(each) is not None for each in self.uses())

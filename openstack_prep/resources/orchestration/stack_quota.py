@@ -35,7 +35,7 @@ def planned(run: CloudRun, stack: Inputs, suffix: str = "") -> list[Values]:
     """Return the resources that Heat would create from its inputs, requested once per run; raises Refused."""
 
     def ask() -> list[Values]:
-        body, secrets = stack.body(())
+        body, secrets = stack.body((), absent=stack.absent_images(run))
         return preview(run.tenant(stack.owner).orchestration, stack.name + suffix, body, secrets)
 
     return run.read_once((planned, stack.key, suffix), ask)  # by key: the inputs are not hashable

@@ -1,0 +1,85 @@
+"""Where the values of a template's parameters go: into resources, and into outputs.
+
+Heat shows the properties of each resource, as they were given to its service, to every reader of the project: in the
+events of the resource, whatever its type, and user data of servers as well. Source: Heat 27.0.0,
+engine/resource.py (_update_stored_properties, _add_event), engine/api.py (format_event), policies/events.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from openstack_prep.base.raw import Raw
+
+PARAMETERS = ("get_param", "Ref")
+ATTRIBUTES = ("get_attr", "Fn::GetAtt")
+
+
+class Use(NamedTuple):
+    """A value that a part of a template takes from elsewhere."""
+
+    place: str
+    """Where the part is in the template, such as resources.server.properties.user_data."""
+    name: str
+    """Of the parameter, or of the resource."""
+    by: str
+    """Function that takes it."""
+
+
+def uses(value: object, place: str) -> Iterator[Use]:
+    """Yield what a part of a template takes from parameters and from attributes of resources."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            if key in (*PARAMETERS, *ATTRIBUTES) and len(value) == 1:
+                names = each if isinstance(each, list) else [each]
+                yield Use(place, str(names[0]).partition(".")[0], key)
+                yield from uses(names[1:], place)
+            else:
+                yield from uses(each, f"{place}.{key}")
+    elif isinstance(value, list | tuple):
+        for number, each in enumerate(value):
+            yield from uses(each, f"{place}[{number}]")
+
+
+class Flow:
+    """The parameters of a template, and the resources and outputs that their values reach."""
+
+    def __init__(self, template: Raw) -> None:
+        self.parameters = frozenset(template.get("parameters") or {})
+        self.resources: Raw = template.get("resources") or {}
+        self.outputs: Raw = template.get("outputs") or {}
+
+    def into(self, resource: str) -> frozenset[str]:
+        """Return the parameters whose values reach a resource, also by attributes of other resources."""
+        return self._reaching(self.resources.get(resource), frozenset({resource}))
+
+    def into_output(self, output: str) -> frozenset[str]:
+        """Return the parameters whose values reach an output."""
+        return self._reaching(self.outputs.get(output), frozenset())
+
+    def sources_of_output(self, output: str) -> frozenset[str]:
+        """Return the resources whose attributes reach an output."""
+        return self._resources_behind(self.outputs.get(output), frozenset())
+
+    def places(self, parameter: str) -> list[str]:
+        """Return where a template uses a parameter, as paths; conditions compare it only."""
+        sections = (("resources", self.resources), ("outputs", self.outputs))
+        found = (use for section, parts in sections for use in uses(parts, section))
+        return [use.place for use in found if use.by in PARAMETERS and use.name == parameter]
+
+    def _reaching(self, part: object, seen: frozenset[str]) -> frozenset[str]:
+        behind = self._resources_behind(part, seen)
+        parts = (part, *(self.resources[name] for name in behind))
+        found = (use.name for each in parts for use in uses(each, "") if use.by in PARAMETERS)
+        return frozenset(found) & self.parameters
+
+    def _resources_behind(self, part: object, seen: frozenset[str]) -> frozenset[str]:
+        behind: set[str] = set()
+        waiting = [part]
+        while waiting:
+            for use in uses(waiting.pop(), ""):
+                if use.by in ATTRIBUTES and use.name in self.resources and use.name not in behind | seen:
+                    behind.add(use.name)
+                    waiting.append(self.resources[use.name])
+        return frozenset(behind)

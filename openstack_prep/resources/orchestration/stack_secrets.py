@@ -1,0 +1,127 @@
+"""The secrets of a stack in a private image, in place of Heat, which shows its readers what it gives to servers.
+
+A template asks for it by a parameter with the tag ``openstack-prep-secrets-image``, which is the name of an image, and
+makes a volume per server of it. Heat gets a placeholder for each secret that reaches a resource with this parameter;
+the image maps placeholders to values. Only members of the project may read an image or a volume. Source: Glance 33.0.0,
+policies/image.py (download_image); Cinder 28.0.0, policies/volume_actions.py; Heat Orchestration Template
+specification, "Parameters section" (tags, since 2018-03-02).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import IO, Literal
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake
+from openstack_prep.base.raw import Values
+from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Key, Observed, Resolved
+from openstack_prep.resources.heat.heat_flow import Flow
+from openstack_prep.resources.heat.heat_package import Package
+from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image.image import Image
+
+HEAD = b"openstack-prep secrets 1\n"
+BLOCK = 1 << 16
+"""The content is a multiple of it, so that its size tells little."""
+
+Form = Literal["string", "json"]
+"""Type of a hidden parameter, in Heat's words."""
+
+
+def placeholder(parameter: str, form: str) -> str:
+    """Return what Heat gets in the place of a secret: letters and digits, or a mapping with one such key."""
+    word = "PlaceholderOfSecret" + hashlib.sha256(parameter.encode()).hexdigest()[:16]
+    return json.dumps({word: ""}) if form == "json" else word
+
+
+def carried_by(package: Package, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the secrets that reach servers with an image of secrets, by the parameter of the image."""
+    flow = Flow(package.template)
+    found = {}
+    for image in package.secret_images:
+        asking = [each for each in flow.resources if image in flow.into(each)]
+        reaching = {parameter for each in asking for parameter in flow.into(each)}
+        found[image] = tuple(
+            name for name in sorted(reaching & set(names)) if package.parameters[name]["type"] in ("string", "json")
+        )
+    return {image: reaching for image, reaching in found.items() if reaching}
+
+
+@functools.lru_cache(maxsize=64)
+def _salted(text: bytes, purpose: bytes) -> bytes:
+    """Return secrets after a salt that takes time to compute.
+
+    Glance shows readers a checksum of the content; whoever guesses secrets by it needs this time per guess, for all
+    secrets of the image at once. The salt is not random: equal secrets are an equal image, which is not replaced.
+    """
+    salt = hashlib.scrypt(text, salt=purpose, n=2**14, r=8, p=1).hex().encode()
+    content = HEAD + b'{"salt": "' + salt + b'", "secrets": ' + text + b"}"
+    return content + bytes(BLOCK - len(content) % BLOCK)  # at least one null byte, at which a node stops reading
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretsImage(Resolved[CloudRun], Image):
+    """The image with secrets of one stack, for the servers that ask for it by one parameter of its template."""
+
+    parameter: str
+    """Of the template, that names the image."""
+    secrets: Mapping[str, tuple[Secret, Form]] = field(repr=False)
+    """By name of the hidden parameter."""
+    writers: tuple[Key, ...] = ()
+    """What writes files that the secrets are read from."""
+
+    @property
+    def ready(self) -> bool:
+        return all(secret.ready for secret, _ in self.secrets.values())
+
+    def with_checksum(self) -> SecretsImage:
+        """Return the image with the checksum of its content, if all secrets exist."""
+        return replace(self, checksum=f"sha256:{hashlib.sha256(self.content()).hexdigest()}") if self.ready else self
+
+    def content(self) -> bytes:
+        """Return placeholders with their values, as a node writes them into JSON."""
+        values = {}
+        for name, (secret, form) in sorted(self.secrets.items()):
+            value = secret.reveal()
+            written = json.dumps(json.loads(value)) if form == "json" else json.dumps(value)[1:-1]
+            values[placeholder(name, form)] = written
+        return _salted(json.dumps(values).encode(), "/".join((*self.scope, self.name)).encode())
+
+    def desired(self) -> Values:
+        own = ("parameter", "secrets", "writers")
+        return {name: value for name, value in super().desired().items() if name not in own}
+
+    def needs(self) -> Iterable[Key]:
+        return (*super().needs(), *self.writers)
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        if observed is not None and not observed.ours:
+            yield self.mistake(
+                "exists, and this spec does not manage it, so it cannot hold the secrets of the stack",
+                "rename that image, or the stack",
+                Code.PLAN_FOREIGN,
+            )
+
+    def _leave_one(self, run: CloudRun, family: Sequence[ImageRecord]) -> ImageRecord:
+        content = self.content()
+        with _unnamed() as file:
+            file.write(content)
+            file.flush()
+            filled = replace(self.with_checksum(), source=f"/dev/fd/{file.fileno()}")
+            return super(SecretsImage, filled)._leave_one(run, family)
+
+
+def _unnamed() -> IO[bytes]:
+    """Return a file without a name, in memory where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("secrets"), "w+b")
+    return tempfile.TemporaryFile()

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import runpy
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_mock
+
+from openstack_prep.base.secret import Secret, from_spec
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Context, Key, Observed
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.image.image import Family
+from openstack_prep.resources.orchestration import stack_secrets
+from openstack_prep.resources.orchestration.stack import ResolvedStack, Stack
+from openstack_prep.resources.orchestration.stack_secrets import SecretsImage
+
+PROGRAM = Path(__file__).parents[4] / "heat_templates" / "rke2-secrets.py"
+GIVEN = {
+    "server_image": "i",
+    "agent_image": "i",
+    "server_flavor": "f",
+    "agent_flavor": "f",
+    "key_name": "k",
+    "network": "n",
+    "subnet": "n",
+}
+SECRETS = {
+    "token": Secret("T0kenOfTheCluster123"),
+    "etcd_s3_secret_key": Secret('a "quoted" \\ key\u00e9'),
+    "registries": Secret('{"configs": {"r": {"auth": {"password": "p:#"}}}}'),
+}
+
+
+def resolve(run: CloudRun, *more: Any, **fields: Any) -> tuple[ResolvedStack, dict[str, SecretsImage]]:
+    stack = Stack(name="c1", template="shipped:rke2-cluster.yaml", **{"secret_parameters": SECRETS} | fields)
+    first, *images = stack.resolve(Context(resources=[*more, stack], cloud=run.admin, for_apply=True))
+    assert isinstance(first, ResolvedStack)
+    return first, {each.name: each for each in images if isinstance(each, SecretsImage)}
+
+
+def test_heat_gets_placeholders_and_images_get_values(run: CloudRun) -> None:
+    """Servers get all secrets, agents what reaches them; the placeholders satisfy the template."""
+    stack, images = resolve(run, parameters=GIVEN)
+    assert {name: [*each.secrets] for name, each in images.items()} == {
+        "c1-server-secrets": ["etcd_s3_secret_key", "registries", "token"],
+        "c1-agent-secrets": ["registries", "token"],
+    }
+    body, secrets = stack.body(())
+    sent = json.dumps(body)
+    assert secrets == []
+    assert not [each for each in ("T0ken", "quoted", "p:#") if each in sent]
+    parameters = body["environment"]["parameters"]
+    assert (parameters["server_secrets"], parameters["agent_secrets"]) == tuple(images)
+    assert parameters["token"] == stack_secrets.placeholder("token", "string")
+    assert parameters["token"].isalnum()
+    assert isinstance(json.loads(parameters["registries"]), dict)
+    assert list(stack.mistakes()) == []
+    assert {each.key for each in images.values()} <= set(stack.needs())
+    assert stack.body((), absent=["server_secrets"])[0]["environment"]["parameters"]["server_secrets"] == ""
+
+
+def test_nodes_read_the_values(run: CloudRun, tmp_path: Path) -> None:
+    """The program of the nodes puts the values into JSON, with the file's mode, and stops at the end of the content."""
+    stack, images = resolve(run)
+    content = images["c1-server-secrets"].content()
+    disk, file = tmp_path / "disk", tmp_path / "config.yaml"
+    disk.write_bytes(content + b"left of others" * 9)
+    functions = runpy.run_path(str(PROGRAM))
+    values = functions["read"](str(disk))
+    parameters = stack.body(())[0]["environment"]["parameters"]
+    file.write_text(json.dumps({"token": parameters["token"], "key": "<" + parameters["etcd_s3_secret_key"] + ">"}))
+    functions["fill"](str(file), values)
+    assert json.loads(file.read_text()) == {"token": "T0kenOfTheCluster123", "key": '<a "quoted" \\ key\u00e9>'}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.write_text(json.dumps(json.loads(parameters["registries"])))
+    functions["fill"](str(file), values)
+    assert json.loads(file.read_text()) == json.loads(SECRETS["registries"].reveal())
+    disk.write_bytes(b"another disk\n")
+    with pytest.raises(SystemExit, match="has no secrets"):
+        functions["read"](str(disk))
+
+
+def test_equal_secrets_are_an_equal_image(run: CloudRun) -> None:
+    """Only the content shows a change; its size does not tell how long a secret is; clusters have different ones."""
+    first, again = (resolve(run)[1]["c1-server-secrets"] for _ in range(2))
+    other = resolve(run, secret_parameters=SECRETS | {"token": Secret("An0therTokenOfTheCluster")})[1]
+    assert first.checksum == again.checksum == f"sha256:{hashlib.sha256(first.content()).hexdigest()}"
+    assert first.checksum != other["c1-server-secrets"].checksum
+    assert len(first.content()) == len(other["c1-server-secrets"].content()) == 1 << 16
+    assert b"T0kenOfTheCluster123" in first.content()
+    assert "T0ken" not in repr(first) + str(first.desired())
+
+
+def test_an_image_of_the_users_own_is_left_to_them(run: CloudRun) -> None:
+    stack, images = resolve(run, parameters={"server_secrets": ""})
+    assert [*images] == ["c1-agent-secrets"]
+    assert [*stack.secrets_for_heat] == ["etcd_s3_secret_key"]
+
+
+def test_no_secrets_no_image(run: CloudRun) -> None:
+    stack, images = resolve(run, secret_parameters=None)
+    assert images == {}
+    assert "server_secrets" not in stack.body(())[0]["environment"]["parameters"]
+
+
+def test_a_secret_that_the_same_apply_writes(run: CloudRun, tmp_path: Path) -> None:
+    """The image waits for the credential, and has no checksum before."""
+    credential = ApplicationCredential(name="c", clouds_yaml=str(tmp_path / "clouds.yaml"), cloud="c")
+    given = {"cloud_credentials": from_spec({"content": "clouds.yaml"}, base=tmp_path)}
+    _, images = resolve(run, credential, secret_parameters=given)
+    (image,) = images.values()
+    assert image.checksum is None
+    assert credential.key in set(image.needs())
+
+
+def test_an_image_of_somebody_else_is_not_used(services: requests_mock.Mocker, run: CloudRun) -> None:
+    image = resolve(run)[1]["c1-agent-secrets"]
+    record = ImageRecord(id="i1", status="active", visibility="private", name="c1-agent-secrets")
+    foreign, own = (Observed(id="i1", ours=ours, record=Family(record, (record,))) for ours in (False, True))
+    assert [each.code for each in image.check(run, foreign)] == ["plan.foreign"]
+    assert list(image.check(run, own)) == list(image.check(run, None)) == []
+    assert image.key == Key("image", "c1-agent-secrets")
