@@ -108,6 +108,10 @@ class OwnershipTag:
         found = self._PATTERN.search(description or "")
         return found is not None and found[1] == _word(self.spec) and (name is None or found[2] == _word(name))
 
+    def manages(self, name: str, description: str | None) -> bool:
+        """Whether a resource with a name and a description is managed by this spec: a tag that names another resource was copied."""
+        return self.owns(description) and self.name_in(description) in (None, name)
+
     @classmethod
     def strip(cls, description: str | None) -> str:
         """Return the user's own text of a description."""

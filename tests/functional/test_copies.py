@@ -15,6 +15,7 @@ from openstack.connection import Connection
 
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
+from tests.functional.test_prune import KEY
 
 SPEC: dict[str, Any] = {
     "name": "copies",
@@ -25,6 +26,14 @@ SPEC: dict[str, Any] = {
     "networks": [{"name": "net"}],
     "subnets": [{"name": "sub", "network": "net", "cidr": "10.1.0.0/24"}],
 }
+DESCRIBED: dict[str, Any] = {
+    "flavors": [{"name": "copies-node", "ram": 512, "vcpus": 1}],
+    "keypairs": [{"name": "key", "public_key": KEY}],
+    "routers": [{"name": "out", "external_network": "external", "interfaces": ["sub"]}],
+    "security_groups": [{"name": "web", "rules": [{"protocol": "tcp", "ports": 443}]}],
+    "application_credentials": [{"name": "ci", "clouds_yaml": "clouds.yaml", "cloud": "ci"}],
+}
+"""Kinds whose description, or comment, holds the ownership tag."""
 SERVICE = "openstack_prep"
 
 
@@ -106,3 +115,56 @@ def test_images_that_nova_and_cinder_copy(prep: Prep, user: Connection) -> None:
     wait_for(lambda: not list(user.block_storage.snapshots()))
     user.block_storage.delete_volume(volume)
     wait_for(lambda: not list(user.block_storage.volumes()))
+
+
+def test_descriptions_that_people_copy(prep: Prep, user: Connection, devcloud: Devcloud) -> None:
+    """A description names the resource that it belongs to; a copy of the description has another name."""
+    prep.write(SPEC | DESCRIBED)
+    prep.apply()
+    net, admin = user.network, devcloud.admin
+    group = net.find_security_group("web", ignore_missing=False)
+    rule = next(each for each in group.security_group_rules if each["description"])
+    key = user.compute.get_keypair("key")
+    (credential,) = user.identity.application_credentials(user.current_user_id)
+    flavor = admin.compute.find_flavor("copies-node", ignore_missing=False)
+    described = {
+        "net": net.find_network("net").description,
+        "sub": net.find_subnet("sub").description,
+        "out": net.find_router("out").description,
+    }
+
+    network = net.create_network(name="mine", description=described["net"])
+    subnet = {"network_id": network.id, "ip_version": 4, "cidr": "10.9.0.0/24"}
+    copied = net.create_security_group(name="mine", description=group.description)
+    made = {
+        "subnet": net.create_subnet(name="mine", description=described["sub"], **subnet),
+        "network": network,
+        "router": net.create_router(name="mine", description=described["out"]),
+        "security group rule": net.create_security_group_rule(
+            security_group_id=copied.id, direction="ingress", protocol="tcp", description=rule["description"]
+        ),
+        "security group": copied,
+        "key pair": user.compute.create_keypair(name="mine", public_key=key.public_key),
+        "application credential": user.identity.create_application_credential(
+            user.current_user_id, "mine", description=credential.description
+        ),
+        "flavor": admin.compute.create_flavor(
+            name="copies-mine", ram=256, vcpus=1, disk=0, description=flavor.description
+        ),
+    }
+    assert all("openstack-prep:copies" in (each.get("description") or each.public_key) for each in made.values())
+
+    prep.write(SPEC)
+    pruned = {name for name, step in prep.apply("--prune").items() if step["action"] == "delete"}
+    assert pruned == {
+        *("flavor/copies-node", "keypair/key", "router/out", "security_group/web", "application_credential/ci")
+    }
+    assert not prep.changes()
+    for what, each in made.items():
+        assert each.fetch(admin.compute if what == "flavor" else _service(user, what)), what
+        each.delete(admin.compute if what == "flavor" else _service(user, what))
+
+
+def _service(user: Connection, what: str) -> Any:
+    services = {"key pair": user.compute, "application credential": user.identity}
+    return services.get(what, user.network)

@@ -112,7 +112,7 @@ class Flavor(Adoptable[CloudRun]):
         named = OwnershipTag.home_in(raw.get("description"))
         return Observed(
             id=raw["id"],
-            ours=run.ownership.owns(raw.get("description")) and home.is_ours(run, named),
+            ours=run.ownership.manages(raw["name"], raw.get("description")) and home.is_ours(run, named),
             home=named,
             managed_by=home.another(run, raw.get("description")),
             values=values

@@ -17,7 +17,7 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import ByProjectUser
@@ -34,7 +34,11 @@ class Holder:
 
 @dataclass(frozen=True, kw_only=True)
 class Keypair(ByProjectUser):
-    """A public key that belongs to a user. The ownership tag is appended to the key's comment."""
+    """A public key that belongs to a user. The ownership tag is appended to the key's comment.
+
+    It names the key pair, because Nova shows the key with its comment, and people register such a key again under
+    another name. In tags of 1.0.0rc1 and earlier the name is missing: they count only while the key pair is declared.
+    """
 
     kind: ClassVar[str] = "keypair"
     identity: ClassVar[frozenset[str]] = ByProjectUser.identity | {"user", "user_domain"}
@@ -87,7 +91,9 @@ class Keypair(ByProjectUser):
             cloud, user_id = replace(own, **fields)._holder(run)
             for name, raw in _listed(run, cloud, user_id).items() if user_id else ():
                 declared = replace(own, name=name, public_key=_without_comment(raw["public_key"]), **fields)
-                yield declared, declared._observed(run, raw, user_id or "")
+                found = declared._observed(run, raw, user_id or "")
+                is_named = _comment(raw)[-1:] == [declared._tag(run.ownership)]
+                yield declared, replace(found, ours=found.ours and is_named)
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
         return frozenset({f"{observed.record_as(Holder).user_id} {observed.id}"})
@@ -104,25 +110,29 @@ class Keypair(ByProjectUser):
         return own, own.user_id
 
     def _observed(self, run: CloudRun, raw: Raw, user_id: str) -> Observed:
-        key = raw["public_key"]
-        comment = key.split()[2:]
+        comment = _comment(raw)
         named = run.ownership.home_among(comment)
+        tags = ([run.ownership.tag], [self._tag(run.ownership)])
         return Observed(
             id=raw["name"],
-            ours=comment[-1:] == [run.ownership.tag] and home.is_ours(run, named),
+            ours=comment[-1:] in tags and home.is_ours(run, named),
             home=named,
-            values={"public_key": _without_comment(key)},
+            values={"public_key": _without_comment(raw["public_key"])},
             outputs={"fingerprint": raw["fingerprint"]},
             record=Holder(user_id),
         )
+
+    def _tag(self, ownership: OwnershipTag) -> str:
+        return f"{ownership.tag}/{quote(self.name, safe='')}"
 
     def create(self, run: CloudRun) -> Observed:
         cloud, user_id = self._holder(run)
         if user_id is None:
             raise NotFound(f"{self.key}: its user exists neither in the spec nor in the cloud")
+        *home_tag, _ = home.ownership(run).tags
         body = {
             "name": self.name,
-            "public_key": " ".join([self.public_key, *home.ownership(run).tags]),
+            "public_key": " ".join([self.public_key, *home_tag, self._tag(run.ownership)]),
             "user_id": user_id,
         }
         return self._observed(run, cloud.compute.post("/os-keypairs", {"keypair": body})["keypair"], user_id)
@@ -137,6 +147,11 @@ class Keypair(ByProjectUser):
 def _listed(run: CloudRun, cloud: Cloud, user_id: str) -> Mapping[str, Raw]:
     listed = cloud.compute.list("/os-keypairs", "keypairs", user_id=user_id)
     return {each["keypair"]["name"]: each["keypair"] for each in listed}
+
+
+def _comment(raw: Raw) -> list[str]:
+    words: list[str] = raw["public_key"].split()
+    return words[2:]
 
 
 def _without_comment(key: str) -> str:

@@ -68,8 +68,9 @@ class ApplicationCredential(CredentialFields):
         families: dict[tuple[str, bool], list[CredentialRecord]] = defaultdict(list)
         any_one = cls(name="any", clouds_yaml="", cloud="", **cls.placing(owner))
         for each in any_one._listed(run):
-            ours = run.ownership.owns(each.description)
-            families[(ours and run.ownership.name_in(each.description)) or each.name, ours].append(each)
+            declared = replace(any_one, name=run.ownership.name_in(each.description) or each.name)
+            ours = declared._is_ours(run, each)
+            families[declared.name if ours else each.name, ours].append(each)
         for (name, ours), family in families.items():
             yield replace(any_one, name=name), _without_entry(family, ours=ours)
 
@@ -93,7 +94,7 @@ class ApplicationCredential(CredentialFields):
         found = self.read_entry()
         entry = found or {}
         auth = entry.get("auth") or {}
-        mine = [each for each in listed if run.ownership.owns(each.description, self.name)]
+        mine = [each for each in listed if self._is_ours(run, each)]
         live = next((each for each in listed if each.id == auth.get(ID)), None)
         shown = live or next(iter(mine), None)
         if shown is None:
@@ -130,6 +131,10 @@ class ApplicationCredential(CredentialFields):
             ),
         )
 
+    def _is_ours(self, run: CloudRun, record: CredentialRecord) -> bool:
+        """Whether a credential has the ownership tag, and a name that goes with it: a copy has another name."""
+        return record.name in self.names and run.ownership.owns(record.description, self.name)
+
     def _announced(self, auth: Raw) -> bool:  # the entry only announces a credential
         return auth.get(NAME) in self.names and not {ID, SECRET} & auth.keys()
 
@@ -161,7 +166,7 @@ class ApplicationCredential(CredentialFields):
         if live is None and entry is not None and not self._is_free(run, entry):
             yield self._taken(self.cloud, entry)
         for each in self._listed(run):
-            ours = run.ownership.owns(each.description, self.name)
+            ours = self._is_ours(run, each)
             if each.name in self.names and not ours and each != live:
                 taken = f"a credential {each.name} ({each.id}) already exists and is not managed by this spec"
                 yield self.mistake(taken, "choose another name", Code.PLAN_FOREIGN)
@@ -348,7 +353,7 @@ class LeftCredential(ApplicationCredential):
 
     def find_one(self, run: CloudRun) -> Observed | None:
         listed = (each for each in self._listed(run) if each.id in self.ids)
-        mine = [each for each in listed if run.ownership.owns(each.description, self.name)]
+        mine = [each for each in listed if self._is_ours(run, each)]
         return _without_entry(mine, ours=True) if mine else None
 
 

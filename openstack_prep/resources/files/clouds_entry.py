@@ -265,11 +265,13 @@ class CloudsEntry(InCloudsYaml):
     ) -> Iterator[tuple[Self, Observed]]:
         """Yield the entries of a file that this spec manages, for the projects that it declares.
 
-        An entry of another project may belong to another spec with the same name.
+        An entry of another project may belong to another spec with the same name, and one whose tag names another
+        entry, or none, may be a copy that somebody made for another user.
         """
         homes = {(project.name, project.domain) for project in projects if project is not None}
         for cloud, entry in clouds_yaml.read(path).items():
-            auth = entry.get("auth") if isinstance(entry, dict) and entry.get(OWNER) == run.ownership.spec else None
+            is_tagged = isinstance(entry, dict) and run.ownership.owns(str(entry.get(OWNER)), cloud)
+            auth = entry.get("auth") if is_tagged else None
             if not isinstance(auth, dict) or auth.get(AUTH["auth_url"]) != auth_url:
                 continue
             given: dict[str, Any] = {
@@ -287,7 +289,7 @@ class CloudsEntry(InCloudsYaml):
         return Observed(
             id=f"{self.path}#{self.cloud}",
             ours=self._is_ours(run, found, auth, values),
-            values=values | {"mode": mode(self.file), MANAGED: found.get(OWNER) == run.ownership.spec},
+            values=values | {"mode": mode(self.file), MANAGED: owner_of(found) == run.ownership.spec},
             outputs={"path": self.path},
         )
 
@@ -301,7 +303,7 @@ class CloudsEntry(InCloudsYaml):
         """
         same = all(_same(field, values[field], getattr(self, field)) for field in AUTH if field != "password")
         if OWNER in found:
-            return same and found[OWNER] == run.ownership.spec
+            return same and owner_of(found) == run.ownership.spec
         return same and values["password"] not in (None, DIFFERS) and auth.keys() == set(AUTH.values())
 
     def _holds(self, password: str) -> bool:
@@ -311,7 +313,7 @@ class CloudsEntry(InCloudsYaml):
         values = {field: getattr(self, field) for field in AUTH}
         assert self.password is not None
         auth = {AUTH[field]: value for field, value in values.items()} | {"password": self.password.reveal()}
-        self.write_entry(auth, partial(self._refuse_foreign, run), **{OWNER: run.ownership.spec})
+        self.write_entry(auth, partial(self._refuse_foreign, run), **{OWNER: run.ownership.describe(self.cloud)})
         return self._observed(run, self.read_entry() or {})
 
     def _refuse_foreign(self, run: CloudRun, found: Mapping[str, Any] | None) -> None:

@@ -105,7 +105,7 @@ class User(Adoptable[CloudRun]):
         named_home = OwnershipTag.home_in(user.get("description"))
         return Observed(
             id=user["id"],
-            ours=run.ownership.owns(user.get("description")) and home.is_ours(run, named_home),
+            ours=run.ownership.manages(user["name"], user.get("description")) and home.is_ours(run, named_home),
             home=named_home,
             managed_by=home.another(run, user.get("description")),
             values={

@@ -63,8 +63,8 @@ class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
         return [record for record in listed if record.name == self.name]
 
     def is_ours(self, run: CloudRun, record: R) -> bool:
-        """Whether it has the ownership tag of the spec."""
-        return run.ownership.owns(record.description)
+        """Whether it has the ownership tag of the spec, with its own name: a copy has another name."""
+        return run.ownership.manages(record.name, record.description)
 
     def use(self, run: CloudRun, record: R) -> Use:
         """Return what uses one of several twins."""

@@ -198,7 +198,7 @@ class Router(NetworkResource[RouterRecord]):
     def _own_subnets(self, run: CloudRun, project_id: str) -> frozenset[str]:
         declared = {found.id for subnet in self._subnets().values() if (found := run.look(subnet))}
         listed = Subnet.listing(run, project_id)
-        return frozenset(declared | {each.id for each in listed if run.ownership.owns(each.description)})
+        return frozenset(declared | {each.id for each in listed if run.ownership.manages(each.name, each.description)})
 
 
 def _ids_of(run: CloudRun, subnet: Subnet, project_id: str) -> frozenset[str]:

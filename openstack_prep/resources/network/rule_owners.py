@@ -32,9 +32,12 @@ LONGEST = 255
 
 
 def owners_of(group: GroupRecord, rule: RuleRecord) -> frozenset[str]:
-    """Return the names of the specs that declare a rule; none for a rule that no spec has created."""
+    """Return the names of the specs that declare a rule; none for a rule that no spec has created.
+
+    A rule whose description names another group is a copy, made with a copy of that group.
+    """
     creator = OwnershipTag.spec_in(rule.description)
-    if creator is None:
+    if creator is None or OwnershipTag.name_in(rule.description) not in (None, group.name):
         return frozenset()
     return _recorded(group, rule) or frozenset({creator})
 

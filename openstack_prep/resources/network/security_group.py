@@ -190,7 +190,7 @@ class SecurityGroupRules(ByProjectUser):
                 values.add(words)
         return Observed(
             id=group.id,
-            ours=self._has_own(run, group) or run.ownership.owns(group.description),
+            ours=self._has_own(run, group) or run.ownership.manages(group.name, group.description),
             values={"rules": frozenset(values)},
             record=group,
         )
@@ -228,7 +228,7 @@ class SecurityGroupRules(ByProjectUser):
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         group = observed.record_as(GroupRecord)
-        if not run.ownership.owns(group.description):
+        if not run.ownership.manages(group.name, group.description):
             self._leave(run, group, group.security_group_rules)
 
     def _shared(self, run: CloudRun, group: GroupRecord) -> SharedRules:

@@ -59,7 +59,7 @@ class Use:
 def of_network(run: CloudRun, network: NetworkRecord) -> Use:
     """Return the use of a network: its ports and its subnets."""
     subnets = _subnets_on(run, network.id)
-    own = tuple(each for each in subnets if run.ownership.owns(each.description))
+    own = tuple(each for each in subnets if run.ownership.manages(each.name, each.description))
     named = (f"subnet {each.name} {each.id}" for each in subnets if each not in own)
     ports = _of_ports(run, network, queries.ports_on(run, network.id))
     return Use((*named, *ports.others), ports.ports, own)
@@ -169,7 +169,9 @@ def _of_ports(run: CloudRun, within: NeutronRecord, ports: Sequence[PortRecord])
 def _is_ours(run: CloudRun, within: NeutronRecord, port: PortRecord) -> bool:
     if port.device_owner in INTERFACES:
         routers = in_project(run, "routers", "router", within.project_id)
-        return any(raw["id"] == port.device_id and run.ownership.owns(raw["description"]) for raw in routers)
+        return any(
+            raw["id"] == port.device_id and run.ownership.manages(raw["name"], raw["description"]) for raw in routers
+        )
     return run.ownership.owns(port.description) and not reserved_ports.use_of(port)
 
 

@@ -24,7 +24,7 @@ from openstack_prep.verbs.audit import _of_plan, audit
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, without
 
 NEUTRON, NOVA = "http://neutron/v2.0", "http://nova/v2.1"
-OURS = "[openstack-prep:lab/x]"
+OURS = "[openstack-prep:lab/{}]"
 
 
 @pytest.fixture(autouse=True)
@@ -46,9 +46,9 @@ def drift(*resources: Any) -> set[tuple[str, str]]:
 def test_a_rule_is_declared_under_whatever_name_its_project_has(cloud: requests_mock.Mocker) -> None:
     rule = {"id": "r", "security_group_id": "g", "direction": "ingress", "ethertype": "IPv4", "protocol": "tcp"}
     rule |= {"port_range_min": 22, "port_range_max": 22, "remote_ip_prefix": None, "remote_group_id": None}
-    group = {"id": "g", "name": "web", "description": OURS, "stateful": True, "project_id": ADMIN_PROJECT}
-    group |= {"security_group_rules": [rule | {"description": OURS}]}
-    network = {"id": "n", "name": "net", "description": OURS, "project_id": ADMIN_PROJECT, "subnets": []}
+    group = {"id": "g", "name": "web", "description": OURS.format("web"), "stateful": True, "project_id": ADMIN_PROJECT}
+    group |= {"security_group_rules": [rule | {"description": OURS.format("web")}]}
+    network = {"id": "n", "name": "net", "description": OURS.format("net"), "project_id": ADMIN_PROJECT, "subnets": []}
     cloud.get(f"{NEUTRON}/security-groups?project_id={ADMIN_PROJECT}", json={"security_groups": [group]})
     cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [network]})
     net = Network(name="net", project="lab")
@@ -61,9 +61,9 @@ def test_a_rule_is_declared_under_whatever_name_its_project_has(cloud: requests_
 def test_a_rule_may_name_its_own_group(remote: str, cloud: requests_mock.Mocker) -> None:
     rule = {"id": "r", "security_group_id": "g", "direction": "ingress", "ethertype": "IPv4", "protocol": "udp"}
     rule |= {"port_range_min": 4789, "port_range_max": 4789, "remote_ip_prefix": None, "remote_group_id": "g"}
-    group = {"id": "g", "name": "web", "description": OURS, "stateful": True, "project_id": ADMIN_PROJECT}
-    group |= {"security_group_rules": [rule | {"description": OURS}]}
-    network = {"id": "n", "name": "net", "description": OURS, "project_id": ADMIN_PROJECT, "subnets": []}
+    group = {"id": "g", "name": "web", "description": OURS.format("web"), "stateful": True, "project_id": ADMIN_PROJECT}
+    group |= {"security_group_rules": [rule | {"description": OURS.format("web")}]}
+    network = {"id": "n", "name": "net", "description": OURS.format("net"), "project_id": ADMIN_PROJECT, "subnets": []}
     cloud.get(f"{NEUTRON}/security-groups?project_id={ADMIN_PROJECT}", json={"security_groups": [group]})
     cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [network]})
     rules = (SecurityGroupRule(protocol="udp", ports="4789", remote_group=remote),)
@@ -71,7 +71,7 @@ def test_a_rule_may_name_its_own_group(remote: str, cloud: requests_mock.Mocker)
 
 
 def test_access_to_a_flavor_that_nobody_declared(cloud: requests_mock.Mocker) -> None:
-    flavor = {"id": "f", "name": "small", "ram": 512, "vcpus": 1, "disk": 0, "description": OURS}
+    flavor = {"id": "f", "name": "small", "ram": 512, "vcpus": 1, "disk": 0, "description": OURS.format("small")}
     cloud.get(f"{NOVA}/flavors/detail", json={"flavors": [flavor | {"os-flavor-access:is_public": False}]})
     access = [{"flavor_id": "f", "tenant_id": tenant} for tenant in (ADMIN_PROJECT, "p9")]
     cloud.get(f"{NOVA}/flavors/f/os-flavor-access", json={"flavor_access": access})
@@ -121,7 +121,7 @@ def test_a_cloud_may_lack_block_storage(cloud: requests_mock.Mocker) -> None:
         ("edited by hand", True, set()),
         ("edited by hand", "permanently", {"changed"}),
         ("[openstack-prep:theirs/net]", False, set()),
-        (OURS, False, set()),
+        (OURS.format("net"), False, set()),
     ],
 )
 def test_what_is_declared_and_has_lost_its_tag(

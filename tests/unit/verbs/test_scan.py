@@ -37,7 +37,7 @@ from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, failure, to
 NEUTRON = "http://neutron/v2.0"
 LAB = Project(name="lab")
 DOMAIN = {"id": "default", "name": "Default"}
-OURS = "[openstack-prep:lab/x]"
+OURS = "[openstack-prep:lab/{}]"
 
 
 def project(project_id: str, name: str, *tags: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def test_the_connections_own_project_may_be_named_too(cloud: requests_mock.Mocke
         "direction": "ingress",
         "ethertype": "IPv4",
         "protocol": "tcp",
-        "description": OURS,
+        "description": OURS.format("web"),
     }
     rule |= {"port_range_min": 22, "port_range_max": 22, "remote_ip_prefix": None, "remote_group_id": None}
     group = {"id": "g", "name": "web", "description": "", "stateful": True, "security_group_rules": [rule]}
@@ -98,7 +98,7 @@ def test_the_connections_own_project_may_be_named_too(cloud: requests_mock.Mocke
 
 
 def test_a_role_is_known_by_what_it_is_not_by_what_it_is_called(cloud: requests_mock.Mocker) -> None:
-    user = {"id": "u1", "name": "ops", "description": OURS, "enabled": True, "domain": DOMAIN}
+    user = {"id": "u1", "name": "ops", "description": OURS.format("ops"), "enabled": True, "domain": DOMAIN}
     role = {"role": {"id": "r1", "name": "member"}, "user": user, "scope": {"project": {"id": ADMIN_PROJECT}}}
     cloud.get(f"{IDENTITY}/users", json={"users": [user]})  # Keystone on MySQL compares names without case
     cloud.get(f"{IDENTITY}/roles", json={"roles": [role["role"]]})
@@ -177,7 +177,7 @@ def test_an_undeclared_project_is_the_specs_when_it_names_the_home_project(cloud
     tagged = [project(ADMIN_PROJECT, "lab", tag), second, other]
     cloud.get(f"{IDENTITY}/projects?tags=openstack-prep%3Alab", json={"projects": tagged})
     cloud.get(f"{IDENTITY}/projects?name=second", json={"projects": [second]})
-    network = {"id": "n", "name": "net", "description": OURS, "project_id": "p2"}
+    network = {"id": "n", "name": "net", "description": OURS.format("net"), "project_id": "p2"}
     cloud.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": [network]})
     assert left(LAB) == {"project/second": True, "project/other": False, "network/net": True}
     declared = Network(name="net", project="second")
@@ -187,7 +187,7 @@ def test_an_undeclared_project_is_the_specs_when_it_names_the_home_project(cloud
 def test_a_project_that_is_only_named_may_be_the_home_of_a_namesake(cloud: requests_mock.Mocker) -> None:
     shared = project("p2", "shared", "openstack-prep:lab")
     cloud.get(f"{IDENTITY}/projects?name=shared", json={"projects": [shared]})
-    network = {"id": "n", "name": "net", "description": OURS, "project_id": "p2"}
+    network = {"id": "n", "name": "net", "description": OURS.format("net"), "project_id": "p2"}
     cloud.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": [network]})
     cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("p2")]})
     cloud.get(f"{IDENTITY}/roles", json={"roles": [{"id": "r1", "name": "reader"}]})
@@ -199,7 +199,7 @@ def shared(cloud: requests_mock.Mocker) -> RoleAssignment:
     """A role in the home project of another spec named lab, whose network lies there."""
     cloud.get(f"{IDENTITY}/projects?name=shared", json={"projects": [project("p2", "shared", "openstack-prep:lab")]})
     cloud.get(f"{IDENTITY}/roles", json={"roles": [{"id": "r1", "name": "reader"}]})
-    network = {"id": "n", "name": "net", "description": OURS, "project_id": "p2"}
+    network = {"id": "n", "name": "net", "description": OURS.format("net"), "project_id": "p2"}
     cloud.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": [network]})
     return RoleAssignment(role="reader", user="ops", project="shared")
 
@@ -214,7 +214,7 @@ def test_a_project_named_for_a_role_does_not_stand_in_for_an_absent_home_project
 def test_the_connections_project_is_the_home_project_before_one_named_for_a_role(
     cloud: requests_mock.Mocker, shared: RoleAssignment
 ) -> None:
-    dropped = {"id": "m", "name": "dropped", "description": OURS, "project_id": ADMIN_PROJECT}
+    dropped = {"id": "m", "name": "dropped", "description": OURS.format("dropped"), "project_id": ADMIN_PROJECT}
     cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [dropped]})
     assert left(Network(name="mine"), shared) == {"network/dropped": True, "network/net": False}
     assert left(shared) == {"network/net": False}
@@ -243,7 +243,7 @@ def test_an_entry_for_a_project_that_is_named_for_a_role_is_named(
     auth = {"auth_url": IDENTITY, "username": "ops", "project_name": "shared"}
     auth |= {"user_domain_name": "Default", "project_domain_name": "Default"}
     path = tmp_path / "clouds.yaml"
-    path.write_text(yaml.safe_dump({"clouds": {"old": {"auth": auth, "openstack_prep": "lab"}}}))
+    path.write_text(yaml.safe_dump({"clouds": {"old": {"auth": auth, "openstack_prep": "[openstack-prep:lab/old]"}}}))
     entry = CloudsEntry(path=str(path), cloud="new", user="ops", project="lab", auth_url=IDENTITY)
     assert left(LAB, entry, shared)["clouds_entry/clouds.yaml#old"] is False
 
@@ -261,7 +261,7 @@ def port(**fields: Any) -> dict[str, Any]:
 @pytest.fixture
 def net(cloud: requests_mock.Mocker) -> Network:
     """A network of the spec, on which ports may be."""
-    raw = {"id": "n1", "name": "net", "description": OURS, "project_id": ADMIN_PROJECT, "subnets": ["s1"]}
+    raw = {"id": "n1", "name": "net", "description": OURS.format("net"), "project_id": ADMIN_PROJECT, "subnets": ["s1"]}
     subnet = {"id": "s1", "name": "sub", "network_id": "n1", "cidr": "10.0.0.0/24", "gateway_ip": None}
     subnet |= {
         "ipv6_address_mode": None,
@@ -386,22 +386,24 @@ def test_the_credential_in_use_is_not_pruned(cloud: requests_mock.Mocker) -> Non
 def test_an_entry_is_known_by_its_owner_and_project(cloud: requests_mock.Mocker, tmp_path: Path) -> None:
     path = tmp_path / "clouds.yaml"
 
-    def entry(owner: str, project: str) -> dict[str, Any]:
+    def entry(owner: str, project: str, name: str = "old") -> dict[str, Any]:
         auth = {"auth_url": IDENTITY, "username": "ops", "password": "x", "project_name": project}
         domains = {"project_domain_name": "Default", "user_domain_name": "Default"}
-        return {"openstack_prep": owner, "auth": auth | domains}
+        return {"openstack_prep": f"[openstack-prep:{owner}/{name}]", "auth": auth | domains}
 
-    entries = {"old": entry("lab", "lab"), "other": entry("other", "lab"), "namesake": entry("lab", "their")}
-    path.write_text(yaml.safe_dump({"clouds": {"ci": entry("lab", "lab"), **entries}}))
+    others = {"other": entry("other", "lab", "other"), "namesake": entry("lab", "their", "namesake")}
+    copies = {"copy": entry("lab", "lab"), "early": {**entry("lab", "lab"), "openstack_prep": "lab"}}
+    entries = {"old": entry("lab", "lab"), **others, **copies}
+    path.write_text(yaml.safe_dump({"clouds": {"ci": entry("lab", "lab", "ci"), **entries}}))
     kept = CloudsEntry(path=str(path), cloud="ci", user="ops", project="lab", auth_url=IDENTITY)
     assert left(LAB, kept) == {"clouds_entry/clouds.yaml#old": True}
     assert prune(LAB, kept) == []
-    assert set(yaml.safe_load(path.read_text())["clouds"]) == {"ci", "other", "namesake"}
+    assert set(yaml.safe_load(path.read_text())["clouds"]) == {"ci", *others, *copies}
 
 
 # --- a service that fails -------------------------------------------------------------------
 
-NETWORK = {"id": "n1", "name": "net", "description": OURS, "subnets": [], "project_id": ADMIN_PROJECT}
+NETWORK = {"id": "n1", "name": "net", "description": OURS.format("net"), "subnets": [], "project_id": ADMIN_PROJECT}
 WHOLE = Spec("lab", (Network(name="net"),), complete=True)
 
 

@@ -29,19 +29,22 @@ def listed(name: str, text: str) -> dict[str, Any]:
 
 
 def test_a_key_of_ours_is_kept_whatever_its_comment(run: CloudRun, services: requests_mock.Mocker) -> None:
-    stands = [listed("k", f"{key(1)} me@home openstack-prep:lab"), listed("theirs", f"{key(1)} me@home")]
+    keys = {"k": "me@home openstack-prep:lab/k", "early": "openstack-prep:lab", "theirs": "me@home"}
+    keys |= {"copy": keys["k"], "of another": "openstack-prep:other/of%20another"}
+    stands = [listed(name, f"{key(1)} {comment}") for name, comment in keys.items()]
     services.get(KEYPAIRS, json={"keypairs": stands})
-    wanted = [Keypair(name="k", public_key=f"{key(1)} other@there"), Keypair(name="theirs", public_key=key(1))]
+    wanted = [Keypair(name=name, public_key=f"{key(1)} other@there") for name in keys]
     found = Keypair.find(run, wanted)
-    assert [planner.diff(each, found[each.key]) for each in wanted] == [(), ()]
-    assert [found[each.key].ours for each in wanted] == [True, False]
+    assert [planner.diff(each, found[each.key]) for each in wanted] == [()] * len(keys)
+    assert [each.name for each in wanted if found[each.key].ours] == ["k", "early"]
+    assert [each.name for each, seen in Keypair.scan(run, None) if seen.ours] == ["k"]
     assert sent(services) == [f"GET /v2.1/os-keypairs?user_id={ADMIN_USER}"]
 
 
 def test_another_key_is_a_replacement(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(KEYPAIRS, json={"keypairs": [listed("k", f"{key(1)} openstack-prep:lab")]})
     services.delete(f"{KEYPAIRS}/k", status_code=202)
-    services.post(KEYPAIRS, json=listed("k", f"{key(2)} me@here openstack-prep:lab"))
+    services.post(KEYPAIRS, json=listed("k", f"{key(2)} me@here openstack-prep:lab/k"))
     keypair = Keypair(name="k", public_key=f"{key(2)} me@here")
     plan = planner.plan_apply("lab", [keypair], Keypair.find(run, [keypair]))
     assert [step.action for step in plan] == [Action.REPLACE]
@@ -49,13 +52,13 @@ def test_another_key_is_a_replacement(run: CloudRun, services: requests_mock.Moc
     executor.execute(plan, run).raise_for_failures()
     assert services.last_request.json()["keypair"] == {
         "name": "k",
-        "public_key": f"{key(2)} me@here openstack-prep:lab",
+        "public_key": f"{key(2)} me@here openstack-prep:lab/k",
         "user_id": ADMIN_USER,
     }
 
 
 def test_who_makes_users_makes_their_keys_before_they_can_log_in(run: CloudRun, services: requests_mock.Mocker) -> None:
-    user = {"id": "u1", "enabled": True, "description": ""}
+    user = {"id": "u1", "name": "ocp", "enabled": True, "description": ""}
     services.get(f"{IDENTITY}/users", json={"users": [user]})
     services.get(KEYPAIRS, json={"keypairs": []})
     services.post(KEYPAIRS, json=listed("k", key(1)))

@@ -46,7 +46,7 @@ def test_it_is_written_once_and_kept(run: CloudRun, path: Path) -> None:
     assert yaml.safe_load(path.read_text()) == {
         "clouds": {
             "lab": {
-                "openstack_prep": "lab",
+                "openstack_prep": "[openstack-prep:lab/lab]",
                 "auth": {
                     "auth_url": IDENTITY,
                     "username": "ocp",
@@ -64,6 +64,16 @@ def test_it_is_written_once_and_kept(run: CloudRun, path: Path) -> None:
     }
     assert path.stat().st_mode & 0o777 == 0o600
     assert not plan(run, entry)
+
+
+def test_an_entry_of_an_early_version_stays_as_it_is(run: CloudRun, path: Path) -> None:
+    """Its tag does not name the entry."""
+    entry = wanted(run, path)
+    entry.create(run)
+    path.write_text(path.read_text().replace("'[openstack-prep:lab/lab]'", "lab"))
+    assert not plan(run, entry)
+    (step,) = planner.plan_destroy("lab", [entry], observing.observe(run, [entry]))
+    assert step.action is Action.DELETE
 
 
 def test_the_entry_of_another_spec_is_neither_changed_nor_deleted(run: CloudRun, path: Path) -> None:
@@ -89,7 +99,7 @@ def test_of_two_specs_at_once_one_wins(run: CloudRun, path: Path) -> None:
     assert failed.error.diagnostics[0].code == "plan.foreign"
     assert "managed by spec lab" in str(failed.error)
     destroy = planner.plan_destroy("lab", [entry], observing.observe(run, [entry]))
-    path.write_text(before.replace("openstack_prep: lab", "openstack_prep: other"))
+    path.write_text(before.replace("openstack-prep:lab/", "openstack-prep:other/"))
     executor.execute(destroy, run).raise_for_failures()
     assert "s3cret" in path.read_text()
 

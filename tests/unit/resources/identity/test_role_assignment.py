@@ -33,7 +33,8 @@ def cloud(services: requests_mock.Mocker) -> None:
         marks = {"ocp": "[openstack-prep:lab/ocp]", "person": ""}
         ids = {"ocp": "u1", "person": "u2"}
         name = request.qs["name"][0]
-        return {"users": [{"id": ids[name], "enabled": True, "description": marks[name]}] if name in ids else []}
+        user = {"name": name, "enabled": True, "description": marks.get(name)}
+        return {"users": [user | {"id": ids[name]}] if name in ids else []}
 
     services.get(f"{IDENTITY}/users", json=users)
     services.get(f"{IDENTITY}/groups", json={"groups": [{"id": "g1"}]})
@@ -126,7 +127,7 @@ def test_the_user_of_the_other_domain_gets_the_role(run: CloudRun, services: req
     services.get(
         f"{IDENTITY}/users",
         json=lambda request, context: {
-            "users": [{"id": ids[request.qs["domain_id"][0]], "enabled": True, "description": ""}]
+            "users": [{"id": ids[request.qs["domain_id"][0]], "name": "ops", "enabled": True, "description": ""}]
         },
     )
     services.put(f"{IDENTITY}/projects/p1/users/u-corp/roles/r1", status_code=204)

@@ -13,7 +13,7 @@ from openstack_prep.resources.network.subnet import Route
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, port_row, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
-OURS, THEIRS = "[openstack-prep:lab/x]", ""
+OURS = "[openstack-prep:lab/{}]"
 ROUTER = Router(name="r", external_network="external", interfaces=("a", "b"))
 
 
@@ -28,7 +28,7 @@ class Neutron:
     def __init__(self, services: requests_mock.Mocker) -> None:
         self.routers: list[dict[str, Any]] = []
         self.joined: set[str] = set()
-        marks = {"a": OURS, "b": OURS, "theirs": THEIRS}
+        marks = {"a": OURS.format("a"), "b": OURS.format("b"), "theirs": ""}
         subnets = [
             {
                 "id": f"{name}-id",
@@ -59,7 +59,7 @@ class Neutron:
             "id": "r1",
             "name": "r",
             "project_id": ADMIN_PROJECT,
-            "description": OURS,
+            "description": OURS.format("r"),
             "external_gateway_info": gateway,
             "routes": [],
             "revision_number": 2,

@@ -19,6 +19,8 @@ from openstack_prep.spec import spec_of
 from tests.unit.conftest import connection, sent
 from tests.unit.resources.security_groups import NEUTRON, OURS, THEIRS, Neutron
 
+DEFAULTS = "[openstack-prep:lab/default]"
+
 HTTP = Rule(protocol="tcp", ports="80")
 WITHIN = Rule(remote_group="self")
 
@@ -149,7 +151,9 @@ def test_groups_may_name_each_other(run: CloudRun, neutron: Neutron) -> None:
 def test_a_foreign_group_gives_back_only_our_rules(
     run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
 ) -> None:
-    neutron.group("default", "Default security group", rules=[neutron.rule(OURS), neutron.rule(THEIRS, protocol="tcp")])
+    neutron.group(
+        "default", "Default security group", rules=[neutron.rule(DEFAULTS), neutron.rule(THEIRS, protocol="tcp")]
+    )
     destroy(run, SecurityGroup(name="default", rules=(Rule(),)))
     assert [each for each in sent(services) if each.startswith("DELETE")] == [
         "DELETE /v2.0/security-group-rules/rule-1"
@@ -159,7 +163,7 @@ def test_a_foreign_group_gives_back_only_our_rules(
 def test_a_foreign_group_with_our_rules_gets_no_mark(
     run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
 ) -> None:
-    group = neutron.group("default", "Default security group", rules=[neutron.rule(OURS)])
+    group = neutron.group("default", "Default security group", rules=[neutron.rule(DEFAULTS)])
     changed = services.put(f"{NEUTRON}/security-groups/default-id", json={"security_group": group})
     apply(run, SecurityGroup(name="default", description="ours now", rules=(Rule(),), adopt=True))
     assert changed.last_request.json() == {"security_group": {"description": "ours now"}}
