@@ -1,4 +1,4 @@
-"""Faults by number: ``python -m tests.faults --seeds 1-200``, ``--kill-every 5``, ``--kill-writes``, or ``--tls``.
+"""Faults by number: ``python -m tests.faults --seeds 1-200``, ``--kill-every 5``, ``--then-destroy 2``, or ``--tls``.
 
 Takes a devcloud of its own, which it resets at the start and after a trial with something wrong.  The same number gives
 the same rules.  A trial with something wrong prints the line that repeats it.
@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import count, cycle, product
 
 from tests.devcloud import cloud
 from tests.devcloud.layout import Layout, default_root
@@ -53,12 +54,15 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--port-base", type=int, default=20000, help="which devcloud")
     parser.add_argument("--seeds", type=_span, default=range(1, 21), metavar="1-200", help="numbers of schedules")
-    parser.add_argument("--spec", nargs="+", choices=shipped.SPECS, help="which shipped specs, in turn (default: all)")
+    specs = (*shipped.SPECS, shipped.KINDS)
+    parser.add_argument("--spec", nargs="+", choices=specs, help="which shipped specs, in turn (default: all)")
     parser.add_argument("--without", nargs="+", choices=schedule.KINDS, default=(), help="kinds of faults to leave out")
     parser.add_argument("--limit", type=int, default=6, help="how many applies and destroys may be needed")
     parser.add_argument("--kill-every", type=int, metavar="N", help="kill runs at every N-th request instead")
     parser.add_argument("--kill-writes", action="store_true", help="kill run after run at its first writes instead")
-    parser.add_argument("--from-request", type=int, default=1, metavar="N", help="with --kill-every: the first one")
+    destroyed = "kill an apply at every N-th write, destroy at once"
+    parser.add_argument("--then-destroy", type=int, metavar="N", help=destroyed)
+    parser.add_argument("--from-request", type=int, default=1, metavar="N", help="with these two: the first one")
     parser.add_argument("--phase", nargs="+", choices=PHASES, default=PHASES, help="with --kill-every: when")
     parser.add_argument("--in-turn", action="store_true", help="with --kill-every: one phase per request, in turn")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no trial after so long")
@@ -76,7 +80,22 @@ def _trials(ground: Ground, options: argparse.Namespace) -> Iterator[tuple[str, 
     if options.kill_writes:
         names = options.spec or shipped.BIG
         return ((f"{name}, a kill per write", f"--kill-writes --spec {name}", ground.try_chain(name)) for name in names)
+    if options.then_destroy:
+        return _destroys(ground, options)
     return _kills(ground, options) if options.kill_every else _schedules(ground, options)
+
+
+def _destroys(ground: Ground, options: argparse.Namespace) -> Iterator[tuple[str, str, Outcome]]:
+    """Yield kills at each N-th write of a first apply and of one that changes things, until it has no more writes."""
+    for name, changed in product(options.spec or shipped.DESTROYED, (False, True)):
+        phases = cycle(options.phase)
+        for write in count(options.from_request, options.then_destroy):
+            stop = Stop(write, next(phases), DURING, writes=True)
+            again = f"--then-destroy 9999 --from-request {write} --phase {stop.phase} --spec {name}"
+            outcome = ground.try_destroy(name, stop, changed=changed)
+            yield f"{name}{', changed' if changed else ''}, {stop}, then destroy", again, outcome
+            if not outcome.hits:
+                break
 
 
 def _schedules(ground: Ground, options: argparse.Namespace) -> Iterator[tuple[str, str, Outcome]]:

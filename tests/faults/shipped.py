@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
@@ -41,10 +42,16 @@ SPECS = (
 """Not exposures-service-host and -virtual-machines, which ask nothing of a cloud; nor rke-project and openshift-zones,
 which want a project and volume types that exist."""
 BIG = ("openshift-dual-stack", "rke2-mesh", "rke-mesh")
+KINDS = "kinds"
+"""A spec of this folder with nearly every kind."""
+DESTROYED = ("minimal", "openshift-lab", KINDS)
+"""Specs to destroy right after a kill."""
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
+SECOND_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGWlDUMZdYgGmeLUyBwFkMpHMfcJUS8rVCJuOSo4PMKv engineer@example"
 PULL_SECRET = "cHVsbDptYXJrZXItb2YtdGhlLXB1bGwtc2VjcmV0"
-CERTIFICATE = Path(__file__).parent / "data/ca.pem"
+DATA = Path(__file__).parent / "data"
+CERTIFICATE = DATA / "ca.pem"
 SECONDS = 400
 KILLED = -signal.SIGKILL
 
@@ -145,8 +152,8 @@ def _wait(child: int) -> int | None:
 
 def make(path: Path, name: str, environment: Mapping[str, str]) -> Folder:
     """Write a shipped spec with small stacks, whose servers report nothing, and the files that it reads."""
-    text = (resources.files("openstack_prep.install_configs") / f"{name}.yaml").read_text()
-    spec: dict[str, Any] = yaml.safe_load(text)
+    specs = DATA if name == KINDS else resources.files("openstack_prep.install_configs")
+    spec: dict[str, Any] = yaml.safe_load((specs / f"{name}.yaml").read_text())
     for image in spec.get("images", ()):
         image["source"] = "disk.qcow2"
     for stack in spec.get("stacks", ()):
@@ -160,6 +167,28 @@ def make(path: Path, name: str, environment: Mapping[str, str]) -> Folder:
     (path / "pull-secret.json").write_text(json.dumps({"auths": auths}))
     (path / "mirror-ca.pem").write_bytes(CERTIFICATE.read_bytes())
     return Folder(path, environment)
+
+
+def change(there: Folder) -> None:
+    """Change what an apply replaces, deletes or creates under a temporary name."""
+    spec = yaml.safe_load((there.path / "spec.yaml").read_text())
+    content = qcow2(2)
+    (there.path / "disk.qcow2").write_bytes(content)
+    for image in spec.get("images", ()):
+        image["checksum"] = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    for flavor in spec.get("flavors", ()):
+        flavor["ram"] = "2GiB"
+    for pair in spec.get("keypairs", ()):
+        pair["public_key"] = SECOND_KEY
+    for user in spec.get("users", ()):
+        user["password"] = {"generate": f"{user['name']}-second.password"}
+    for credential in spec.get("application_credentials", ()):
+        credential["roles"] = ["member"]
+    for group in spec.get("security_groups", ()):
+        group["rules"] = [*group["rules"][1:], {"protocol": "udp", "ports": 53, "remote_group": "self"}]
+    for pool in spec.get("address_pools", ()):
+        pool["addresses"] = ["10.1.0.241-10.1.0.243" if pool.get("reserve") == "ports" else "10.1.0.216/29"]
+    (there.path / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
 
 
 def _small(template: str) -> dict[str, int]:

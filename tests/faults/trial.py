@@ -116,6 +116,31 @@ class Ground:
         outcome.runs, outcome.seconds = there.runs, time.monotonic() - started
         return outcome
 
+    def try_destroy(self, name: str, stop: Stop, *, changed: bool) -> Outcome:
+        """Kill an apply at one of its writes, and destroy at once; the first destroy has to succeed.
+
+        With ``changed``, the apply changes what an earlier one created.
+        """
+        outcome, started = Outcome(applies=1 + changed, destroys=1), time.monotonic()
+        with TemporaryDirectory(prefix="faults-") as folder:
+            there, before = shipped.make(Path(folder), name, self.environment), self.cloud.inventory()
+            if changed:
+                applied = there.run("apply", "--yes")
+                if applied.code != 0:
+                    outcome.wrong.append(f"apply ends with {applied.code}")
+                shipped.change(there)
+            killed = there.run("apply", "--yes", "--allow-replace", stop=stop)
+            outcome.hits = int(killed.code == shipped.KILLED)
+            if killed.code not in (0, shipped.KILLED):
+                outcome.wrong.append(f"the apply to be killed ends with {killed.code}")
+            destroyed = there.run("destroy", "--yes")
+            if destroyed.code != 0:
+                outcome.wrong.append(f"destroy after the killed apply ends with {destroyed.code}")
+            outcome.wrong += self._check_destroyed(before)
+            outcome.wrong += _endings(there, killed=True)
+        outcome.runs, outcome.seconds = there.runs, time.monotonic() - started
+        return outcome
+
     def try_chain(self, name: str) -> Outcome:
         """Kill run after run at one of its first writes, in each phase, until one has nothing left to write.
 
