@@ -109,7 +109,7 @@ class OwnershipTag:
         return found is not None and found[1] == _word(self.spec) and (name is None or found[2] == _word(name))
 
     def manages(self, name: str, description: str | None) -> bool:
-        """Whether a resource with a name and a description is managed by this spec: a tag that names another resource was copied."""
+        """Whether a resource is managed by this spec: if the tag in its description names another one, it is a copy."""
         return self.owns(description) and self.name_in(description) in (None, name)
 
     @classmethod
