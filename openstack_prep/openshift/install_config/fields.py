@@ -112,6 +112,8 @@ FIXED_IPS = Form(
     lambda values: [{"subnet": _reference(each)} for each in values],
     lambda values: [_referred(_named(each, "subnet")["subnet"]) for each in values],
 )
+REST_OF_32 = Form(lambda value: 32 - int(value), lambda value: 32 - int(value))
+"""Bits of the addresses of a machine's part, where hostPrefix has those of its network (types/conversion, 4.1)."""
 ID = Form(lambda value: str(value.id) if value.id else None, lambda value: {"id": value})
 MIRRORS = Form(
     lambda values: [{"source": each.source, "mirrors": list(each.mirrors)} for each in values],
@@ -248,7 +250,7 @@ INNER: tuple[Field, ...] = (
             "",
             (
                 Spelling(f"networking.{name}[].hostPrefix"),
-                Spelling(f"networking.{name}[].hostSubnetLength", until=OLDEST),
+                Spelling(f"networking.{name}[].hostSubnetLength", until=OLDEST, form=REST_OF_32),
             ),
         )
         for name in ("clusterNetwork", "clusterNetworks")

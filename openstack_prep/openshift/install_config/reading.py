@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.formats.yaml_text import one_line
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.openshift.install_config import releases
@@ -134,7 +136,7 @@ class _Walk:
                     yield from self._too_early(here, field, spelling, value)
                     continue
                 if self.release >= spelling.until:
-                    yield _deprecated(here, field, spelling, self.release)
+                    yield _deprecated(here, field, spelling, self.release, value)
             yield from self.below(value, where, here)
 
     def _is_in_the_table(self, where: str) -> bool:
@@ -214,12 +216,38 @@ def _finding(where: str, what: str, fate: str, fix: str) -> Mistake:
     return (Fatal if fate == STOPS else Mistake)(where, f"{what}: {fate}", fix)
 
 
-def _deprecated(here: str, field: Field, spelling: Spelling, release: int) -> Mistake:
+def _deprecated(here: str, field: Field, spelling: Spelling, release: int, value: object) -> Mistake:
     newer = field.spelling(release)
     since = f"since {releases.name(spelling.until)}" if spelling.until > releases.OLDEST else "from before 4.2"
     if newer is None:
         return Mistake(here, f"is ignored {since}", "take it out")
-    return Deprecated(here, f"is deprecated {since}", f"write {newer.path}")
+    return Deprecated(here, f"is deprecated {since}", _replacement(spelling, newer, value))
+
+
+def _replacement(old: Spelling, new: Spelling, value: object) -> str:
+    """Return what to write in place of a value under an old name: its key, or the key with the value's new form."""
+    folders = old.path.split(".")[:-1]
+    steps = [each.removesuffix("[]") for each in new.path.split(".")[len(folders) :]]
+    if (old.form, old.single) == (new.form, new.single):
+        written = value
+        if len(steps) == 1:
+            return f"rename it to {steps[0]}"
+    else:
+        try:
+            written = new.shaped(_as_objects(old.given(value)))
+        except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):  # reported when the value is read
+            return f"write {new.path}"
+    for step in reversed(steps):
+        written = {step: written}
+    assert isinstance(written, dict)
+    return f"write {one_line(written).removeprefix('{').removesuffix('}')} in its place"
+
+
+def _as_objects(given: Any) -> Any:
+    """Return references as objects with attributes, as the model has them and ``Form.write`` reads them."""
+    if isinstance(given, list):
+        return [_as_objects(each) for each in given]
+    return SimpleNamespace(**{"id": None, "name": None} | given) if isinstance(given, dict) else given
 
 
 def _contradictions(document: Raw, release: int) -> Iterator[Mistake]:

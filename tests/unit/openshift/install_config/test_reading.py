@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -50,23 +51,40 @@ def test_the_same_is_too_new_for_older_releases() -> None:
     ]
 
 
+def replaced(mapping: dict[str, Any], old: str, fix: str) -> dict[str, Any]:
+    """Return a mapping with a key replaced as a fix says; the others keep their places."""
+    if new := re.fullmatch("rename it to (.*)", fix):
+        written = {new[1]: mapping[old]}
+    else:
+        lines = re.fullmatch("write (.*) in its place", fix)
+        assert lines
+        written = yaml.safe_load(lines[1])
+    return {
+        key: each
+        for name, value in mapping.items()
+        for key, each in (written if name == old else {name: value}).items()
+    }
+
+
 @pytest.mark.parametrize(
-    ("release", "old", "value", "since", "new"),
+    ("release", "old", "value", "since", "fix"),
     [
-        ("4.7", "lbFloatingIP", "192.0.2.1", 7, "apiFloatingIP"),
-        ("4.7", "computeFlavor", "m", 7, "defaultMachinePlatform.type"),
-        ("4.12", "apiVIP", "10.0.0.5", 12, "apiVIPs"),
-        ("4.12", "ingressVIP", "10.0.0.7", 12, "ingressVIPs"),
-        ("4.15", "machinesSubnet", "x", 15, "controlPlanePort.fixedIPs"),
+        ("4.7", "lbFloatingIP", "192.0.2.1", 7, "rename it to apiFloatingIP"),
+        ("4.7", "computeFlavor", "m", 7, "write defaultMachinePlatform: {type: m} in its place"),
+        ("4.12", "apiVIP", "10.0.0.5", 12, "write apiVIPs: [10.0.0.5] in its place"),
+        ("4.12", "ingressVIP", "10.0.0.7", 12, "write ingressVIPs: [10.0.0.7] in its place"),
+        ("4.15", "machinesSubnet", "x", 15, "write controlPlanePort: {fixedIPs: [{subnet: {id: x}}]} in its place"),
     ],
 )
 @pytest.mark.parametrize("case", [str, str.lower, str.upper])
-def test_an_old_name_is_told_with_the_new(release: str, old: str, value: str, since: int, new: str, case: Any) -> None:
+def test_an_old_name_is_told_with_the_new(release: str, old: str, value: str, since: int, fix: str, case: Any) -> None:
     before = f"4.{int(release[2:]) - 1}"
     assert told(before, on_openstack(**{case(old): value})) == []
     assert told(release, on_openstack(**{case(old): value})) == [
-        f"platform.openstack.{case(old)}: is deprecated since 4.{since}; write platform.openstack.{new}"
+        f"platform.openstack.{case(old)}: is deprecated since 4.{since}; {fix}"
     ]
+    document = on_openstack(**{old: value})
+    assert told(release, on_openstack(**replaced(document["platform"]["openstack"], old, fix))) == []
 
 
 def test_old_names_of_networks() -> None:
@@ -77,27 +95,33 @@ def test_old_names_of_networks() -> None:
         "clusterNetworks": [{"cidr": "10.128.0.0/14", "hostSubnetLength": 9}],
     }
     assert told("4.4", {"networking": networks}) == [
-        "networking.machineCIDR: is deprecated since 4.4; write networking.machineNetwork",
-        "networking.serviceCIDR: is deprecated from before 4.2; write networking.serviceNetwork",
-        "networking.type: is deprecated from before 4.2; write networking.networkType",
-        "networking.clusterNetworks: is deprecated from before 4.2; write networking.clusterNetwork",
+        "networking.machineCIDR: is deprecated since 4.4; write machineNetwork: [{cidr: 10.0.0.0/16}] in its place",
+        "networking.serviceCIDR: is deprecated from before 4.2; write serviceNetwork: [172.30.0.0/16] in its place",
+        "networking.type: is deprecated from before 4.2; rename it to networkType",
+        "networking.clusterNetworks: is deprecated from before 4.2; rename it to clusterNetwork",
         "networking.clusterNetworks[0].hostSubnetLength: is deprecated from before 4.2; "
-        "write networking.clusterNetworks[].hostPrefix",
+        "write hostPrefix: 23 in its place",
     ]
+    for old, fix in [(each.where.rpartition(".")[2], each.fix) for each in findings({"networking": networks}, "4.4")]:
+        if old == "hostSubnetLength":
+            (part,) = networks["clusterNetwork"]  # renamed before
+            networks["clusterNetwork"] = [replaced(part, old, fix)]
+        else:
+            networks = replaced(networks, old, fix)
+    assert told("4.4", {"networking": networks}) == []
 
 
 def test_the_old_name_of_mirrors() -> None:
     document = {"imageContentSources": [{"source": "quay.io/okd", "mirrors": ["mirror.example.com/okd"]}]}
     assert told("4.13", document) == []
-    assert told("4.14", document) == ["imageContentSources: is deprecated since 4.14; write imageDigestSources"]
+    assert told("4.14", document) == ["imageContentSources: is deprecated since 4.14; rename it to imageDigestSources"]
 
 
 def test_the_type_of_a_root_volume() -> None:
     pool = {"name": "worker", "platform": {"openstack": {"rootVolume": {"size": 100, "type": "fast"}}}}
     assert told("4.13", {"compute": [pool]}) == []
     assert told("4.14", {"compute": [pool]}) == [
-        "compute[0].platform.openstack.rootVolume.type: is deprecated since 4.14; "
-        "write compute[].platform.openstack.rootVolume.types"
+        "compute[0].platform.openstack.rootVolume.type: is deprecated since 4.14; write types: [fast] in its place"
     ]
 
 
