@@ -74,7 +74,8 @@ def find_faults(data: object, schema: Raw, steps: Steps = ()) -> Iterator[Fault]
         else:
             known = error.schema["properties"]
             for name in (str(each) for each in error.instance if each not in known):
-                fix = suggest(name, known) or _move(tuple(error.absolute_path), name, data, schema) or "remove it"
+                free = [each for each in known if each not in error.instance]  # no fix makes a duplicate
+                fix = suggest(name, free) or _move(tuple(error.absolute_path), name, data, schema) or "remove it"
                 yield Fault((*path, name), "unknown key", fix, Code.SPEC_UNKNOWN_KEY)
 
 

@@ -22,6 +22,7 @@ from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, block_of, recorded_pairs
 from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.orchestration.existing import Existing
@@ -125,9 +126,9 @@ class AddressPairs(PairFields):
     def _observe(self, run: CloudRun, shares: Sequence[Share], *, known: bool) -> Observed | None:
         """Return what exists; ``known``: whether the selected ports do. None if there is something to create."""
         desired = self.desired()["addresses"]
-        meant = [each for each in shares if each.meant]
+        meant, unfiltered = [each for each in shares if each.meant], self.unfiltered(run)
         some = any(len(each.lacking) < len(each.wanted) for each in meant) or any(each.mine for each in shares)
-        nothing_to_do = known and (not desired or (not meant and (self.stack or self.security_group)))
+        nothing_to_do = known and (not desired or (not meant and (self.stack or self.security_group or unfiltered)))
         if not some and not nothing_to_do:
             return None
         lacking = frozenset(block_of(pair) for each in meant for pair in each.lacking)
@@ -137,7 +138,7 @@ class AddressPairs(PairFields):
             "elsewhere": frozenset(f"{pair} on {port}" for pair, port in stale if block_of(pair) in desired),
         }
         return Observed(
-            id=counted(len(meant), "port"),
+            id=counted(len(meant), "port") + _without_filter(unfiltered),
             ours=any(each.mine for each in shares),
             values=values,
             record=PortShares(tuple(shares)),
@@ -157,17 +158,13 @@ class AddressPairs(PairFields):
         pairs_by_port = self.pairs_by_port(run)
         if pairs_by_port is None or chosen is None:
             return
-        meant = [port for port in chosen if port.id in pairs_by_port]
+        meant = [*pairs_by_port, *self.unfiltered(run)]
         unknown = self.network and run.find_id(self.sibling(Existing, self.network, of="network")) is None
         if chosen and not meant and not unknown:  # the missing reference is reported already
             what = "none of the selected ports is on " + (
                 f"network {self.network}" if self.network else "the pools' network"
             )
             yield self.mistake(what, "correct the network, the pools' subnet, or the selection of ports")
-        for port in meant:
-            if not port.port_security_enabled:
-                off = f"port security is off on port {port.name} {port.id}, so nothing is filtered there"
-                yield self.mistake(off, "exclude this port, or enable port security on it")
         lacking = {share.port.network_id for share in self.shares(run) if share.missing}
         yield from pair_checks.distributed(run, self, self.desired()["addresses"], lacking)
         yield from pair_checks.reserved(run, self, lacking)
@@ -256,6 +253,12 @@ class AddressPairs(PairFields):
                 return pair_writing.update_pairs(run.admin.network, run.ownership, share, judge)
             fix = "on a network of another project, only its owner or an administrator may: apply as one of these"
             raise NotAllowed(f"{error}; {fix}", status=error.status) from error
+
+
+def _without_filter(ports: Sequence[PortRecord]) -> str:
+    """Return the ports that need no pairs, for plan and report, or nothing."""
+    names = ", ".join(sorted(port.name or port.id for port in ports))
+    return f", and no pair on {names}: port security is off, so nothing is filtered there" if names else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,8 +92,14 @@ class PairFields(PortChoice):
         if chosen is None:
             return None
         blocks = self._blocks(run, chosen)
-        meant = (port for port in chosen if port.id in blocks)
+        meant = (port for port in chosen if port.id in blocks and port.port_security_enabled)
         return {port.id: with_mac(blocks[port.id], self.mac_address, port) for port in meant}
+
+    def unfiltered(self, run: CloudRun) -> list[PortRecord]:
+        """Return the selected ports without port security: they may send from any address, and have no pairs."""
+        chosen = (self.chosen(run) if len(self.ways) == 1 else None) or ()
+        blocks = self._blocks(run, chosen)
+        return [port for port in chosen if port.id in blocks and not port.port_security_enabled]
 
     def _blocks(self, run: CloudRun, chosen: Sequence[PortRecord]) -> dict[str, frozenset[str]]:
         """Return the addresses to allow, by port id, for those of the chosen ports to which any apply."""

@@ -457,9 +457,18 @@ def test_500_ports_with_nothing_to_do_are_one_request(
 
 
 def test_port_security_off(run: CloudRun, neutron: Neutron) -> None:
-    neutron.ports.append(port("master-0", port_security_enabled=False))
-    (said,) = refusals(run)
-    assert said.startswith(f"address_pairs/vips: port security is off on port {ID}-master-0 p-master-0")
+    """Nothing is filtered there, so the aim is reached without a pair, which Neutron would refuse."""
+    neutron.ports += [port("master-0", port_security_enabled=False), port("master-1")]
+    (step,) = plan(run)
+    assert step.action is Action.CREATE
+    neutron.ports[1] = port("master-1", "10.0.0.5", "10.0.0.7")
+    (step,) = plan(run.fresh())
+    assert step.action is Action.KEEP
+    assert step.observed is not None
+    assert step.observed.id.startswith(f"1 port, and no pair on {ID}-master-0: ")
+    neutron.ports.pop()
+    (step,) = plan(run.fresh())
+    assert step.action is Action.KEEP
 
 
 def test_an_address_of_a_distributed_port(run: CloudRun, neutron: Neutron) -> None:
