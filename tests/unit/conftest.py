@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import openstack
@@ -82,6 +83,8 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "PAUSE", 0.001)
     monkeypatch.setattr(cloud, "PAUSE", 0.001)
     monkeypatch.setattr(service, "PAUSE", 0.001)
+    # keystoneauth1 5.x, session.py: it uses the module only to sleep before a retry, 7.5 s in all for one request
+    monkeypatch.setattr("keystoneauth1.session.time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr(user, "REVOKED_FOR", 0.0)
     monkeypatch.setenv("OPENSTACK_PREP_REQUEST_LOG", "off")
 
