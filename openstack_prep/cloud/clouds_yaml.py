@@ -22,6 +22,19 @@ from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import remove_file, write_private
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import without_values
+from openstack_prep.core.model import OwnershipTag
+
+OWNER = "openstack_prep"
+"""Key of an entry that names the spec that manages it; OpenStack clients ignore unknown keys.
+
+Its value is the name of the spec, or an ownership tag for an entry that does not name its project.
+"""
+
+
+def owner_of(entry: Raw) -> str | None:
+    """Return the name of the spec that manages an entry; None if it names none."""
+    owner = entry.get(OWNER)
+    return None if owner is None else OwnershipTag.spec_in(str(owner)) or str(owner)
 
 
 def read(path: Path, section: str = "clouds") -> Values:

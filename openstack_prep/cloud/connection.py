@@ -282,6 +282,13 @@ def chosen_entry(name: str | None) -> tuple[str | None, str, str]:
     return entry, *cloud_entries.described(entry, *files)
 
 
+def hidden_by(path: Path, entry: str) -> str | None:
+    """Return the clouds.yaml of the entry in use if a new file at ``path`` would hide it from all clients."""
+    from openstack.config.loader import CONFIG_FILES
+
+    return cloud_entries.hidden_by(path, entry, os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES)
+
+
 def opened(cloud: str | None, clouds_file: Path | None = None, region: str | None = None) -> Connection:
     """Return the connection of an entry as the SDK makes it, unexamined; raises what the SDK raises."""
     import openstack

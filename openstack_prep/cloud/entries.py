@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,9 +98,35 @@ def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Seq
     chosen = f"cloud {chosen!r}" if chosen else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
     choose = "choose one with --os-cloud" if cloud else "choose one with --os-cloud or OS_CLOUD"
     fix = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file"
+    hidden = _hidden(cloud or os.environ.get("OS_CLOUD"), named, usual)
+    if hidden:
+        fix = f"export OS_CLIENT_CONFIG_FILE={shlex.quote(hidden)}, or run this in another directory"
+        fix = "unset OS_CLIENT_CONFIG_FILE" if named and hidden == _first(None, usual) else fix
     # both if the file can be read; the SDK passes over one that does not exist
-    what = dict.fromkeys((reason.rstrip("."), *_missing(named), _entries(named, usual)))
+    entries = _entries(named, usual) + (f" and hides {hidden}, which has this entry" if hidden else "")
+    what = dict.fromkeys((reason.rstrip("."), *_missing(named), entries))
     return f"{chosen}: {'; '.join(what)}; {fix}"
+
+
+def hidden_by(path: Path, entry: str, named: str | Path | None, usual: Sequence[str]) -> str | None:
+    """Return the file of the entry in use if the SDK would no longer find it once there is a file at ``path``.
+
+    It reads one file alone, the first that exists. Source: openstacksdk 4.22.0, openstack/config/loader.py,
+    CONFIG_FILES and _load_yaml_json_file; gophercloud, which the OpenShift installer uses, searches the same folders.
+    """
+    in_use = _first(named, usual)
+    if in_use is None or in_use not in usual or os.path.exists(path) or entry not in readable(None, [str(in_use)]):
+        return None
+    earlier = usual[: usual.index(str(in_use))]
+    return str(in_use) if os.path.realpath(path) in map(os.path.realpath, earlier) else None
+
+
+def _hidden(entry: str | None, named: str | Path | None, usual: Sequence[str]) -> str | None:
+    """Return a file that has an entry and that the SDK does not read, because it reads another one before."""
+    first = _first(named, usual)
+    if not entry or first is None or entry in readable(named, usual):
+        return None
+    return next((each for each in usual if each != first and entry in readable(None, [each])), None)
 
 
 TEXT = re.compile(r"auth_url|(.*_)?(username|password|passcode|secret|token|name|id)")
@@ -189,7 +216,7 @@ def in_use(name: str | None, named: str | Path | None, usual: Sequence[str]) -> 
     """
     chosen = name or os.environ.get("OS_CLOUD")
     if not chosen and not any(each.startswith("OS_") and each not in SELECTORS for each in os.environ):
-        found = _readable(named, usual)
+        found = readable(named, usual)
         chosen = next(iter(found)) if len(found) == 1 else None
     return chosen or None
 
@@ -201,7 +228,7 @@ def described(entry: str | None, named: str | Path | None, usual: Sequence[str])
     """
     if entry is None:
         return os.environ.get("OS_REGION_NAME", ""), os.environ.get("OS_AUTH_URL", "")
-    found = _readable(named, usual).get(entry)
+    found = readable(named, usual).get(entry)
     settings = {str(key).replace("-", "_"): value for key, value in found.items()} if isinstance(found, dict) else {}
     auth, region = settings.get("auth"), settings.get("regions") or settings.get("region_name")
     region = region[0] if isinstance(region, list) else region
@@ -209,7 +236,7 @@ def described(entry: str | None, named: str | Path | None, usual: Sequence[str])
     return str(region or ""), str(auth.get("auth_url", "") if isinstance(auth, dict) else "")
 
 
-def _readable(named: str | Path | None, usual: Sequence[str]) -> Values:
+def readable(named: str | Path | None, usual: Sequence[str]) -> Values:
     """Return the entries of the file that the SDK reads; none of a file that cannot be read, or only once."""
     path = _first(named, usual)
     try:
@@ -256,4 +283,6 @@ def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
         return f"{path} is not a mapping with the key `clouds`"
     if broken:
         return f"{path}: entry {broken[0]} is not a mapping"
-    return f"{path} has the entries {', '.join(sorted(entries)) or 'none'}"
+    owners = sorted({owner for entry in entries.values() if (owner := clouds_yaml.owner_of(entry))})
+    written = f", written by openstack-prep for spec {', '.join(owners)}," if owners else ""
+    return f"{path}{written} has the entries {', '.join(sorted(entries)) or 'none'}"

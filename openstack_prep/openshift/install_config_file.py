@@ -172,7 +172,7 @@ class InstallConfig(InstallerInput, Cluster):
         return leaves
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
-        yield from unwritable(self, self.file)
+        yield from unwritable(self, self.file, observed)
         paths = {name: path for name in FILES if (path := getattr(self, name))}
         unread = {name.removesuffix("_file"): path for name, path in paths.items() if _text(path) is None}
         for of, path in unread.items():

@@ -17,7 +17,7 @@ from openstack_prep.core.plan import Plan, Report, differences
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.resolving import list_warnings
-from openstack_prep.verbs import exclusive, rights
+from openstack_prep.verbs import exclusive, hidden_entries, rights
 from openstack_prep.verbs.live_plan import LivePlan
 from openstack_prep.verbs.opening import Progress, Wanted, no_progress, open_run, refuse_no_cloud
 
@@ -78,6 +78,7 @@ def plan(
 
     made = exclusive.attempt(run, seen, "apply", make)
     warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made, spec.clouds), *made.warnings)
+    warnings = (*warnings, *hidden_entries.list_warnings(cloud, made, spec))
     made = replace(made, allow_replace=allow_replace, adopt=adopt, warnings=warnings)
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 

@@ -17,6 +17,7 @@ from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud import clouds_yaml
+from openstack_prep.cloud.entries import readable
 
 IGNORED = re.compile(
     "OS_(AUTH_.*|USER.*|PASSWORD|PROJECT_.*|TENANT_.*|TOKEN|REGION_NAME|CACERT|INTERFACE|APPLICATION_CREDENTIAL_.*)"
@@ -76,19 +77,26 @@ def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Diagnostic]:
 
 def _missing(cloud: str, clouds_file: Path | None) -> Diagnostic:
     path = clouds_file or _first(CLOUDS)
+    fix = (
+        "write the entry there, set OS_CLIENT_CONFIG_FILE to the file that has it, "
+        "or name another entry in platform.openstack.cloud"
+    )
     if path is None:
         what = f"there is no clouds.yaml in {', '.join(map(str, places(CLOUDS)))}"
     elif cloud in (entries := clouds_yaml.read(path)):
         what = f"the entry {cloud!r} is not a mapping"
     else:
         what = f"has no entry {cloud!r}; it has {', '.join(sorted(map(str, entries))) or 'none'}"
+        others = (str(each) for each in places(CLOUDS) if each != path and each.is_file())
+        if hidden := next((each for each in others if cloud in readable(None, [each])), None):
+            what += f", and hides {hidden}, which has this entry"
+            fix = f"export OS_CLIENT_CONFIG_FILE={shlex.quote(hidden)}"
     return Diagnostic(
         code="clouds-yaml.no-entry",
         where=str(path or CLOUDS),
         what=what,
         why="the installer reads no other file, and nothing in the cloud could be checked",
-        fix="write the entry there, set OS_CLIENT_CONFIG_FILE to the file that has it, "
-        "or name another entry in platform.openstack.cloud",
+        fix=fix,
     )
 
 

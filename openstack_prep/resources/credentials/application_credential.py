@@ -28,13 +28,14 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import MANAGED, Change, Observed, OwnershipTag, Resource
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
 from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
 from openstack_prep.resources.credentials.credential_roles import compared, lacking, role_changes
-from openstack_prep.resources.files.clouds_entry import OWNER, owner_of, whole_entry
+from openstack_prep.resources.files.clouds_entry import whole_entry
 from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity import home
 
@@ -161,7 +162,7 @@ class ApplicationCredential(CredentialFields):
         for what, fix in (*times, *lacking(run, self.roles or (), self.owner)):
             yield self.mistake(what, fix)
         live = observed.record_as(Credentials).live if observed else None
-        yield from unwritable(self, self.file)
+        yield from unwritable(self, self.file, observed)
         entry = self.read_entry()
         if live is None and entry is not None and not self._is_free(run, entry):
             yield self._taken(self.cloud, entry)

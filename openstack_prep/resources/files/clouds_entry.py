@@ -19,17 +19,16 @@ from openstack_prep.base.private_file import PRIVATE, mode
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import IDENTITY_VERSION, PER_SERVICE, absolute
-from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.identity.user import User
 
-OWNER = "openstack_prep"
-"""Key of an entry that holds the name of the spec that manages it; OpenStack clients ignore unknown keys."""
 SETTINGS = {
     "region": "region_name",
     "interface": "interface",
@@ -165,12 +164,6 @@ def whole_entry(found: Any) -> dict[str, Any] | None:
     return found if isinstance(found.get("auth"), dict) else {**found, "auth": {}}
 
 
-def owner_of(found: Mapping[str, Any]) -> str | None:
-    """Return the name of the spec that an entry names as its owner."""
-    owner = found.get(OWNER)
-    return None if owner is None else OwnershipTag.spec_in(str(owner)) or str(owner)
-
-
 def entry(path: Path, cloud: str) -> Key:
     """Return the key that every kind that writes an entry provides."""
     return Key("cloud", f"{path.name}#{cloud}", folder_of(path))
@@ -241,7 +234,7 @@ class CloudsEntry(InCloudsYaml):
             )
         if self.project is None:
             yield self.mistake("project is missing", "set project")
-        yield from unwritable(self, self.file)
+        yield from unwritable(self, self.file, observed)
         if observed is not None and not observed.ours:
             yield from self._foreign(run, observed)
 

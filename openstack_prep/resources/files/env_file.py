@@ -80,7 +80,7 @@ class EnvFile(Resource[CloudRun]):
         return {"variables": self.exports(), "mode": PRIVATE}
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
-        yield from unwritable(self, self.path)
+        yield from unwritable(self, self.path, observed)
         for name in self.variables or ():
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
                 yield Mistake.about(

@@ -9,11 +9,13 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused
 from openstack_prep.base.private_file import refuse_unwritable
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Resource
+from openstack_prep.core.model import Observed, Resource
 
 
-def unwritable(resource: Resource, path: str | Path) -> Iterator[Mistake]:
-    """Yield why a file of a resource cannot be written, as far as links and rights show it."""
+def unwritable(resource: Resource, path: str | Path, observed: Observed | None) -> Iterator[Mistake]:
+    """Yield why a file of a resource cannot be written, as far as links and rights show it, unless it is up to date."""
+    if observed is not None and all(observed.values.get(name) == value for name, value in resource.desired().items()):
+        return
     try:
         refuse_unwritable(Path(path))
     except ConfigError as error:

@@ -68,7 +68,10 @@ def test_only_the_first_file_is_looked_into(home: Path) -> None:
     write(home / ".config" / "openstack" / "clouds.yaml")
     here = home / "work" / "clouds.yaml"
     here.write_text("clouds: {other: {}, more: {}}")
-    assert told() == [f"error {here}: has no entry 'lab'; it has more, other"]
+    hidden = home / ".config" / "openstack" / "clouds.yaml"
+    assert told() == [f"error {here}: has no entry 'lab'; it has more, other, and hides {hidden}, which has this entry"]
+    (said,) = entry("lab")
+    assert said.fix == f"export OS_CLIENT_CONFIG_FILE={hidden}"
 
 
 def test_a_file_that_is_named_and_not_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,11 @@ def test_a_link_is_written_and_removed_through(run: CloudRun, path: Path, tmp_pa
     executor.execute(planner.plan_destroy("lab", [file], observed), run).raise_for_failures()
     assert (path.is_symlink(), target.exists()) == (True, False)
     path.unlink()
+    file.create(run)
+    path.parent.chmod(0o500)
+    assert not observing.examine(run, [file])[1]  # nothing has to be written
+    path.parent.chmod(0o700)
+    path.unlink()
     path.symlink_to(path.name)
     (mistake,) = observing.examine(run, [file])[1]
     assert "leads back to itself" in mistake.what
