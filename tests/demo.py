@@ -54,10 +54,10 @@ def remove_former(show: Show) -> None:
     show.chapter("Delete what an earlier demo left", "So that this demo begins with nothing.")
     folder = show.place / CLUSTER
     if (folder / "metadata.json").exists():
-        show.prep("cleanup", "--yes", "--metadata", CLUSTER, code=None, **show.user(CLUSTER))
-        shutil.rmtree(folder)  # all that is in it is the installer's, or a copy of it
+        show.prep("cleanup", "--yes", "--metadata", CLUSTER, code=None, **show.user(CLUSTER, CLUSTER))
     for spec in (OPENSHIFT, SPEC):
         show.prep("destroy", "--yes", spec)
+    shutil.rmtree(folder, ignore_errors=True)  # what is left in it is the installer's, or a password of nobody
 
 
 def prepare(show: Show) -> None:
@@ -85,7 +85,9 @@ def prepare(show: Show) -> None:
     show.prep("apply", "--yes", SPEC, proves="apply restores the quota")
     show.chapter("Log in as the new user", "With the clouds.yaml that apply has written.")
     own = ("--project", "ocp-tenant", "-c", "Floating IP Address", "-c", "Project")
-    show.run("openstack", "floating", "ip", "list", *own, proves="the new user can log in", **show.user("ocp-tenant"))
+    show.run(
+        "openstack", "floating", "ip", "list", *own, proves="the new user can log in", **show.user("ocp-tenant", "ocp4")
+    )
 
 
 def install(show: Show, program: Path) -> None:
@@ -122,7 +124,7 @@ def install(show: Show, program: Path) -> None:
         *("verify", "--metadata", CLUSTER, "--hosts", "hosts"),
         writes=False,
         proves="verify follows the path to the API and to the console: no problems",
-        **show.user(CLUSTER),
+        **show.user(CLUSTER, CLUSTER),
     )
 
 
@@ -136,10 +138,11 @@ def main() -> int:
     prepare(show)
     install(show, program)
     show.summary()
+    own = f"OS_CLIENT_CONFIG_FILE={CLUSTER}/clouds.yaml OS_CLOUD={CLUSTER}"
     show.farewell(
-        ["openstack project list", "(. ./ocp4.env && openstack floating ip list)"],
+        ["openstack project list", "(. ./ocp4/ocp4.env && openstack floating ip list)"],
         [
-            f"OS_CLIENT_CONFIG_FILE=clouds.yaml OS_CLOUD={CLUSTER} openstack-prep cleanup --metadata {CLUSTER}",
+            f"{own} openstack-prep cleanup --metadata {CLUSTER}",
             f"openstack-prep destroy {OPENSHIFT}",
             f"openstack-prep destroy {SPEC}",
         ],

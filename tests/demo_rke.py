@@ -79,9 +79,9 @@ def main() -> int:
         "From a timer, as the project's own user: the addresses that Services have are allowed on all nodes.",
     )
     sync = ("address-pairs", "sync", GROWN, "--pairs", "cluster1", "--services", "services.json")
-    show.prep(*sync, proves="the addresses in use are allowed on all nodes", **show.user("mesh"))
+    show.prep(*sync, proves="the addresses in use are allowed on all nodes", **show.user("mesh", "mesh"))
     again = "a second sync changes nothing: {requests} requests, no write"
-    show.prep(*sync, writes=False, proves=again, **show.user("mesh"))
+    show.prep(*sync, writes=False, proves=again, **show.user("mesh", "mesh"))
     show.chapter(
         "Verify the mesh", "What must pass between the clusters, by Neutron's routers, rules and address pairs."
     )

@@ -35,9 +35,9 @@ class Show:
     def admin(self) -> dict[str, str]:
         return {"OS_CLIENT_CONFIG_FILE": str(self.cloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
 
-    def user(self, entry: str) -> dict[str, str]:
-        """Return the variables of the entry that apply has written into ``clouds.yaml``."""
-        return {"OS_CLIENT_CONFIG_FILE": str(self.place / "clouds.yaml"), "OS_CLOUD": entry}
+    def user(self, entry: str, folder: str) -> dict[str, str]:
+        """Return the variables of the entry that apply has written into the ``clouds.yaml`` of a folder."""
+        return {"OS_CLIENT_CONFIG_FILE": str(self.place / folder / "clouds.yaml"), "OS_CLOUD": entry}
 
     def chapter(self, title: str, text: str) -> None:
         """Begin a chapter: its number, its title, and what its commands do."""

@@ -53,7 +53,7 @@ def test_an_install_config_names_what_apply_has_made(prep: Prep) -> None:
     made = {name: steps[f"floating_ip/{name}"]["outputs"]["address"] for name in ("api", "ingress")}
     assert {"api": platform["apiFloatingIP"], "ingress": platform["ingressFloatingIP"]} == made
     assert findings(document, "4.20") == []
-    mine = {"OS_CLIENT_CONFIG_FILE": str(prep.folder / "clouds.yaml"), "OS_CLOUD": platform["cloud"]}
+    mine = {"OS_CLIENT_CONFIG_FILE": str(prep.folder / "ocp4" / "clouds.yaml"), "OS_CLOUD": platform["cloud"]}
     listed = prep.openstack("floating", "ip", "list", **mine)
     assert {each["Floating IP Address"] for each in listed} == set(made.values())
     assert prep.changes() == set()

@@ -95,7 +95,7 @@ def test_from_a_spec_to_an_attached_cluster_and_back(installer: Prep, devcloud: 
         assert (folder / name).stat().st_mode & 0o777 == 0o600
     assert not (folder / "install-config.yaml").exists()
     infra_id = json.loads((folder / "metadata.json").read_text())["infraID"]
-    connection: Any = connect(installer.folder / "clouds.yaml", "ocp42")
+    connection: Any = connect(installer.folder / "ocp42" / "clouds.yaml", "ocp42")
     assert served(connection, API) == f"{infra_id}-api-port"
     assert served(connection, INGRESS) == f"{infra_id}-ingress-port"
     cluster = standin.Cluster(connection, standin.Recipe(infra_id=infra_id))

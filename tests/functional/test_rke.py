@@ -150,7 +150,7 @@ def mesh_is_mended_by_the_spec(prep: Prep, devcloud: Devcloud) -> None:
     findings = json.loads(prep.run("rke", "mesh", "--format", "json", prep.spec.name, code=1).stdout)["findings"]
     sync, apply = ["openstack-prep", "address-pairs", "sync", "spec.yaml"], ["openstack-prep", "apply", "spec.yaml"]
     assert {each["fix"] for each in findings} == {" ".join(sync), " ".join(apply)}
-    user = Prep(prep.folder, prep.environment | {"OS_CLIENT_CONFIG_FILE": "clouds.yaml", "OS_CLOUD": "mesh"})
+    user = Prep(prep.folder, prep.environment | {"OS_CLIENT_CONFIG_FILE": "mesh/clouds.yaml", "OS_CLOUD": "mesh"})
     user.run(*sync[1:])
     prep.apply()
     assert "no problems found" in prep.run("rke", "mesh", prep.spec.name).stdout
@@ -173,7 +173,7 @@ def mend_by_hand_and_as_the_user(prep: Prep, devcloud: Devcloud) -> None:
     assert changing == {"security-groups"}  # the lease; nothing else
     assert {each.method for each in devcloud.requests_since(mark)} <= {"GET", "POST", "PUT"}
 
-    user = Prep(prep.folder, prep.environment | {"OS_CLIENT_CONFIG_FILE": "clouds.yaml", "OS_CLOUD": "mesh"})
+    user = Prep(prep.folder, prep.environment | {"OS_CLIENT_CONFIG_FILE": "mesh/clouds.yaml", "OS_CLOUD": "mesh"})
     user.run("rke", "render", prep.spec.name)
     assert (second / "metallb.yaml").exists()
     out = user.run("rke", "render", "--stack", "cluster2", "--set", "network_plugin=calico").stdout

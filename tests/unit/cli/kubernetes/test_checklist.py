@@ -53,7 +53,7 @@ def test_one_cluster_of_rke2(capsys: pytest.CaptureFixture[str]) -> None:
     assert found[CILIUM][0] == "kubectl apply -f cluster/rke2-cilium-config.yaml"
     assert found[BALANCER][1:] == [
         "kubectl apply -f cluster/metallb.yaml",
-        "OS_CLIENT_CONFIG_FILE=clouds.yaml openstack-prep --os-cloud rke2 address-pairs sync spec.yaml",
+        "OS_CLIENT_CONFIG_FILE=rke2/clouds.yaml openstack-prep --os-cloud rke2 address-pairs sync spec.yaml",
     ]
     assert found[VALIDATE][-1] == "openstack-prep plan spec.yaml"
 
