@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import Secret
 
 T = TypeVar("T")
 
@@ -30,6 +31,7 @@ class Observed:
     values: Raw = field(default_factory=dict)
     ours: bool = False
     outputs: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, Secret] = field(default_factory=dict, repr=False, compare=False)
     contained_ids: frozenset[str] = frozenset()
     record: object = None
     twins: tuple[Observed, ...] = ()

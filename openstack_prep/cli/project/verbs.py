@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ from openstack_prep.cli.style import say, style_of, warn
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.core.model import Key, Observed
     from openstack_prep.spec import Spec
     from openstack_prep.verbs.live_plan import LivePlan
 
@@ -44,6 +46,9 @@ def add(command: AddCommand) -> None:
     apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
     destroy = command("destroy", _destroy)
     show = command("show", _show)
+    show.add_argument(
+        "--reveal", metavar="OUTPUT", help="print only this output of a stack: its value, also if it is a secret"
+    )
     for each in (plan, apply):
         each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
     for each in (plan, apply):
@@ -200,6 +205,25 @@ def _show(options: argparse.Namespace) -> int:
     cloud, spec = open_spec(options, options.spec)
     with reading(options):
         found = api.show(cloud, spec, jobs=options.jobs)
+    if options.reveal is not None:
+        return _reveal(options, found)
     data = {str(key): text.observed_data(each) for key, each in found.items()}
     print_result(options, text.observed_table(found, style_of(options, sys.stdout)), data)
+    return 0
+
+
+def _reveal(options: argparse.Namespace, found: Mapping[Key, Observed | None]) -> int:
+    """Print one output; raises ConfigError if not exactly one resource has it."""
+    wanted = options.reveal
+    values = {
+        f"{key}.{name}": observed.secrets[name].reveal() if name in observed.secrets else value
+        for key, observed in found.items()
+        if observed is not None and key.kind == "stack"
+        for name, value in observed.outputs.items()
+    }
+    named = [place for place in values if wanted in (place, place.rpartition(".")[2])]
+    if len(named) != 1:
+        what = f"several outputs are called {wanted}" if named else f"no stack of this spec has an output {wanted}"
+        raise ConfigError(f"show: --reveal: {what}; give one of {', '.join(sorted(named or values)) or '(none)'}")
+    print_result(options, values[named[0]], {"output": named[0], "value": values[named[0]]})
     return 0

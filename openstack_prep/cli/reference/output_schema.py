@@ -190,6 +190,7 @@ DOCUMENTS = {
     "resources": _mapping(
         "show: by KIND/NAME; null: does not exist", "/", {"anyOf": [_ref("existing"), {"type": "null"}]}
     ),
+    "output": _document("show --reveal: RESOURCE.OUTPUT", {"output": TEXT, "value": TEXT}),
     "validation": _document("validate", {"spec": TEXT_OR_NULL, "resources": TEXTS, **VALIDATION}),
     "validated_files": _document("rke check, validate of several specs", {"files": TEXTS, **VALIDATION}),
     "checklist": _document("kubernetes checklist", {"spec": TEXT, "steps": _list("checklist_step")}),

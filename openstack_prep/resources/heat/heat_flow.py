@@ -14,6 +14,7 @@ from openstack_prep.base.raw import Raw
 
 PARAMETERS = ("get_param", "Ref")
 ATTRIBUTES = ("get_attr", "Fn::GetAtt")
+RESOURCES = ("get_resource",)
 
 
 class Use(NamedTuple):
@@ -25,21 +26,30 @@ class Use(NamedTuple):
     """Of the parameter, or of the resource."""
     by: str
     """Function that takes it."""
+    attribute: str = ""
+    """Of the resource; empty for a parameter, and for a resource as a whole."""
 
 
 def uses(value: object, place: str) -> Iterator[Use]:
     """Yield what a part of a template takes from parameters and from attributes of resources."""
     if isinstance(value, Mapping):
         for key, each in value.items():
-            if key in (*PARAMETERS, *ATTRIBUTES) and len(value) == 1:
-                names = each if isinstance(each, list) else [each]
-                yield Use(place, str(names[0]).partition(".")[0], key)
-                yield from uses(names[1:], place)
+            if key in (*PARAMETERS, *ATTRIBUTES, *RESOURCES) and len(value) == 1 and each:
+                yield _use(place, key, each)
+                yield from uses(each[1:] if isinstance(each, list) else (), place)
             else:
                 yield from uses(each, f"{place}.{key}")
     elif isinstance(value, list | tuple):
         for number, each in enumerate(value):
             yield from uses(each, f"{place}[{number}]")
+
+
+def _use(place: str, by: str, taken: object) -> Use:
+    """Return one use: a name, a list that begins with a name, or RESOURCE.ATTRIBUTE of CloudFormation."""
+    names = [str(each) for each in taken] if isinstance(taken, list) else [str(taken)]
+    if by == "Fn::GetAtt" and len(names) == 1:
+        names = names[0].split(".", 1)
+    return Use(place, names[0], by, names[1] if by in ATTRIBUTES and len(names) > 1 else "")
 
 
 class Flow:
@@ -58,9 +68,12 @@ class Flow:
         """Return the parameters whose values reach an output."""
         return self._reaching(self.outputs.get(output), frozenset())
 
-    def sources_of_output(self, output: str) -> frozenset[str]:
-        """Return the resources whose attributes reach an output."""
-        return self._resources_behind(self.outputs.get(output), frozenset())
+    def uses_of_output(self, output: str) -> list[Use]:
+        """Return what an output takes from resources, also by attributes of other resources."""
+        part = self.outputs.get(output)
+        behind = self._resources_behind(part, frozenset())
+        found = (use for each in (part, *(self.resources[name] for name in behind)) for use in uses(each, ""))
+        return [use for use in found if use.name in self.resources]
 
     def places(self, parameter: str) -> list[str]:
         """Return where a template uses a parameter, as paths; conditions compare it only."""

@@ -12,10 +12,11 @@ from typing import ClassVar, Self
 
 from openstack_prep.base.errors import CloudError, Loss, Mistake
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.secret import HIDDEN
+from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.compute.quota import Quota
+from openstack_prep.resources.heat import heat_outputs
 from openstack_prep.resources.heat.heat import SERVER, HeatStack
 from openstack_prep.resources.heat.heat_events import Waiting, in_progress
 from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
@@ -120,12 +121,14 @@ class Stack(Inputs):
         conditions = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " without a port")
         values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in conditions.items())
         values["pending"] = frozenset(map(str, record.preview))
+        outputs, secrets = self._outputs(raw)
         return Observed(
             id=raw["id"],
             ours=ours,
             managed_by=_other_specs(run, tags),
             values=values,
-            outputs=self._outputs(raw),
+            outputs=outputs,
+            secrets=secrets,
             record=record,
             contained_ids=stack.contained_ids,
         )
@@ -147,14 +150,18 @@ class Stack(Inputs):
             return replace(record, asked=True, refused=str(error))
         return replace(record, asked=True, preview=tuple(found))
 
-    def _outputs(self, raw: Raw) -> dict[str, str]:
-        """Return the stack's outputs as text; the values of hidden parameters are replaced with stars."""
+    def _outputs(self, raw: Raw) -> tuple[dict[str, str], dict[str, Secret]]:
+        """Return the stack's outputs as text, with stars for those that are secrets, and these."""
         values = {each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()}
-        secrets = [each.reveal() for each in (self.secret_parameters or {}).values() if each.ready]
         texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
-        for secret in filter(None, secrets):
-            texts = {name: text.replace(secret, HIDDEN) for name, text in texts.items()}
-        return dict(sorted(texts.items()))
+        known = [secret.reveal() for secret in self.secrets.values() if secret.ready]
+        private = {
+            name: Secret(text)
+            for name, text in texts.items()
+            if values[name] is not None
+            and (self.is_secret_output(name) or heat_outputs.is_form(text) or heat_outputs.contains(text, known))
+        }
+        return dict(sorted((texts | dict.fromkeys(private, HIDDEN)).items())), private
 
     # --- checks ---------------------------------------------------------------------------
 
@@ -241,7 +248,9 @@ class Stack(Inputs):
         raw = stack.show()  # the other fields are as requested, since Heat reports success
         record = StackRecord(stack=stack, status=raw["stack_status"], tags=frozenset(raw.get("tags") or ()))
         ours = run.ownership.tag in record.tags
-        return Observed(id=raw["id"], ours=ours, values=self.desired(), outputs=self._outputs(raw), record=record)
+        outputs, secrets = self._outputs(raw)
+        values = self.desired()
+        return Observed(id=raw["id"], ours=ours, values=values, outputs=outputs, secrets=secrets, record=record)
 
 
 def _other_specs(run: CloudRun, tags: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from openstack_prep.core.model import Adoptable, Context, Key, Resource
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
-from openstack_prep.resources.heat import heat_package, heat_parameters
+from openstack_prep.resources.heat import heat_outputs, heat_package, heat_parameters
 from openstack_prep.resources.heat.heat_package import Package, Template, digest
 from openstack_prep.resources.heat.heat_parameters import Found
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
@@ -66,6 +66,10 @@ class Inputs(ByProjectUser, Adoptable):
     """Values of the template's parameters; they override those of environments."""
     secret_parameters: Mapping[Name, Secret] | None = None
     """Values of its hidden parameters. Heat does not return them, so a new value alone changes nothing in the stack."""
+    secret_outputs: tuple[Name, ...] | None = None
+    """Outputs that are secrets although neither the template, nor their name or form shows it. `show --reveal OUTPUT`
+    prints an output that others show as stars.
+    """
     environments: tuple[File, ...] | None = None
     """Environment files; later files override earlier ones."""
     tags: tuple[Name, ...] | None = None
@@ -98,6 +102,15 @@ class Inputs(ByProjectUser, Adoptable):
             return heat_package.read(self.template, self.environments or ())
         except PrepError as error:
             return error
+
+    def is_secret_output(self, name: str) -> bool:
+        """Whether an output is a secret by the spec or the template; each one is if the template cannot be read."""
+        return isinstance(self.package, PrepError) or name in self._secret_outputs
+
+    @cached_property
+    def _secret_outputs(self) -> frozenset[str]:
+        assert isinstance(self.package, Package)
+        return heat_outputs.secret_outputs(self.package) | set(self.secret_outputs or ())
 
     @property
     def given(self) -> Values:

@@ -123,6 +123,7 @@ def folder(
         "spec.yaml": SPEC,
         "installation.yaml": INSTALLATION,
         "mesh.yaml": MESH,
+        "stack.yaml": 'name: lab\nclouds: {admin: lab}\nstacks: [{name: k, template: "shipped:rke-cluster.yaml"}]\n',
         "credential.yaml": CREDENTIAL,
         "install-config.yaml": CONFIG,
         "empty.yaml": "name: lab\nclouds: {admin: lab}\n",
@@ -154,7 +155,10 @@ def folder(
     outputs = [{"output_key": key, "output_value": value} for key, value in OUTPUTS.items()]
     stack = {"stack_name": "k", "id": "1", "project": "admin-project", "stack_status": "CREATE_COMPLETE"}
     services.get(f"{HEAT}/stacks", json={"stacks": [stack]})
-    services.get(f"{HEAT}/stacks/k/1", json={"stack": {"stack_status": "CREATE_COMPLETE", "outputs": outputs}})
+    for inputs in ("template", "files", "environment"):
+        services.get(f"{HEAT}/stacks/k/1/{inputs}", json={})
+    services.get(f"{HEAT}/stacks/k/1/resources", json={"resources": []})
+    services.get(f"{HEAT}/stacks/k/1", json={"stack": stack | {"outputs": outputs}})
     monkeypatch.setenv("OS_CLOUD", "lab")
     return made
 
@@ -210,6 +214,9 @@ SUCCESSES = [
     ("show", "spec.yaml", 0, "resources", APPLIED),
     ("show", "credential.yaml", 0, "resources", ""),
     ("show", "empty.yaml", 0, "resources", ""),
+    ("show", "stack.yaml --reveal login_user", 0, "output", ""),
+    ("show", "stack.yaml --reveal stack/k.login_user", 0, "output", ""),
+    ("show", "stack.yaml --reveal none", 2, "error", ""),
     ("audit", "spec.yaml", 1, "audit", ""),
     ("audit", "spec.yaml", 0, "audit", APPLIED),
     ("export", "", 0, "export", ""),

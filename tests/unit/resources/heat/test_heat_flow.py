@@ -34,7 +34,9 @@ def test_values_reach_resources_by_attributes() -> None:
 def test_values_reach_outputs() -> None:
     flow = Flow(TEMPLATE)
     assert (flow.into_output("key"), flow.into_output("name")) == ({"secret"}, {"plain"})
-    assert flow.sources_of_output("key") == {"wrapped", "config", "made"}
+    assert {(use.name, use.attribute) for use in flow.uses_of_output("key")} == {
+        *(("wrapped", "value"), ("config", "value"), ("made", "value"))
+    }
 
 
 def test_places_are_paths_in_the_template() -> None:

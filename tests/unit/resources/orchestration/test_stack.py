@@ -167,3 +167,26 @@ def test_what_another_spec_has_marked_since_the_plan_is_not_taken_over(
     assert isinstance(failed.error, PlanRefused)
     assert "theirs" in str(failed.error)
     assert not put.called
+
+
+def test_outputs_that_are_secrets_are_stars(
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, template: str
+) -> None:
+    """By the spec, by the template, and by what they contain; nothing prints them, and they are at hand by name."""
+    standing(services, tmp_path, "openstack-prep:lab")
+    row = {"id": "i1", "stack_name": "s", "stack_status": "CREATE_COMPLETE", "tags": ["openstack-prep:lab"]}
+    values = {"address": "10.0.0.5", "coded": "eCBodW50ZXIyMiB5", "said": "declared so", "ports": [1], "none": None}
+    outputs = [{"output_key": name, "output_value": value} for name, value in values.items()]
+    services.get(f"{HEAT}/stacks/s/i1", json={"stack": row | {"outputs": outputs}})
+    given = {"password": Secret("hunter22")}
+    stack = Stack(name="s", template=template, secret_parameters=given, secret_outputs=("said",), parameters={})
+    (found,) = Stack.find(run, [stack]).values()
+    stars = {"coded": "********", "said": "********"}
+    assert found.outputs == {"address": "10.0.0.5", "none": "null", "ports": "[1]"} | stars
+    assert {name: each.reveal() for name, each in found.secrets.items()} == {
+        name: values[name] for name in ("coded", "said")
+    }
+    assert "declared so" not in repr(found)
+    unread = Stack(name="s", template="/missing.yaml")
+    (found,) = Stack.find(run, [unread]).values()
+    assert set(found.outputs.values()) == {"********", "null"}

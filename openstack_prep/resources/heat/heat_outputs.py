@@ -1,0 +1,147 @@
+"""Which outputs of a stack are secrets: by what the template makes them of, by name, and by form.
+
+A doubtful output counts as a secret, because a plan and a report are for many eyes, and somebody who needs the value
+can ask for it. Source: Heat 27.0.0, engine/resources (attributes of the types below).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from urllib.parse import quote
+
+import yaml
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.resources.heat.heat_flow import Flow, Use
+from openstack_prep.resources.heat.heat_package import Package
+
+ALL: frozenset[str] = frozenset()
+SECRET_ATTRIBUTES: Mapping[str, frozenset[str]] = {
+    "AWS::CloudFormation::WaitConditionHandle": ALL,
+    "AWS::IAM::AccessKey": frozenset({"SecretAccessKey"}),
+    "OS::Barbican::CertificateContainer": ALL,
+    "OS::Barbican::GenericContainer": ALL,
+    "OS::Barbican::Order": ALL,
+    "OS::Barbican::RSAContainer": ALL,
+    "OS::Barbican::Secret": ALL,
+    "OS::Heat::RandomString": ALL,
+    "OS::Heat::SoftwareDeployment": ALL,
+    "OS::Heat::SoftwareDeploymentGroup": ALL,
+    "OS::Heat::StructuredDeployment": ALL,
+    "OS::Heat::StructuredDeploymentGroup": ALL,
+    "OS::Heat::SwiftSignal": ALL,
+    "OS::Heat::SwiftSignalHandle": ALL,
+    "OS::Heat::UpdateWaitConditionHandle": ALL,
+    "OS::Heat::WaitCondition": ALL,
+    "OS::Heat::WaitConditionHandle": ALL,
+    "OS::Nova::KeyPair": frozenset({"private_key", "show"}),
+    "OS::Nova::Server": frozenset({"console_urls", "show"}),
+    "OS::Zaqar::SignedQueueURL": ALL,
+}
+"""Attributes that are secrets, or contain what servers have sent; ALL: each one, and the resource as a whole."""
+MEMBERS = {
+    "OS::Heat::AutoScalingGroup": "resource",
+    "OS::Heat::InstanceGroup": "resource",
+    "OS::Heat::ResourceGroup": "resource_def",
+}
+"""The property of a group that defines its members."""
+NAME = re.compile(
+    r"(.*[\W_])?(pass(word|wd|phrase|code)?|secrets?|tokens?|credentials?|kube_?config|clouds_?yaml|rc_?file"
+    r"|(private|secret|access|api|client|encryption|ssh|signing|host|tls|account|join|temp_?url)_?keys?|keys?)",
+    re.IGNORECASE,
+)
+"""Names of secrets; those that only begin with such a word, such as kubeconfig_hint, are none."""
+PUBLIC = re.compile(r"(.*[\W_])?public_?keys?", re.IGNORECASE)
+FORM = re.compile(
+    r"PRIVATE KEY-----|client-key-data|client-key\b|\bx-auth-token\b|://[^/\s:@]+:[^/\s@]+@"
+    r"|[\"']?\b(password|passwd|secret|token|[a-z_]+_secret)\b[\"']?\s*[:=]\s*[\"']?[^\s<\"'{][^\s\"']{5,}"
+    r"|[?&](temp_url_sig|signature|x-amz-signature|token|sig)=",
+    re.IGNORECASE,
+)
+"""Texts with a secret: keys, kubeconfigs, logins in URLs, settings."""
+CODED = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
+MOST = 5
+"""Nesting of templates and of base64 that is looked into."""
+
+
+def secret_outputs(package: Package) -> frozenset[str]:
+    """Return the outputs of a template that are made of secrets, or have the name of one."""
+    registry = package.environment.get("resource_registry") or {}
+    return _outputs(package.template, package.files, registry, MOST)
+
+
+def _outputs(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> frozenset[str]:
+    flow = Flow(template)
+    declared: Raw = template.get("parameters") or {}
+    hidden = {name for name, each in declared.items() if each.get("hidden") in (True, "true") or each.get("NoEcho")}
+
+    def is_secret(name: str) -> bool:
+        if is_name(name) or flow.into_output(name) & hidden:
+            return True
+        uses = flow.uses_of_output(name)
+        return any(_is_source(use, flow.resources, files, registry, depth) for use in uses)
+
+    return frozenset(filter(is_secret, flow.outputs))
+
+
+def _is_source(use: Use, resources: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> bool:
+    """Whether what is taken from a resource is a secret."""
+    definition, attribute = resources.get(use.name) or {}, use.attribute
+    if (inner := MEMBERS.get(str(definition.get("type")))) is not None:
+        definition = (definition.get("properties") or {}).get(inner) or {}
+        if attribute.startswith(("resource.", "attributes")):  # of one member, or a mapping of all
+            attribute = attribute.partition(".")[2].partition(".")[2]
+    kind = str(definition.get("type"))
+    kind = str(registry.get(kind, kind))
+    if kind in SECRET_ATTRIBUTES:
+        attributes = SECRET_ATTRIBUTES[kind]
+        return attributes is ALL or attribute in attributes
+    text = files.get(kind)
+    if text is None or use.by not in ("get_attr", "Fn::GetAtt"):
+        return False
+    if depth == 0:
+        return True
+    nested: Raw = yaml.safe_load(text) or {}
+    secret = _outputs(nested, files, registry, depth - 1)
+    return attribute in secret or bool(secret and attribute not in (nested.get("outputs") or {}))
+
+
+def is_name(name: str) -> bool:
+    """Whether a name is that of a secret."""
+    return NAME.fullmatch(name) is not None and PUBLIC.fullmatch(name) is None
+
+
+def is_form(text: str, depth: int = MOST) -> bool:
+    """Whether a text contains a secret by its form, also in base64."""
+    if FORM.search(text):
+        return True
+    return depth > 0 and any(is_form(inner, depth - 1) for inner in _decoded(text))
+
+
+def _decoded(text: str) -> Iterator[str]:
+    for found in CODED.findall(text):
+        coded = found.rstrip("=").translate(str.maketrans("-_", "+/"))
+        try:
+            yield base64.b64decode(coded + "=" * (-len(coded) % 4), validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            continue
+
+
+def contains(text: str, secrets: Iterable[str]) -> bool:
+    """Whether a text contains one of some secrets: as it is, in JSON, in a URL, or in base64."""
+    return any(form in text for secret in secrets if secret for form in _forms(secret))
+
+
+def _forms(secret: str) -> Collection[str]:
+    once = json.dumps(secret)[1:-1]
+    forms = {secret, once, json.dumps(once)[1:-1], quote(secret, safe="")}
+    for offset in range(3):  # base64 of a text that has it in its middle, without what its neighbours change
+        coded = base64.b64encode(bytes(offset) + secret.encode()).decode().rstrip("=")
+        part = coded[(0, 2, 3)[offset] : len(coded) - 1]
+        if len(part) >= 6:  # shorter ones are in any text
+            forms |= {part, part.translate(str.maketrans("+/", "-_"))}
+    return forms

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import base64
+
+import pytest
+import yaml
+
+from openstack_prep.resources.heat import heat_outputs
+from openstack_prep.resources.heat.heat_package import Package
+
+TEMPLATE = """
+parameters:
+  password: {type: string, hidden: true}
+  size: {type: number}
+resources:
+  random: {type: OS::Heat::RandomString}
+  pair: {type: OS::Nova::KeyPair, properties: {save_private_key: true}}
+  config: {type: OS::Heat::Value, properties: {value: {str_replace: {template: a, params: {a: {get_param: password}}}}}}
+  handle: {type: OS::Heat::WaitConditionHandle}
+  node: {type: node.yaml}
+  nodes: {type: OS::Heat::ResourceGroup, properties: {resource_def: {type: Alias::Node}}}
+  drawn: {type: OS::Heat::ResourceGroup, properties: {resource_def: {type: OS::Heat::RandomString}}}
+outputs:
+  of_random: {value: {get_attr: [random, value]}}
+  of_random_by_id: {value: {get_resource: random}}
+  of_pair: {value: {get_attr: [pair, private_key]}}
+  of_parameter: {value: {list_join: ["", [a, {get_param: password}]]}}
+  of_value: {value: {get_attr: [config, value]}}
+  of_handle: {value: {get_attr: [handle, curl_cli]}}
+  of_nested: {value: {get_attr: [node, login]}}
+  of_nested_at_large: {value: {get_attr: [node, show]}}
+  of_group: {value: {get_attr: [nodes, login]}}
+  of_member: {value: {get_attr: [nodes, resource.0.login]}}
+  of_drawn: {value: {get_attr: [drawn, value]}}
+  private_key: {value: x}
+  admin-password: {value: x}
+  kubeconfig: {value: x}
+  open_pair: {value: {get_attr: [pair, public_key]}}
+  open_nested: {value: {get_attr: [node, address]}}
+  open_group: {value: {get_attr: [nodes, address]}}
+  open_size: {value: {get_param: size}}
+  open_id: {value: {get_resource: node}}
+  public_key: {value: x}
+  kubeconfig_hint: {value: x}
+  key_name: {value: x}
+  tokens_used: {value: x}
+"""
+NODE = """
+parameters: {given: {type: string, default: ""}}
+resources:
+  secret: {type: OS::Heat::RandomString}
+  server: {type: OS::Nova::Server}
+outputs:
+  login: {value: {get_attr: [secret, value]}}
+  address: {value: {get_attr: [server, first_address]}}
+"""
+OPEN = {"public_key", "kubeconfig_hint", "key_name", "tokens_used"}
+
+
+def test_outputs_are_secret_by_what_makes_them_and_by_name() -> None:
+    template = yaml.safe_load(TEMPLATE)
+    package = Package(template, {"node.yaml": NODE}, {"resource_registry": {"Alias::Node": "node.yaml"}})
+    assert heat_outputs.secret_outputs(package) == {
+        name for name in template["outputs"] if not name.startswith("open_") and name not in OPEN
+    }
+
+
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\n"
+KUBECONFIG = "users:\n- name: admin\n  user: {client-key-data: LS0t, client-certificate-data: LS0t}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PEM,
+        KUBECONFIG,
+        base64.b64encode(KUBECONFIG.encode()).decode(),
+        '{"key": "' + base64.urlsafe_b64encode(PEM.encode()).decode() + '"}',
+        "https://user:pass@registry.example.com",
+        "url?temp_url_sig=abc&temp_url_expires=1",
+        "curl -H 'X-Auth-Token: gAAAAA'",
+        "token: K10abcdef::server:abc",
+        "OS_PASSWORD=hunter2hunter2\nexport password=hunter2hunter2",
+    ],
+)
+def test_forms_of_secrets(text: str) -> None:
+    assert heat_outputs.is_form(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://10.0.0.5:6443",
+        '["10.0.0.5", "10.0.0.6"]',
+        "server: https://10.0.0.5:9345\ntoken: <the cluster's>\n",
+        "ssh USER@10.0.0.9 sudo cat /etc/rancher/rke2/rke2.yaml | sed -e 's/127/10.0.0.5/'",
+        "5af1896f-1a58-41bd-998d-993d26024cc7",
+        "",
+        base64.b64encode(b"a certificate or a picture, but no secret of any kind" * 3).decode(),
+    ],
+)
+def test_forms_of_others(text: str) -> None:
+    assert not heat_outputs.is_form(text)
+
+
+def test_secrets_are_found_in_whatever_notation() -> None:
+    secret = 'the "secret" key'
+    forms = [secret, '{"a": "the \\"secret\\" key"}', "x=the%20%22secret%22%20key"]
+    forms += [base64.b64encode(b"x" * pad + secret.encode() + b"yz").decode() for pad in range(3)]
+    assert [form for form in forms if not heat_outputs.contains(form, [secret])] == []
+    assert not heat_outputs.contains("the secret key", [secret, ""])
