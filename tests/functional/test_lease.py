@@ -174,11 +174,12 @@ def test_a_plain_member_holds_it(tenant: Tenant, name: str) -> None:
 
 def test_apply_against_destroy(spec: Prep, name: str, devcloud: Devcloud, tmp_path: Path) -> None:
     spec.apply()
-    going = from_home(spec, tmp_path / "home0", "destroy", "--yes", "spec.yaml")
+    words = ("--yes", "--lock-timeout", "300", "spec.yaml")
+    going = from_home(spec, tmp_path / "home0", "destroy", *words)
     time.sleep(0.5)
-    coming = from_home(spec, tmp_path / "home1", "apply", "--yes", "spec.yaml")
+    coming = from_home(spec, tmp_path / "home1", "apply", *words)
     for run in (going, coming):
-        said = run.communicate(timeout=200)
+        said = run.communicate(timeout=400)
         assert run.returncode == 0, said
     assert set(made(devcloud, name).values()) <= {1}
     spec.apply()

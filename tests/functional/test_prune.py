@@ -238,8 +238,8 @@ def test_two_prunes_at_once_and_one_that_was_killed(prep: Prep, devcloud: Devclo
             time.sleep(0.05)
         killed.kill()
         killed.communicate(timeout=60)
-    runs = [prep.start("apply", "--yes", "--prune", prep.spec.name) for _ in "ab"]
-    ended = [(*run.communicate(timeout=200), run.returncode) for run in runs]
+    runs = [prep.start("apply", "--yes", "--prune", "--lock-timeout", "300", prep.spec.name) for _ in "ab"]
+    ended = [(*run.communicate(timeout=400), run.returncode) for run in runs]
     assert [code for _, _, code in ended] == [0, 0], ended
     assert undeclared(prep) == set()
     assert devcloud.admin.identity.find_user("prune3") is None

@@ -22,10 +22,10 @@ REQUESTS = 45  # about as many as one apply sends
 @pytest.mark.parametrize(
     ("rules", "projects", "lock_timeout"),
     [
-        pytest.param(Rules(racers=2, requests=REQUESTS), 1, "60", id="killed"),
-        pytest.param(Rules(racers=2, requests=REQUESTS), 2, "60", id="killed beside another project"),
+        pytest.param(Rules(racers=2, requests=REQUESTS), 1, "300", id="killed"),
+        pytest.param(Rules(racers=2, requests=REQUESTS), 2, "300", id="killed beside another project"),
         pytest.param(Rules(racers=3, stagger=(0.2, 2.0)), 1, "0", id="leaving at once"),
-        pytest.param(Rules(racers=2, stagger=(0.0, 1.0), against_destroy=True), 1, "60", id="against destroy"),
+        pytest.param(Rules(racers=2, stagger=(0.0, 1.0), against_destroy=True), 1, "300", id="against destroy"),
     ],
 )
 def test_a_round(rules: Rules, lock_timeout: str, projects: int, devcloud: Devcloud, tmp_path: Path) -> None:
