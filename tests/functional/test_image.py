@@ -142,6 +142,15 @@ def test_a_lost_answer_leaves_exactly_one(lab: Lab, devcloud: Devcloud, image: I
     assert made.status == "active"
 
 
+def test_a_lost_creation_that_stale_lists_do_not_show(lab: Lab, devcloud: Devcloud, image: Image) -> None:
+    lab.apply()
+    lost = Fault("glance", method="POST", path_regex="/images$", effect="late", status=502)
+    with devcloud.faults(lost, Fault("glance", method="GET", path_regex="/images$", skip=1, times=9, effect="stale")):
+        lab.run(image).raise_for_failures()
+    (made,) = images(lab)
+    assert made.status == "active"
+
+
 def test_a_foreign_image_of_that_name(lab: Lab, image: Image) -> None:
     lab.apply()
     foreign = lab.admin.image.create_image(

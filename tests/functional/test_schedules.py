@@ -1,4 +1,4 @@
-"""Twenty schedules of tests/faults: apply and destroy under faults; ``tox -e faults`` tries many more, and kills."""
+"""Some trials of tests/faults: apply and destroy under faults and after kills; ``tox -e faults`` tries many more."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ from tests.devcloud.pytest_devcloud import Devcloud
 
 
 @pytest.mark.parametrize(
-    ("seeds", "spec"),
-    [("1-7", "minimal"), ("8-14", "minimal"), ("15-17", "exposures-openshift"), ("18-20", "openshift-lab")],
+    "words",
+    [
+        ("--seeds", "1-7", "--spec", "minimal"),
+        ("--seeds", "8-14", "--spec", "minimal"),
+        ("--seeds", "15-17", "--spec", "exposures-openshift"),
+        ("--seeds", "18-20", "--spec", "openshift-lab"),
+        ("--then-destroy", "20", "--from-request", "9", "--spec", "kinds"),
+    ],
+    ids=" ".join,
 )
-def test_schedules_converge_and_leave_nothing(seeds: str, spec: str, devcloud: Devcloud) -> None:
+def test_trials_converge_and_leave_nothing(words: tuple[str, ...], devcloud: Devcloud) -> None:
     """Each trial that went wrong is printed with the line that repeats it."""
-    words = ["--port-base", str(devcloud.base), "--seeds", seeds, "--spec", spec]
+    words = ("--port-base", str(devcloud.base), *words)
     environment = os.environ | {"OPENSTACK_PREP_DEVCLOUD_DIR": str(devcloud.layout.root)}
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults", *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
