@@ -17,6 +17,8 @@ class Code(StrEnum):
     CLUSTER_NETWORKS = "cluster.networks"
     CLUSTER_SHARED = "cluster.shared"
     CLUSTER_STACK = "cluster.stack"
+    ENTRY_LOGIN = "clouds-yaml.login"
+    ENTRY_OVERRIDDEN = "clouds-yaml.overridden"
     LEASE_HELD = "lease.held"
     MISSING_LOGIN = "access.missing-login"
     MISSING_RIGHT = "access.missing-right"

@@ -100,6 +100,12 @@ class ConfigError(PrepError):
     code = "config.invalid"
 
 
+class EntryUnusable(PrepError):
+    """No client can log in by an entry of clouds.yaml that apply has written."""
+
+    code = Code.ENTRY_LOGIN
+
+
 class FolderRefused(ConfigError):
     """The folder for files cannot be used: it is a file, others have files of these names there, or it is read-only."""
 

@@ -10,7 +10,8 @@ import contextlib
 import copy
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -124,8 +125,23 @@ class Cloud(OwnToken):
             region=self.connection.config.get_region_name() or self.only_region,
             interface=self.interface,
             tls=self.tls,
-            service_settings=cloud_entries.service_settings(self.config, get_defaults(), ServiceTypes().is_known),
+            service_settings=cloud_entries.service_settings(self._said(), get_defaults(), ServiceTypes().is_known),
         )
+
+    def _said(self) -> Raw:
+        """Return the settings without the versions that neither the entry, its profile nor a variable has.
+
+        Each plugin of python-openstackclient adds the version that it prefers, by which other clients are not bound.
+        """
+        files: Any = getattr(self.connection.config, "_openstack_config", None)
+        is_read = files and (files.config_filename or self.name == files.envvar_key)  # else a program has made it
+        entry = files.cloud_config["clouds"].get(self.name) if is_read else None
+        if not isinstance(entry, dict) or "profile" in entry or "cloud" in entry:
+            return self.config
+        said = {str(name).replace("-", "_") for name in entry} | {
+            name[3:].lower() for name in os.environ if name.startswith("OS_")
+        }
+        return {name: value for name, value in self.config.items() if name in said or not name.endswith("_api_version")}
 
     @property
     def config(self) -> Raw:
@@ -157,7 +173,17 @@ class Cloud(OwnToken):
                 raise ConfigError(f"{doing}: its auth_type has no login at Keystone; use another one") from None
             if type(error) is Exception:  # raised by keystoneauth for an entry without a password
                 raise ConfigError(f"{doing}: {error}; {login.CHECK_ENTRY}, and secure.yaml") from None
-            raise translate(error, doing, fix=login.fix_of(error), refused=NotAllowed) from None
+            fix = "; ".join(filter(None, (login.fix_of(error), self._secured())))
+            raise translate(error, doing, fix=fix, refused=NotAllowed) from None
+
+    def _secured(self) -> str:
+        """Return which file holds a part of the entry that goes before that of clouds.yaml; empty if there is none."""
+        files = getattr(self.connection.config, "_openstack_config", None)
+        path = getattr(files, "secure_config_filename", None)
+        found = cloud_entries.entries_in(path).get(self.name) if path else None
+        auth = found.get("auth") if isinstance(found, dict) else None
+        names = ", ".join(auth) if isinstance(auth, dict) else ""
+        return f"{path} has a part of that entry ({names}), which goes before that of clouds.yaml" if names else ""
 
     @contextlib.contextmanager
     def reading(self, fix: str = MEMBER) -> Iterator[None]:
@@ -260,17 +286,84 @@ def connect(
 
     try:
         _check_files(clouds_file)
-        made = Cloud(opened(cloud, clouds_file, region), region)
-        verify = made.connection.config.get_requests_verify_args()
-        if mistakes := [
-            *cloud_entries.mistakes(made.config, made.interface, verify)
-        ]:  # of this entry: to choose another one is no answer
-            raise ConfigError(f"cloud {made.name!r}: {'; '.join(mistakes)}")  # envvars: of OS_* variables
-        return made
+        return _examined(Cloud(opened(cloud, clouds_file, region), region))
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
         raise ConfigError(_explain(cloud, str(error), clouds_file)) from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the SDK, for an unexpected format
         raise ConfigError(_explain(cloud, "openstacksdk cannot interpret its settings", clouds_file)) from error
+
+
+def _examined(made: Cloud) -> Cloud:
+    """Return a cloud whose settings openstacksdk can use; raises ConfigError."""
+    verify = made.connection.config.get_requests_verify_args()
+    # of this entry: to choose another one is no answer
+    if mistakes := [*cloud_entries.mistakes(made.config, made.interface, verify)]:
+        raise ConfigError(f"cloud {made.name!r}: {'; '.join(mistakes)}")  # envvars: of OS_* variables
+    return made
+
+
+@dataclass(frozen=True)
+class FoundByClient:
+    """An entry of a clouds.yaml as a client in its folder finds it."""
+
+    cloud: Cloud
+    """The connection of the client; no request was sent yet."""
+    secure_file: Path | None = None
+    """The secure.yaml that a client in that folder reads, too: its settings go before those of clouds.yaml."""
+    secured: Raw = field(default_factory=dict)
+    """What it has for the entry."""
+
+
+def found_by_client(path: Path, name: str, entry: Raw, options: Mapping[str, str] | None = None) -> FoundByClient:
+    """Return an entry of a file as openstacksdk reads it in the file's folder, without the variables of this process.
+
+    ``entry`` is what the file has, or will have. ``options`` go before everything else, as those of a command line do.
+    Raises ConfigError for an entry that no client can use.
+    """
+    from keystoneauth1 import exceptions as ksa
+    from openstack import exceptions as sdk
+    from openstack.config import OpenStackConfig, loader
+    from openstack.connection import Connection
+
+    folder = Path(os.path.abspath(path)).parent
+    secure_files, vendor_files = (_beside(folder, usual) for usual in (loader.SECURE_FILES, loader.VENDOR_FILES))
+    if what := cloud_entries.unreadable(None, secure_files):
+        raise ConfigError(what)
+    try:
+        # clouds.yaml itself is not read by the SDK, whose parser is slow: it may have an entry per cluster
+        files = OpenStackConfig(
+            [],
+            vendor_files,
+            secure_files=secure_files,
+            load_envvars=False,
+            app_name="openstack_prep",
+            app_version=__version__,
+        )
+        secure_file = files.secure_config_filename
+        secured = files.cloud_config["clouds"].get(name) or {} if secure_file else {}
+        read = cloud_entries.merged(cloud_entries.merged(entry, secured), options or {})
+        read = cloud_entries.as_openstack_client_reads(read)
+        files.cloud_config, files.config_filename = {"clouds": {name: read}}, str(path)
+        region = files.get_one(name)
+        region.config |= {
+            setting: str(folder / Path(value).expanduser())
+            for setting in cloud_entries.TLS_FILES
+            if isinstance(value := region.config.get(setting), str)
+        }
+        cloud = _examined(Cloud(Connection(config=region)))
+    except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
+        raise ConfigError(f"entry {name} of {path}: {error}") from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the SDK, for an unexpected format
+        raise ConfigError(f"entry {name} of {path}: openstacksdk cannot interpret its settings") from error
+    return FoundByClient(cloud, Path(secure_file) if secure_file else None, secured)
+
+
+def _beside(folder: Path, usual: Sequence[str]) -> list[str]:
+    """Return where the SDK looks for a file when it runs in a folder; it knows the one in which it was imported."""
+    from openstack.config.loader import CONFIG_SEARCH_PATH
+
+    per_folder = len(usual) // len(CONFIG_SEARCH_PATH)
+    return [*(str(folder / Path(each).name) for each in usual[:per_folder]), *usual[per_folder:]]
 
 
 def chosen_entry(name: str | None) -> tuple[str | None, str, str]:

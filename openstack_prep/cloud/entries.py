@@ -30,6 +30,8 @@ PER_SERVICE = re.compile(
 )
 """Settings of single services (openstacksdk 4.22.0, cloud_region.py, _get_config)."""
 IDENTITY_VERSION = "identity_api_version"
+TLS_FILES = ("cacert", "cert", "key", "verify")
+"""Settings with the path of a file, if they are a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,35 @@ def service_settings(config: Raw, defaults: Raw, is_service: Callable[[str], boo
         ):
             found[name] = str(value)
     return found
+
+
+def merged(entry: Raw, over: Raw) -> Values:
+    """Return an entry of clouds.yaml with that of secure.yaml over it (openstacksdk 4.22.0, _util.py, merge_clouds)."""
+    found = dict(entry)
+    for name, value in over.items():
+        below = found.get(name)
+        found[name] = merged(below, value) if isinstance(value, dict) and isinstance(below, dict) else value
+    return found
+
+
+AUTH_OPTION = re.compile(
+    r"auth_url|username|password|passcode|token|trust_id|system_scope|(user|domain|project|tenant)_(id|name)"
+    r"|(user|project|default)_domain_(id|name)|application_credential_(id|name|secret)"
+)
+"""Settings of logins, which an entry may also have outside of auth."""
+
+
+def as_openstack_client_reads(entry: Raw) -> Values:
+    """Return an entry with the settings of logins outside of auth in there, where the openstack client looks last.
+
+    Source: osc_lib 4.7.0, cli/client_config.py, _validate_auth.
+    """
+    names = {name: name.replace("-", "_") for name in entry}
+    outside = {name: value for name, value in entry.items() if AUTH_OPTION.fullmatch(names[name]) and value}
+    rest = {name: value for name, value in entry.items() if name not in outside}
+    auth = rest.get("auth")
+    over = {names[name]: value for name, value in outside.items()}
+    return rest | {"auth": {**auth, **over}} if isinstance(auth, dict) else dict(entry)
 
 
 def absolute(path: str | None) -> str | None:
@@ -239,8 +270,13 @@ def described(entry: str | None, named: str | Path | None, usual: Sequence[str])
 def readable(named: str | Path | None, usual: Sequence[str]) -> Values:
     """Return the entries of the file that the SDK reads; none of a file that cannot be read, or only once."""
     path = _first(named, usual)
+    return {} if path is None else entries_in(path)
+
+
+def entries_in(path: str | Path) -> Values:
+    """Return the entries of a file; none of a file that cannot be read, or only once."""
     try:
-        return {} if path is None or _is_pipe(path) else clouds_yaml.read(Path(path))
+        return {} if _is_pipe(path) else clouds_yaml.read(Path(path))
     except (PrepError, OSError):
         return {}
 

@@ -17,7 +17,7 @@ from openstack_prep.core.plan import Plan, Report, differences
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.resolving import list_warnings
-from openstack_prep.verbs import exclusive, hidden_entries, rights
+from openstack_prep.verbs import entry_logins, exclusive, hidden_entries, rights
 from openstack_prep.verbs.live_plan import LivePlan
 from openstack_prep.verbs.opening import Progress, Wanted, no_progress, open_run, refuse_no_cloud
 
@@ -73,8 +73,11 @@ def plan(
             made = planner.plan_removals(made, left, prune=prune)
             mistakes = observing.examine_deletes(run, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *mistakes), warnings=sight.warnings)
-        refusals = (*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made))
-        return replace(made, refusals=tuple(spec.placed(refusals)))
+        refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made)]
+        logins = entry_logins.examine(run, made, jobs=jobs)
+        refusals += (each for each in logins if isinstance(each, Mistake))
+        warnings = (*made.warnings, *(each for each in logins if isinstance(each, str)))
+        return replace(made, refusals=tuple(spec.placed(refusals)), warnings=warnings)
 
     made = exclusive.attempt(run, seen, "apply", make)
     warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made, spec.clouds), *made.warnings)

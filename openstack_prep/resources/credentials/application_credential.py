@@ -35,7 +35,8 @@ from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
 from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
 from openstack_prep.resources.credentials.credential_roles import compared, lacking, role_changes
-from openstack_prep.resources.files.clouds_entry import whole_entry
+from openstack_prep.resources.files.client_login import PAUSES
+from openstack_prep.resources.files.clouds_entry import UNKNOWN, whole_entry
 from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity import home
 
@@ -52,7 +53,7 @@ ID, NAME = (
 class ApplicationCredential(CredentialFields):
     """A credential of the user who acts in the project, and the clouds.yaml entry that stores it.
 
-    The secret is stored only in this entry; apply does not test whether it is valid.
+    The secret is stored only in this entry.
     """
 
     # --- existing state -------------------------------------------------------------------
@@ -166,6 +167,8 @@ class ApplicationCredential(CredentialFields):
         entry = self.read_entry()
         if live is None and entry is not None and not self._is_free(run, entry):
             yield self._taken(self.cloud, entry)
+        else:
+            yield from self._check_overrides(entry, live)
         for each in self._listed(run):
             ours = self._is_ours(run, each)
             if each.name in self.names and not ours and each != live:
@@ -219,6 +222,12 @@ class ApplicationCredential(CredentialFields):
         if not self._is_free(run, found):
             raise PlanRefused([self._taken(self.cloud, found)])
 
+    def _check_overrides(self, entry: Raw | None, live: CredentialRecord | None) -> Iterable[Mistake]:
+        """Yield what would go before the entry, whose secret is unknown until a credential is created."""
+        auth = (entry or {}).get("auth") or {} if live else {ID: UNKNOWN, NAME: self.name, SECRET: UNKNOWN}
+        written = self.merged_entry(entry, {**auth, "auth_url": self.auth_url}, auth_type=AUTH_TYPE)
+        return self.check_overrides(written)
+
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield that destroy would delete the credential that the run itself logs in with."""
         for cloud in {run.admin, run.find_tenant(self.owner) or run.admin}:
@@ -241,6 +250,7 @@ class ApplicationCredential(CredentialFields):
         self._drop(run.tenant(self.owner), left)
         with clouds_yaml.turn(self.file):
             self._write(run, live, (self.read_entry() or {}).get("auth") or {})
+        self.client_login().log_in(PAUSES)
         return self._made(run, live)
 
     def _renew(self, run: CloudRun, live: CredentialRecord | None, left: Iterable[CredentialRecord]) -> Observed:
@@ -268,6 +278,7 @@ class ApplicationCredential(CredentialFields):
             except PrepError:  # its secret is lost, so nobody can use it
                 self._drop(tenant, [CredentialRecord.read(made)])
                 raise
+            self.client_login().log_in(PAUSES)
             if live and not self.keeps_old:
                 self._drop(tenant, [live])
         return self._made(run, CredentialRecord.read(made))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, PlanRefused
+from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused
 from openstack_prep.base.fields import File, Name, Text
 from openstack_prep.base.private_file import PRIVATE, mode
 from openstack_prep.base.secret import Secret
@@ -24,8 +24,9 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import IDENTITY_VERSION, PER_SERVICE, absolute
 from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.core.written_file import WrittenFile
+from openstack_prep.resources.files.client_login import INSECURE, PAUSES, ClientLogin
 from openstack_prep.resources.files.owned_file import unwritable
-from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.identity.in_project import InProject, access
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.identity.user import User
 
@@ -37,8 +38,8 @@ SETTINGS = {
     "client_cert": "cert",
     "client_key": "key",
 }
-INSECURE = "insecure"
-"""Another name for the opposite of ``verify``, which wins (openstacksdk 4.22.0, get_requests_verify_args)."""
+UNKNOWN = "unknown until apply has written it"
+"""Placeholder for a secret in an entry that is to be written."""
 AUTH = {
     "auth_url": "auth_url",
     "user": "username",
@@ -150,11 +151,38 @@ class InCloudsYaml(InProject):
         def merged(present: Any) -> dict[str, Any]:
             found = whole_entry(present)
             judge(found)
-            replaced = {*SETTINGS.values(), INSECURE}
-            old = {key: value for key, value in (found or {}).items() if key not in replaced}
-            return {**old, **more, "auth": dict(auth), **self.settings()}
+            return self.merged_entry(found, auth, **more)
 
         clouds_yaml.put(self.file, self.cloud, merged)
+
+    def merged_entry(self, found: Mapping[str, Any] | None, auth: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        """Return the entry as apply writes it over the one in the file."""
+        replaced = {*SETTINGS.values(), INSECURE}
+        old = {key: value for key, value in (found or {}).items() if key not in replaced}
+        return {**old, **more, "auth": dict(auth), **self.settings()}
+
+    def client_login(self, entry: Mapping[str, Any] | None = None) -> ClientLogin:
+        """Return how clients log in by an entry; default: the one in the file."""
+        names = (*SETTINGS.values(), *(self.service_settings or ()))
+        return ClientLogin(self.file, self.cloud, entry or self.read_entry() or {}, names)
+
+    def check_login(self, run: CloudRun) -> None:
+        """Log in as a client does, by what is in the file; raises EntryUnusable, ConfigError, CloudError."""
+        self.client_login().log_in()
+
+    def check_overrides(self, entry: Mapping[str, Any]) -> Iterator[Mistake]:
+        """Yield what would go before the settings of the entry that apply writes."""
+        fix = "remove the setting there, or choose another name with cloud:"
+        try:
+            overrides = self.client_login(entry).list_overrides()
+        except ConfigError as error:
+            yield self.mistake(f"no client could use the entry that apply writes: {error}", "", Code.ENTRY_LOGIN)
+            return
+        for override in overrides:
+            what = (
+                f"{override}, which clients use in place of what this spec writes to entry {self.cloud} of {self.file}"
+            )
+            yield self.mistake(what, fix, Code.ENTRY_OVERRIDDEN)
 
 
 def whole_entry(found: Any) -> dict[str, Any] | None:
@@ -221,7 +249,7 @@ class CloudsEntry(InCloudsYaml):
         return User(name=self.user, domain=self.user_domain)
 
     def needs(self) -> Iterable[Key]:
-        return (self._user().key,)
+        return (self._user().key, access(self.owner))
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         known = (each.password for each in context.declared(User) if each.key == self._user().key)
@@ -237,6 +265,16 @@ class CloudsEntry(InCloudsYaml):
         yield from unwritable(self, self.file, observed)
         if observed is not None and not observed.ours:
             yield from self._foreign(run, observed)
+        elif self.password is not None and self.project is not None:
+            yield from self._check_overrides(self.password)
+
+    def _check_overrides(self, password: Secret) -> Iterable[Mistake]:
+        """Return what would go before the entry; the password, which might be prompted for, is fetched only then."""
+        found = self.read_entry()
+        overrides = list(self.check_overrides(self.merged_entry(found, self._auth(UNKNOWN))))
+        if overrides and password.ready:
+            return self.check_overrides(self.merged_entry(found, self._auth(password.reveal())))
+        return overrides
 
     def _foreign(self, run: CloudRun, observed: Observed) -> Iterator[Mistake]:
         owner = owner_of(self.read_entry() or {})
@@ -303,10 +341,10 @@ class CloudsEntry(InCloudsYaml):
         return self.password is not None and self.password.ready and self.password == Secret(password)
 
     def create(self, run: CloudRun) -> Observed:
-        values = {field: getattr(self, field) for field in AUTH}
         assert self.password is not None
-        auth = {AUTH[field]: value for field, value in values.items()} | {"password": self.password.reveal()}
+        auth = self._auth(self.password.reveal())
         self.write_entry(auth, partial(self._refuse_foreign, run), **{OWNER: run.ownership.describe(self.cloud)})
+        self.client_login().log_in(PAUSES)
         return self._observed(run, self.read_entry() or {})
 
     def _refuse_foreign(self, run: CloudRun, found: Mapping[str, Any] | None) -> None:
@@ -314,6 +352,24 @@ class CloudsEntry(InCloudsYaml):
         observed = None if found is None else self._observed(run, found)
         if observed is not None and not observed.ours:
             raise PlanRefused(list(self._foreign(run, observed)))
+
+    def check_login(self, run: CloudRun) -> None:
+        if not self._is_known_to_work(run):
+            super().check_login(run)
+
+    def _is_known_to_work(self, run: CloudRun) -> bool:
+        """Whether this run has logged in by the same settings and login: most specs write the entry of their actor."""
+        actor = run.actor(self.owner)
+        if actor is None or actor.user.key != self._user().key or actor.password != self.password:
+            return False
+        unset: dict[str, Any] = dict.fromkeys(("auth_url", "service_settings", *SETTINGS))
+        inherited = replace(self, **unset)._reached_as(run.admin)
+        return (
+            inherited == self and run.find_tenant(self.owner) is not None and not self.client_login().list_overrides()
+        )
+
+    def _auth(self, password: str) -> dict[str, Any]:
+        return {key: getattr(self, field) for field, key in AUTH.items()} | {AUTH["password"]: password}
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(run)

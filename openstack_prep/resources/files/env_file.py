@@ -20,9 +20,12 @@ from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import Secret
+from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.entries import SELECTORS
 from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.written_file import WrittenFile
+from openstack_prep.resources.files.client_login import ClientLogin
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, entry, folder_of
 from openstack_prep.resources.files.marked_files import SECRET
 from openstack_prep.resources.files.owned_file import foreign_file, refuse_file_of_others, unwritable
@@ -115,7 +118,25 @@ class EnvFile(Resource[CloudRun]):
         with one_writer(Path(self.path)) as target:
             refuse_file_of_others(self, run, self.path)
             write_private(target, "\n".join((f"# {home.ownership(run).describe(self.name)}", *exports, "")))
+        self.check_login(run)
         return self._observed(run)
+
+    def check_login(self, run: CloudRun) -> None:
+        """Log in as a client does that has read the file, if the variables matter or no spec manages the entry.
+
+        Raises EntryUnusable, ConfigError, CloudError. Variables go before the entry (openstackclient, its options).
+        """
+        if (login := self._client_login()) and (login.options or clouds_yaml.OWNER not in login.entry):
+            login.log_in()
+
+    def _client_login(self) -> ClientLogin | None:
+        """Return how a client logs in that has read the file; None if it names no entry that exists."""
+        if not (self.cloud and self.clouds_yaml):
+            return None
+        found = clouds_yaml.read(Path(self.clouds_yaml)).get(self.cloud)
+        names = [name for name in self.variables or () if name.startswith("OS_") and name not in SELECTORS]
+        options = {name.removeprefix("OS_").lower(): (self.variables or {})[name] for name in names}
+        return ClientLogin(Path(self.clouds_yaml), self.cloud, found, (), options) if isinstance(found, dict) else None
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(run)

@@ -323,8 +323,10 @@ def test_somebody_elses_credential_is_not_taken(run: CloudRun, keystone: Keyston
     theirs = {"id": "x", "name": "app", "description": None, "project_id": ADMIN_PROJECT, "roles": []}
     keystone.held.append(theirs | {"expires_at": None, "unrestricted": False, "user_id": ADMIN_USER})
     assert "(x) already exists and is not managed by this spec" in str(plan(run, credential(run, path)).refusals)
-    auth = {"application_credential_id": "x", "auth_url": IDENTITY}
-    clouds_yaml.put(path, "lab", {"auth": auth} | credential(run, path).settings())
+    auth = {"application_credential_id": "x", "application_credential_secret": "s", "auth_url": IDENTITY}
+    clouds_yaml.put(
+        path, "lab", {"auth": auth, "auth_type": "v3applicationcredential"} | credential(run, path).settings()
+    )
     assert not plan(run, credential(run, path)).refusals
     assert "differs in unrestricted" in str(plan(run, credential(run, path, unrestricted=True)).refusals)
     keystone.held[0]["expires_at"] = "2026-01-01T00:00:00.000000"

@@ -230,6 +230,7 @@ def test_a_ca_file_is_named_as_from_any_directory(
 ) -> None:
     monkeypatch.chdir(path.parent)
     monkeypatch.setenv("HOME", str(path.parent))
+    (path.parent / "ca.pem").touch()
     run.admin.connection.config.config["cacert"] = given
     entry = wanted(run, path)
     assert entry.cacert == str(path.parent / "ca.pem")
@@ -254,7 +255,7 @@ INHERITED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "verify as a path": ({"verify": "ca.pem"}, {"cacert": "/ca.pem"}),
     "cacert": ({"cacert": "~/ca.pem"}, {"cacert": "/ca.pem"}),
     "a client certificate": ({"cert": "c.pem", "key": "sub/k.pem"}, {"cert": "/c.pem", "key": "/sub/k.pem"}),
-    "a certificate with its key": ({"cert": "/etc/c.pem"}, {"cert": "/etc/c.pem"}),
+    "a certificate with its key": ({"cert": "c.pem"}, {"cert": "/c.pem"}),
     "an endpoint": ({"image_endpoint_override": "http://glance:9"}, {"image_endpoint_override": "http://glance:9"}),
     "an endpoint by an alias": ({"volumev3_endpoint": "http://c/v3"}, {"volumev3_endpoint": "http://c/v3"}),
     "a version": ({"volume_api_version": 3}, {"volume_api_version": "3"}),
@@ -274,6 +275,9 @@ def test_an_entry_has_the_settings_of_the_connection(
     run: CloudRun, path: Path, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     given, expected = INHERITED[case]
+    (path.parent / "sub").mkdir()
+    for name in ("ca.pem", "c.pem", "sub/k.pem"):
+        (path.parent / name).touch()
     monkeypatch.chdir(path.parent)
     monkeypatch.setenv("HOME", str(path.parent))
     run.admin.connection.config.config.update(given)
@@ -281,8 +285,7 @@ def test_an_entry_has_the_settings_of_the_connection(
     entry.create(run)
     written = yaml.safe_load(path.read_text())["clouds"]["lab"]
     expected = {
-        key: f"{path.parent}{value}" if str(value).endswith(".pem") and not str(value).startswith("/etc") else value
-        for key, value in expected.items()
+        key: f"{path.parent}{value}" if str(value).endswith(".pem") else value for key, value in expected.items()
     }
     plain = {"identity_api_version": "3", "compute_api_version": "2", "region_name": "one", "interface": "public"}
     assert {key: value for key, value in written.items() if key not in ("auth", "openstack_prep")} == plain | expected

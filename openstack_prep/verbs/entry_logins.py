@@ -1,0 +1,44 @@
+"""Whether clients can log in by the entries of clouds.yaml that a plan leaves as they are."""
+
+from __future__ import annotations
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import CloudError, ConfigError, EntryUnusable, Mistake
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Action, Step
+from openstack_prep.core.observing import in_parallel
+from openstack_prep.core.plan import Plan
+from openstack_prep.resources.files.clouds_entry import InCloudsYaml
+from openstack_prep.resources.files.env_file import EnvFile
+
+Finding = Mistake | str
+"""Why clients cannot log in: a mistake, or a warning if it may be different for others."""
+
+
+def examine(run: CloudRun, plan: Plan, *, jobs: int) -> list[Finding]:
+    """Return which entries and files clients cannot log in by; those that a step changes are examined by that step."""
+    pending = {step.key for step in plan.pending}
+    refused = {key for each in plan.refusals if each.code == Code.ENTRY_OVERRIDDEN for key in each.keys}
+    steps = [
+        step
+        for step in plan.steps
+        if step.action is Action.KEEP
+        and isinstance(step.resource, InCloudsYaml | EnvFile)
+        and step.key not in refused  # a login by the password of others might lock the user out
+        and pending.isdisjoint(step.needs)
+    ]
+    found = in_parallel(lambda step: _examined(run, step), steps, jobs=jobs)
+    return [each for each in found if each is not None]
+
+
+def _examined(run: CloudRun, step: Step) -> Finding | None:
+    resource = step.resource
+    assert isinstance(resource, InCloudsYaml | EnvFile)
+    try:
+        resource.check_login(run)
+    except (EntryUnusable, ConfigError) as error:
+        fix = "correct what is in the way, or remove the entry so that apply writes it again"
+        return Mistake.about(step.key, str(error), fix, code=Code.ENTRY_LOGIN)
+    except CloudError as error:  # another machine may reach what this one does not
+        return f"{step.key}: clients on this machine cannot log in by it: {error}"
+    return None
