@@ -40,9 +40,10 @@ def test_a_missing_pair() -> None:
 def test_port_security_off() -> None:
     (found,) = wrong(changed("worker-0-abcde-0", port_security_enabled=False, **pairs()))
     assert found.startswith(
-        f"ingress, address pairs, error port-security.off: port security is off on {ID}-worker-0-abcde-0"
+        f"ingress, address pairs, warning port-security.off: port security is off on {ID}-worker-0-abcde-0"
     )
-    assert found.endswith(f"openstack port set --enable-port-security {ID}-worker-0-abcde-0")
+    words = f"port set --enable-port-security --security-group {ID}-worker --allowed-address ip-address=10.0.0.7"
+    assert found.endswith(f"openstack {words} id-of-worker-0-abcde-0")
 
 
 def with_rules(*rules: dict[str, Any], role: str = "master") -> ProjectView:
@@ -191,4 +192,4 @@ def test_another_clusters_ports_are_named() -> None:
 def test_the_openstack_client_is_told_the_cloud() -> None:
     stopped = changed("worker-0-abcde-0", admin_state_up=True, port_security_enabled=False)
     (found,) = wrong(stopped, cloud="lab")
-    assert f"; openstack --os-cloud lab port set --enable-port-security {ID}-worker-0-abcde-0" in found
+    assert f"; openstack --os-cloud lab port set --enable-port-security --security-group {ID}-worker " in found
