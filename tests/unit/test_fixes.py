@@ -1,0 +1,179 @@
+"""Each code has a test that carries out its printed fix, or a reason why no test can; and the fixes in files."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from openstack_prep.cli.main import main
+from openstack_prep.reports.codes import read_codes
+
+TESTS = Path(__file__).parents[1]
+LISTED: Mapping[str, Mapping[str, str]] = yaml.safe_load((Path(__file__).with_name("fixes.yaml")).read_text())
+
+
+# --- the list -------------------------------------------------------------------------------
+
+
+def test_each_code_is_listed_once() -> None:
+    listed = [*LISTED["tested"], *LISTED["untested"]]
+    assert sorted(listed) == sorted(read_codes())
+
+
+@cache
+def functions(path: Path) -> frozenset[str]:
+    return frozenset(node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef))
+
+
+@pytest.mark.parametrize("code", LISTED["tested"])
+def test_a_listed_test_exists(code: str) -> None:
+    path, _, name = LISTED["tested"][code].partition("::")
+    assert name in functions(TESTS / path)
+
+
+def test_each_reason_is_used_and_known() -> None:
+    assert {*LISTED["untested"].values()} == LISTED["reasons"].keys()
+
+
+# --- edits of a file ------------------------------------------------------------------------
+
+SPEC = """\
+name: lab
+project: {name: lab}
+networks: [{name: n, mtuu: 1400}]
+subnets: [{name: s, cidr: 10.0.0.0/24, netwrok: n, enable_dhcp: "yes"}]
+quota: {cores: 5}
+quota: {cores: 5}
+"""
+CLUSTER = """\
+kubernetes_version: v1.20.15-rancher2-2
+nodes:
+- {address: 192.0.2.1, user: me, roles: [etcd, controlplane, worker]}
+ssh_agent_auth: "true"
+services:
+  kubeapi: {}
+enable_cri_dockerd: true
+foo: {a: 1}
+"""
+RKE2 = """\
+tls-sans: [a.example.com]
+cni: cilum
+write-kubeconfig-mode: "0644"
+cluster-init: true
+"""
+
+
+def errors(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, str]]:
+    capsys.readouterr()
+    main([*words, "--format", "json"])
+    found: list[dict[str, str]] = json.loads(capsys.readouterr().out)["errors"]
+    return found
+
+
+def edit(path: Path, error: Mapping[str, str]) -> int:
+    """Change a file as one error says, at its place alone; return the line."""
+    place, _, field = error["where"].partition(": ")
+    number = int(place.rpartition(":")[2])
+    lines = path.read_text().splitlines()
+    key, fix, line = field.rpartition(".")[2], error["fix"], lines[number - 1]
+    value = re.match("'(.*)' is|.* does not support '(.*)'", error["what"])
+    meant = re.fullmatch(r"did you mean (.*)\?", fix)
+    if meant and error["what"] == "unknown key":
+        line = re.sub(rf"\b{re.escape(key)}:", f"{meant[1]}:", line)
+    elif meant and value:
+        line = line.replace(value[1] or value[2], meant[1])
+    elif "quotes" in fix:
+        line = re.sub(r'"(\w+)"', lambda found: {"yes": "true"}.get(found[1], found[1]), line)
+    elif fix.startswith("remove "):
+        line = ""
+    else:
+        raise AssertionError(f"{error} cannot be carried out")
+    path.write_text("\n".join(each for each in [*lines[: number - 1], line, *lines[number:]] if each) + "\n")
+    return number
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words", "codes"),
+    [
+        ("spec.yaml", SPEC, "validate", {"spec.duplicate-key", "spec.unknown-key", "spec.invalid-value"}),
+        ("cluster.yml", CLUSTER, "rke check", {"spec.unknown-key", "spec.invalid-value", "spec.missing-key"}),
+        ("config.yaml", RKE2, "rke check --rke2 server", {"spec.unknown-key", "spec.invalid-value"}),
+    ],
+)
+def test_a_file_is_right_after_its_fixes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str, text: str, words: str, codes: set[str]
+) -> None:
+    """One after the other, as they are printed; no fix brings an error that was not there."""
+    path = tmp_path / file
+    path.write_text(text)
+    found = errors(capsys, *words.split(), str(path))
+    assert {each["code"] for each in found} == codes
+    while found:
+        editable = next(each for each in reversed(found) if not re.match("add it|give at least", each["fix"]))
+        edit(path, editable)
+        left = errors(capsys, *words.split(), str(path))
+        assert len(left) < len(found), editable
+        assert {each["what"] for each in left} <= {each["what"] for each in found}
+        found = left
+    kept = {line.partition(":")[0] for line in text.splitlines()}
+    assert len(kept) > 2
+
+
+# --- the environment of a shell -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"OS_CLOUD": "other"}, "environment.other-cloud"),
+        ({"OS_CLIENT_CONFIG_FILE": "/nowhere/clouds.yaml"}, "environment.no-clouds-yaml"),
+        ({"OS_USERNAME": "me", "OS_PROJECT_NAME": "p"}, "environment.ignored"),
+    ],
+)
+def test_a_shell_is_right_after_the_fix(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variables: dict[str, str], code: str
+) -> None:
+    from openstack_prep.openshift.check.entry import _environment
+
+    monkeypatch.chdir(tmp_path)
+    for name in [each for each in os.environ if each.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    (finding,) = _environment("it's")
+    assert finding.code == code
+    script = f"{finding.fix}\nenv -0"
+    after = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
+    now = dict(each.split("=", 1) for each in after.split("\0") if "=" in each)
+    for name in variables:
+        if name in now:
+            monkeypatch.setenv(name, now[name])
+        else:
+            monkeypatch.delenv(name)
+    assert list(_environment("it's")) == []
+    others = {name for name in os.environ if not name.startswith("OS_")} - {"_", "SHLVL", "PWD"}
+    assert others <= now.keys()
+
+
+# --- what a fix looks like ------------------------------------------------------------------
+
+COMMANDS = ("openstack ", "openstack-prep ", "kubectl ", "oc ", "curl ", "openssl ", "podman ", "unset ", "export ")
+PLACEHOLDER = re.compile(r"\b[A-Z][A-Z-]{2,}\b")
+
+
+def test_commands_of_codes_are_written_for_a_shell() -> None:
+    """What explain says is general, with placeholders; each can be split into words."""
+    for code, entry in read_codes().items():
+        for part in re.split(r"; |, or ", entry["fix"]):
+            if part.startswith(COMMANDS):
+                assert shlex.split(part.rstrip(".").replace("'", "")), code
