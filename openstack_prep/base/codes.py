@@ -9,6 +9,7 @@ class Code(StrEnum):
     """What is wrong, by a name that does not change, for ``openstack-prep explain``."""
 
     ADDRESS_IN_USE = "address.in-use"
+    ADDRESS_MULTICAST = "address.multicast"
     CLUSTER_BALANCERS = "cluster.load-balancers"
     CLUSTER_CILIUM = "cluster.cilium"
     CLUSTER_CONFIG = "cluster.config"

@@ -111,13 +111,20 @@ class Size:
         return {"anyOf": [number, {"type": "string", "pattern": _PATTERN, "description": f"such as 16{self.unit}"}]}
 
 
+NOT_UNICAST = ("is multicast, and no machine has such an address", "use a unicast address")
+"""What is wrong with one, and the fix: see ``multicast``."""
+
+
 def address(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        return str(ipaddress.ip_address(value))
+        found = ipaddress.ip_address(value)
     except ValueError:
         raise InvalidValue("is not an IP address", "use one such as 192.0.2.10 or 2001:db8::10") from None
+    if found.is_multicast:
+        raise InvalidValue(*NOT_UNICAST)
+    return str(found)
 
 
 def is_address(text: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated
 
-from openstack_prep.base.fields import Reads
+from openstack_prep.base.fields import NOT_UNICAST, Reads
 from openstack_prep.base.invalid import InvalidValue
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -83,6 +83,10 @@ class Range:
         return Range(first, last) if int(first) <= int(last) else None
 
 
+MULTICAST = {4: Range.of(ipaddress.ip_network("224.0.0.0/4")), 6: Range.of(ipaddress.ip_network("ff00::/8"))}
+"""All multicast addresses, by IP version."""
+
+
 def read(texts: Iterable[str]) -> list[Range]:
     """Return the ranges that texts describe; raises ValueError."""
     return [Range.read(text) for text in texts]
@@ -137,6 +141,8 @@ def address_range(value: object) -> object:
     if not isinstance(value, str):
         return value
     found = Range.read(value)
+    if found.first.is_multicast and found.last.is_multicast:
+        raise InvalidValue(*NOT_UNICAST)
     return str(found.networks[0]) if "/" in value and found.count > 1 else str(found)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
+import sqlite3
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.errors import PlanRefused
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake, PlanRefused
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, twin
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
@@ -29,6 +34,7 @@ from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import connect
+from tests.functional.conftest import OPENSTACK
 from tests.functional.lab import Lab
 
 NETWORK = Network(name="net")
@@ -283,3 +289,52 @@ def test_a_port_on_a_network_of_another_project(lab: Lab, shared: Any) -> None:
     report = api.apply(lab.cloud, lab.spec(), prune=True)
     report.raise_for_failures()
     assert not ports(lab, "vip")
+
+
+def test_pairs_of_multicast_that_others_added_before_neutron_refused_them(lab: Lab, devcloud: Devcloud) -> None:
+    """Neutron 2026.2 refuses them (extension aap-reject-multicast), and each update that keeps one from before."""
+    names = ("blocked", "free")
+    base = (NETWORK, V4, *(Port(name=name, network="net") for name in names))
+    lab.apply(*base)
+
+    def add_as_before(*addresses: str) -> None:
+        found = ports(lab, "blocked")[0]
+        with (
+            contextlib.closing(sqlite3.connect(devcloud.layout.db / "neutron.sqlite", timeout=30)) as database,
+            database,
+        ):
+            rows = [(found.id, found.mac_address, address) for address in addresses]
+            database.executemany("INSERT INTO allowedaddresspairs VALUES (?, ?, ?)", rows)
+
+    def carried_out(refusal: Mistake) -> None:
+        """Carry out the printed fix as it stands."""
+        command = shlex.split(refusal.fix.partition(": ")[2])
+        assert command[0] == "openstack"
+        environment = {"OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file), "OS_CLOUD": "devcloud-admin"}
+        subprocess.run([OPENSTACK, *command[1:]], env={**environment, "PATH": "/bin:/usr/bin"}, check=True)
+
+    add_as_before("224.0.0.18", "::/0", "10.9.9.9")
+    pairs = AddressPairs(name="vips", ports=names, addresses=("10.0.0.5",))
+    (refusal,) = lab.plan(*base, pairs).refusals
+    assert refusal.code == Code.ADDRESS_MULTICAST
+    assert "224.0.0.18" in refusal.what
+    assert "::/0" in refusal.what
+    assert not ports(lab, "free")[0].allowed_address_pairs
+    carried_out(refusal)
+    assert lab.apply(*base, pairs) == {"address_pairs/vips": "create"}
+    addresses = [each["ip_address"] for each in ports(lab, "blocked")[0].allowed_address_pairs]
+    assert addresses == ["10.9.9.9", "10.0.0.5"]
+
+    add_as_before("224.0.0.18")  # the end of the spec is not stuck either
+    (refusal,) = api.plan_destroy(lab.cloud, lab.spec(*base, pairs)).refusals
+    assert refusal.code == Code.ADDRESS_MULTICAST
+    carried_out(refusal)
+    assert not api.plan_destroy(lab.cloud, lab.spec(*base, pairs)).refusals
+
+    wide = AddressPairs(name="vips", ports=names, addresses=("0.0.0.0/0", "128.0.0.0/1"))
+    (refusal,) = lab.plan(*base, wide).refusals  # Neutron accepts the first one
+    assert (refusal.code, "128.0.0.0/1" in refusal.what) == (Code.ADDRESS_MULTICAST, True)
+    rest = tuple(refusal.fix.partition(": ")[2].split(", "))
+    lab.apply(*base, replace(wide, addresses=("0.0.0.0/0", *rest)))
+    declared = Port(name="free", network="net", allowed_address_pairs=(PortPair(address="::/0"),))
+    assert [each.code for each in lab.plan(*base[:-1], declared).refusals] == [Code.ADDRESS_MULTICAST]

@@ -14,6 +14,7 @@ from annotated_types import Len
 from openstack_prep.base import ranges
 from openstack_prep.base.fields import Address, Cidr
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.multicast import PoolRange
 from openstack_prep.base.ranges import AddressRange, Net, Range
 from openstack_prep.core.resource import Coherent
 from openstack_prep.exposures.register import macs
@@ -33,7 +34,7 @@ class PoolSettings(Coherent):
     """The network."""
     gateway: Address | None = None
     """The network's gateway, which nobody can claim."""
-    addresses: Annotated[tuple[AddressRange, ...], Len(1)]
+    addresses: Annotated[tuple[PoolRange, ...], Len(1)]
     """Addresses to claim: ranges such as 192.0.2.100-192.0.2.149, networks such as 192.0.2.96/28, or single addresses.
     """
     exclude: tuple[AddressRange, ...] = ()

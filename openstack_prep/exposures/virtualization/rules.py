@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.multicast import is_multicast_mac
 from openstack_prep.exposures.model import ExposedPort, Placed
 from openstack_prep.exposures.virtualization.attaching import (
     WAYS,
@@ -60,16 +61,12 @@ def _pool(settings: Virtualization) -> Iterator[Mistake]:
     if pool is None:
         return
     for field, mac in (("first", pool.first), ("last", pool.last)):
-        if _is_multicast(mac):
+        if is_multicast_mac(mac):
             what = f"{mac} is a multicast address, which kubemacpool refuses"
             yield Mistake(f"mac_pool.{field}", what, "use an even first byte, such as 02")
     if pool.first >= pool.last:
         what = f"{pool.last} is not above first ({pool.first}), which kubemacpool requires"
         yield Mistake("mac_pool.last", what, "correct the range")
-
-
-def _is_multicast(mac: str) -> bool:
-    return int(mac[:2], 16) % 2 == 1
 
 
 # --- each exposure ------------------------------------------------------------------------
@@ -119,9 +116,9 @@ def _mac(settings: Virtualization, placed: Placed) -> Findings:
     mac, pool = placed.mac, settings.mac_pool
     if mac is None or not bridged([placed]):
         return
-    if _is_multicast(mac) or mac == RESERVED_MAC:
+    if is_multicast_mac(mac) or mac == RESERVED_MAC:
         fix = "reserve another one, such as 06:00:00:00:00:01"
-        yield "mac", f"{mac} is {'a multicast' if _is_multicast(mac) else 'a reserved'} address", fix
+        yield "mac", f"{mac} is {'a multicast' if is_multicast_mac(mac) else 'a reserved'} address", fix
     elif pool and pool.first <= mac <= pool.last:
         what = f"{mac} is in kubemacpool's range {pool.first} to {pool.last}, and another machine may get it"
         yield "mac", what, "reserve one outside of the range, or declare the cluster's own range in mac_pool"

@@ -12,7 +12,8 @@ from annotated_types import Ge, Le
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name, Text
-from openstack_prep.base.ranges import AddressRange, Range
+from openstack_prep.base.multicast import PoolRange
+from openstack_prep.base.ranges import Range
 from openstack_prep.kubernetes.model import LABEL, STRICT, WORD
 from openstack_prep.kubernetes.nodes import KEY
 
@@ -60,7 +61,7 @@ class ServicePool:
     """Name in Kubernetes, a DNS label; default: the name of the address pool."""
     pool: Name | None = None
     """Address pool of the spec that provides the addresses."""
-    addresses: tuple[AddressRange, ...] = ()
+    addresses: tuple[PoolRange, ...] = ()
     """Addresses instead of an address pool: ranges, networks, single addresses."""
 
     @property

@@ -5,19 +5,20 @@ Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag" 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Self
 
+from openstack_prep.base import multicast
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefused, SpecError
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.core.text import counted
-from openstack_prep.resources.addresses import pair_checks, pair_writing
+from openstack_prep.resources.addresses import multicast_pairs, pair_checks, pair_writing
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, block_of, recorded_pairs
@@ -156,6 +157,7 @@ class AddressPairs(PairFields):
             for pool in (self.neighbours.pool(each) for each in self.pools):
                 yield from pool.conflicts(pool.room(run))
         pairs_by_port = self.pairs_by_port(run)
+        yield from self._overlapping(run, pairs_by_port)
         if pairs_by_port is None or chosen is None:
             return
         meant = [*pairs_by_port, *self.unfiltered(run)]
@@ -165,9 +167,34 @@ class AddressPairs(PairFields):
                 f"network {self.network}" if self.network else "the pools' network"
             )
             yield self.mistake(what, "correct the network, the pools' subnet, or the selection of ports")
-        lacking = {share.port.network_id for share in self.shares(run) if share.missing}
+        shares = self.shares(run)
+        lacking = {share.port.network_id for share in shares if share.missing}
         yield from pair_checks.distributed(run, self, self.desired()["addresses"], lacking)
         yield from pair_checks.reserved(run, self, lacking)
+        yield from self._blocked(run, shares).values()
+
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
+        yield from self._blocked(run, _without_ours(observed)).values()
+
+    def list_warnings(self, context: Context) -> Iterable[str]:
+        return multicast.warnings(sorted(self.given))
+
+    def _overlapping(self, run: CloudRun, pairs_by_port: Mapping[str, Collection[str]] | None) -> Iterator[Mistake]:
+        """Yield the declared addresses that Neutron refuses, unless all ports have had them since before it did."""
+        shares = self.shares(run) if pairs_by_port is not None else []
+        if shares and all(share.right for share in shares):
+            return
+        for what, fix in multicast_pairs.overlapping(run, self.allowed):
+            yield self.mistake(what, fix, Code.ADDRESS_MULTICAST)
+
+    def _blocked(self, run: CloudRun, shares: Iterable[Share]) -> dict[str, Mistake]:
+        """Return, by id, the ports whose pairs Neutron would not update because of pairs that others have added."""
+        blocked = {}
+        for share in shares:
+            found = None if share.right else multicast_pairs.obstacle(run, share.port, share.staying)
+            if found:
+                blocked[share.port.id] = self.mistake(*found, Code.ADDRESS_MULTICAST)
+        return blocked
 
     @property
     def _expected(self) -> bool:
@@ -209,26 +236,28 @@ class AddressPairs(PairFields):
         return Share(ports[share.port.id], run.ownership, frozenset(), meant=False)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        nothing: frozenset[str] = frozenset()
-        shares = observed.record_as(PortShares).shares
-        mine = [replace(each, wanted=nothing, stale=each.mine) for each in shares if each.mine]
-        self._update_ports(run, mine)
+        self._update_ports(run, _without_ours(observed))
 
     def _update_ports(
         self, run: CloudRun, shares: Sequence[Share], judge: Callable[[Share], Share] | None = None
     ) -> Observed:
         """Update all ports, some in parallel; all requests have ended when the first failure is raised.
 
+        Ports that Neutron would not update do not stop the others, and are raised as PlanRefused.
         The API does not show how many pairs a port may have. Therefore the port that will have most pairs is updated
         first and alone, so that a refusal leaves all ports as they were.
         """
-        ordered = sorted(shares, key=lambda each: (each.right, -len(each.pairs())))
+        blocked = self._blocked(run, shares)
+        ordered = [each for each in shares if each.port.id not in blocked]
+        ordered.sort(key=lambda each: (each.right, -len(each.pairs())))
         updated = [self._update_port(run, each, judge) for each in ordered[:1]]
         with ThreadPoolExecutor(JOBS) as pool:
             waiting = [
                 pool.submit(self._update_port, run, each, judge) for each in ordered[1:]
             ]  # map would cancel the rest
         done = [share for share in (*updated, *(each.result() for each in waiting)) if share is not None]
+        if blocked:
+            raise PlanRefused([*blocked.values()])
         meant = sum(each.meant for each in done)
         return self._observe(run, done, known=True) or Observed(id=counted(meant, "port"), values=self.desired())
 
@@ -259,6 +288,13 @@ def _without_filter(ports: Sequence[PortRecord]) -> str:
     """Return the ports that need no pairs, for plan and report, or nothing."""
     names = ", ".join(sorted(port.name or port.id for port in ports))
     return f", and no pair on {names}: port security is off, so nothing is filtered there" if names else ""
+
+
+def _without_ours(observed: Observed) -> list[Share]:
+    """Return the work that removes all recorded pairs."""
+    nothing: frozenset[str] = frozenset()
+    shares = observed.record_as(PortShares).shares
+    return [replace(each, wanted=nothing, stale=each.mine) for each in shares if each.mine]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from openstack_prep.base import ranges
-from openstack_prep.base.fields import Mac, Name
+from openstack_prep.base.fields import Name
+from openstack_prep.base.multicast import PairMac
 from openstack_prep.base.ranges import AddressRange, Range
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key
@@ -49,7 +50,7 @@ class PairFields(PortChoice):
     """Address pools of this spec to allow; each pool applies to the ports on its own network."""
     network: Name | None = None
     """Only ports on this network; with pools, the network to which all pools apply."""
-    mac_address: Mac | None = None
+    mac_address: PairMac | None = None
     """MAC address of the pairs; default: the MAC address of each port."""
     prune: bool = True
     """Whether apply removes the pairs that this spec added earlier and no longer declares."""

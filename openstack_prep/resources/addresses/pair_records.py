@@ -46,6 +46,17 @@ def shared_pairs(ownership: OwnershipTag, port: PortRecord) -> frozenset[str]:
     return frozenset(pair for spec, pair in _records(port) if spec != ownership.tag)
 
 
+def named(pair: AddressPair, port: PortRecord) -> str:
+    """Return a pair of a port as the records name it."""
+    (found,) = with_mac([str(block(pair.ip_address))], pair.mac_address, port)
+    return found
+
+
+def specs_of(pair: str, port: PortRecord) -> list[str]:
+    """Return the names of the specs that record a pair of a port."""
+    return OwnershipTag.specs_in(spec for spec, recorded in _records(port) if recorded == pair)
+
+
 def _records(port: PortRecord) -> Iterable[tuple[str, str]]:
     """Yield the tag of the spec and the pair of each record."""
     for found in filter(None, map(RECORD.fullmatch, port.tags)):
@@ -98,7 +109,13 @@ class Share:
     @property
     def going(self) -> list[str]:
         """The stale pairs that the port has."""
-        return sorted({self._named(each) for each in self.port.allowed_address_pairs if self._goes(each)})
+        return sorted({named(each, self.port) for each in self.port.allowed_address_pairs if self._goes(each)})
+
+    @property
+    def staying(self) -> list[AddressPair]:
+        """The pairs of the port that are not to be removed, and that the spec does not declare."""
+        stays = (each for each in self.port.allowed_address_pairs if not self._goes(each))
+        return [each for each in stays if named(each, self.port) not in self.wanted]
 
     def pairs(self) -> list[dict[str, str]]:
         """Return the desired pairs of the port; pairs of others keep their order."""
@@ -108,16 +125,11 @@ class Share:
 
     @property
     def _present(self) -> frozenset[str]:
-        return frozenset(map(self._named, self.port.allowed_address_pairs))
-
-    def _named(self, pair: AddressPair) -> str:
-        """Return a pair of the port as the records name it."""
-        (named,) = with_mac([str(block(pair.ip_address))], pair.mac_address, self.port)
-        return named
+        return frozenset(named(each, self.port) for each in self.port.allowed_address_pairs)
 
     def _goes(self, pair: AddressPair) -> bool:
-        named = self._named(pair)
-        return named in self.stale and named not in shared_pairs(self.ownership, self.port)
+        name = named(pair, self.port)
+        return name in self.stale and name not in shared_pairs(self.ownership, self.port)
 
 
 @dataclass(frozen=True)

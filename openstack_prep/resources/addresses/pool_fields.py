@@ -11,7 +11,8 @@ from annotated_types import Len
 
 from openstack_prep.base import ranges
 from openstack_prep.base.fields import Name
-from openstack_prep.base.ranges import AddressRange, Ip, Range
+from openstack_prep.base.multicast import PoolRange
+from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.resources.addresses.address_room import Room
 from openstack_prep.resources.identity.in_project import ByProjectUser
@@ -44,7 +45,7 @@ class PoolFields(ByProjectUser):
     """Name within this spec; the names of the ports begin with it."""
     subnet: Name
     """Name of the subnet, in the spec or in the cloud."""
-    addresses: Annotated[tuple[AddressRange, ...], Len(1)]
+    addresses: Annotated[tuple[PoolRange, ...], Len(1)]
     """The addresses: ranges such as 10.0.0.200-10.0.0.219, networks such as 10.0.0.192/28, or single addresses."""
     reserve: Literal["ports", "outside"] = "ports"
     """ports: one port per address (up to 1024). outside: the addresses are outside every allocation pool of the subnet.

@@ -12,13 +12,16 @@ from functools import partial
 from typing import ClassVar
 from urllib.parse import quote
 
+from openstack_prep.base import multicast
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, ResourceFailed, SpecError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.resources.addresses import multicast_pairs
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord
+from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord
 from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.port_addresses import (
@@ -144,8 +147,24 @@ class Port(PortFields):
         if self.dns_name and "dns-integration" not in queries.extensions(run):
             yield self.mistake("dns_name: this cloud's Neutron lacks the extension dns-integration", "remove dns_name")
         yield from self._check_addresses(run, observed)
+        yield from self._check_pairs(run, observed)
         if observed is not None:
             yield from self._check_use(run, observed)
+
+    def _check_pairs(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        """Yield the pairs because of which Neutron would refuse to write them."""
+        wanted = frozenset(self.allowed_address_pairs or ())
+        if self.allowed_address_pairs is None or (observed and observed.values.get("allowed_address_pairs") == wanted):
+            return
+        found = [*multicast_pairs.overlapping(run, (each.address for each in wanted))]
+        if observed is not None:
+            record = observed.record_as(PortRecord)
+            found += filter(None, [multicast_pairs.obstacle(run, record, [raw for raw, _ in self._kept(record)])])
+        for what, fix in found:
+            yield self.mistake(what, fix, Code.ADDRESS_MULTICAST)
+
+    def list_warnings(self, context: Context) -> Iterable[str]:
+        return multicast.warnings(each.address for each in self.allowed_address_pairs or ())
 
     def _check_use(self, run: CloudRun, observed: Observed) -> Iterator[Mistake]:
         """Yield the users of a port that would be replaced, or lose addresses."""
@@ -250,10 +269,16 @@ class Port(PortFields):
                 *map(vars, derived),
             ]
         if "allowed_address_pairs" in more:
-            declared, elsewhere = set(self.allowed_address_pairs or ()), recorded(record)
-            kept = (each for each in pairs_of(record) if each.address in elsewhere and each not in declared)
-            more["allowed_address_pairs"] = [*more["allowed_address_pairs"], *map(_pair_body, kept)]
+            kept = [_pair_body(pair) for _, pair in self._kept(record)]
+            more["allowed_address_pairs"] = [*more["allowed_address_pairs"], *kept]
         return super().put(run, observed, more)
+
+    def _kept(self, record: PortRecord) -> Iterator[tuple[AddressPair, PortPair]]:
+        """Yield the pairs that address_pairs of some spec have added, which an update keeps."""
+        declared, elsewhere = set(self.allowed_address_pairs or ()), recorded(record)
+        for raw, pair in zip(record.allowed_address_pairs, pairs_of(record), strict=True):
+            if pair.address in elsewhere and pair not in declared:
+                yield raw, pair
 
     def _with_tags(self, run: CloudRun, observed: Observed) -> Observed:
         """Add the missing tags; their request cannot be part of the one that creates or updates the port."""

@@ -10,8 +10,9 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from openstack_prep.base.fields import Address, Block, Mac, Name, block
+from openstack_prep.base.fields import Address, Name, block
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.multicast import PairBlock, PairMac
 from openstack_prep.core.model import Coherent, OwnershipTag
 from openstack_prep.resources.lists.neutron_records import FixedIP, PortRecord
 
@@ -37,9 +38,9 @@ class PortAddress(Coherent):
 class PortPair:
     """An address or network that a port may use besides its own."""
 
-    address: Block
+    address: PairBlock
     """The address, or a network in CIDR notation."""
-    mac_address: Mac | None = None
+    mac_address: PairMac | None = None
     """MAC address of the pair; default: the MAC address of the port."""
 
 

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pytest
 import requests_mock
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
@@ -534,3 +535,66 @@ def test_a_group_to_come_in_a_named_project_is_expected(
     assert list(resolved(pairs, [group, pairs], run.admin).check(run, None)) == []
     (refused,) = resolved(pairs, [pairs], run.admin).check(run, None)
     assert refused.what == "security group nodes does not exist in the project"
+
+
+# --- multicast ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def rejecting(services: requests_mock.Mocker, neutron: Neutron) -> Neutron:
+    services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": "aap-reject-multicast"}]})
+    return neutron
+
+
+def multicast_refusals(run: CloudRun, wanted: AddressPairs = VIPS) -> list[tuple[str, str]]:
+    return [(each.what, each.fix) for each in plan(run, wanted).refusals if each.code == Code.ADDRESS_MULTICAST]
+
+
+def test_a_network_around_multicast_is_refused_where_neutron_refuses_it(run: CloudRun, rejecting: Neutron) -> None:
+    rejecting.ports.append(port("master-0"))
+    wide = AddressPairs(name="x", infra_id=ID, addresses=("::/0", "0.0.0.0/0", "10.0.0.5"))
+    ((what, fix),) = multicast_refusals(run, wide)
+    assert "::/0" in what
+    assert "fe00::/8" in fix
+    rejecting.ports.clear()
+    assert len(multicast_refusals(run.fresh(), wide)) == 1, "also before there are ports"
+
+
+def test_former_neutron_takes_it(run: CloudRun, neutron: Neutron, services: requests_mock.Mocker) -> None:
+    services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": "allowed-address-pairs"}]})
+    neutron.ports.append(port("master-0", "224.0.0.18"))
+    apply(run, AddressPairs(name="x", infra_id=ID, addresses=("::/0",)))
+    assert neutron.pairs("master-0") == ["224.0.0.18", "::/0"]
+
+
+def test_what_all_ports_have_since_before_the_update_is_left_alone(run: CloudRun, rejecting: Neutron) -> None:
+    rejecting.ports.append(port("master-0", "::/0", "224.0.0.18"))
+    assert not plan(run, AddressPairs(name="x", infra_id=ID, addresses=("::/0",)))
+
+
+def test_pairs_of_others_that_block_a_port_are_named(run: CloudRun, rejecting: Neutron) -> None:
+    tags = [f"openshiftClusterID={ID}", "openstack-prep:shop~ff02::12"]
+    rejecting.ports += [port("master-0", "224.0.0.18", "10.9.9.9", "ff02::12", tags=tags), port("master-1", number=1)]
+    ((what, fix),) = multicast_refusals(run)
+    mac = "fa:16:3e:00:00:00"
+    assert f"224.0.0.18 {mac} (added without openstack-prep), ff02::12 {mac} (of spec shop)" in what
+    assert "p-master-0" in what
+    words = " ".join(f"--allowed-address ip-address={each},mac-address={mac}" for each in ("224.0.0.18", "ff02::12"))
+    assert fix == f"remove them: openstack port unset {words} p-master-0"
+
+
+def test_a_blocked_port_does_not_stop_the_others(run: CloudRun, rejecting: Neutron) -> None:
+    rejecting.ports += [port("master-0", "224.0.0.18"), port("master-1", number=1)]
+    made = planner.plan_apply("lab", [VIPS], observing.observe(run, [VIPS]))
+    (result,) = executor.execute(made, run).results
+    assert isinstance(result.error, PlanRefused)
+    assert (rejecting.pairs("master-0"), rejecting.pairs("master-1")) == (["224.0.0.18"], ["10.0.0.5", "10.0.0.7"])
+
+
+def test_destroy_names_them_before_anything_is_deleted(run: CloudRun, rejecting: Neutron) -> None:
+    tags = [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5"]
+    rejecting.ports += [port("master-0", "10.0.0.5", "224.0.0.18", tags=tags)]
+    (refusal,) = VIPS.check_delete(run, observing.observe(run, [VIPS])[VIPS.key], frozenset())
+    assert refusal.code == Code.ADDRESS_MULTICAST
+    rejecting.ports[0]["allowed_address_pairs"].pop()
+    assert not list(VIPS.check_delete(run.fresh(), observing.observe(run.fresh(), [VIPS])[VIPS.key], frozenset()))
