@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
-import threading
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +17,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.extras import install
 from openstack_prep.base.given_file import MOST_SECRET
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.programs import run
 
 Fetch = Callable[[], str]
 PATIENCE = 120.0
@@ -40,7 +37,7 @@ def from_command(words: object, base: Path) -> Fetch:
 
     def fetch() -> str:
         try:
-            ran = run(words, base, most=MOST_SECRET, seconds=PATIENCE)
+            ran = run(words, folder=base, most=MOST_SECRET, seconds=PATIENCE)
         except OSError as error:
             raise ConfigError(f"{shown} cannot be run: {error.strerror}; install it, or correct its name") from None
         if ran.late:
@@ -53,36 +50,6 @@ def from_command(words: object, base: Path) -> Fetch:
         return _text(ran.printed, shown)
 
     return fetch
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a program ended: its exit code, and what it printed, at most one byte more than was allowed."""
-
-    code: int
-    printed: bytes
-    late: bool
-    """Whether it took too long, and was killed."""
-
-
-def run(words: Sequence[str], folder: Path, *, most: int, seconds: float) -> Ran:
-    """Run a program in a folder, with an empty standard input; what it writes to its standard error is not read.
-
-    It is killed when it prints more than ``most`` bytes, or has not ended after ``seconds``. Raises OSError.
-    """
-    begun = time.monotonic()
-    with subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        late = threading.Timer(seconds, process.kill)
-        late.start()
-        try:
-            content = process.stdout.read(most + 1)
-            if len(content) > most:
-                process.kill()
-            code = process.wait()
-        finally:
-            late.cancel()
-    return Ran(code, content, time.monotonic() - begun >= seconds)
 
 
 def _text(content: bytes, shown: str) -> str:

@@ -19,8 +19,8 @@ from openstack_prep.base.fields import file_path
 from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import MIB, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.programs import run
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.secret_programs import run
 from openstack_prep.spec.variables import is_plain
 
 MOST_OUTPUT = 16 * MIB
@@ -111,7 +111,7 @@ class Rows:
             raise InvalidValue("timeout is not a number of seconds", f"use 1 to {LONGEST}")
         shown = f"the command {words[0]}"
         try:
-            ran = run(words, self.base, most=MOST_OUTPUT, seconds=timeout)
+            ran = run(words, folder=self.base, most=MOST_OUTPUT, seconds=timeout)
         except OSError as error:
             raise InvalidValue(f"{shown} cannot be run: {error.strerror}", "install it, or correct its name") from None
         if ran.late:

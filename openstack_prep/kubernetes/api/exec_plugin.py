@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shlex
 import subprocess
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.programs import run
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 
@@ -73,49 +72,23 @@ def _run(what: str, command: str, plugin: Raw, folder: Path, version: str) -> st
     environment = {**os.environ, **_environment(what, plugin), "KUBERNETES_EXEC_INFO": json.dumps(info)}
     program = str(folder / command) if "/" in command else command
     try:
-        process = subprocess.Popen(
+        ran = run(
             [program, *_arguments(what, plugin)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            most=LONGEST,
+            seconds=TIMEOUT,
+            environment=environment,
             stderr=subprocess.DEVNULL,
-            env=environment,
-            bufsize=0,
         )
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "its arguments or env contain a NUL character"
         raise ConfigError(f"{what} cannot be run: {why}; install it, or correct the kubeconfig") from None
-    with process:
-        try:
-            printed = _output(process)
-            code = process.wait(TIMEOUT)
-        except (TimeoutError, subprocess.TimeoutExpired):
-            raise ConfigError(f"{what} did not end within {TIMEOUT:.0f} s; {_see(command, plugin)}") from None
-        finally:
-            process.kill()
-    if len(printed) > LONGEST:
+    if ran.late:
+        raise ConfigError(f"{what} did not end within {TIMEOUT:.0f} s; {_see(command, plugin)}")
+    if len(ran.printed) > LONGEST:
         raise ConfigError(f"{what} prints more than {LONGEST // 2**20} MiB; {_see(command, plugin)}")
-    if code:
-        raise ConfigError(f"{what} failed with exit code {code}; {_see(command, plugin)}")
-    return printed.decode(errors="replace")
-
-
-def _output(process: subprocess.Popen[bytes]) -> bytes:
-    """Return what a program prints, at most a little more than LONGEST; raises TimeoutError."""
-    assert process.stdout is not None
-    until = time.monotonic() + TIMEOUT
-    ready = select.poll()
-    ready.register(process.stdout, select.POLLIN)
-    content = bytearray()
-    while len(content) <= LONGEST:
-        left = until - time.monotonic()
-        if left <= 0 or not ready.poll(left * 1000):
-            raise TimeoutError
-        chunk = process.stdout.read(LONGEST)
-        if not chunk:
-            return bytes(content)
-        content += chunk
-    process.kill()
-    return bytes(content)
+    if ran.code:
+        raise ConfigError(f"{what} failed with exit code {ran.code}; {_see(command, plugin)}")
+    return ran.printed.decode(errors="replace")
 
 
 def _arguments(what: str, plugin: Raw) -> list[str]:

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import os
+import signal
 import stat
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +70,27 @@ def test_a_command_that_fails_repeats_nothing_of_its_output(
         fetched({"command": [PYTHON, "-c", code]}, tmp_path)
     assert "word" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def children() -> list[str]:
+    return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()
+
+
+@pytest.mark.parametrize("child", ["sleep 30 &", "(sleep 30; echo late) &", "sleep 30 2>/dev/null & disown; true;"])
+def test_what_a_command_leaves_behind_is_not_waited_for(child: str, tmp_path: Path) -> None:
+    before, begun = children(), time.monotonic()
+    script = f"{child} echo $! > pid; echo pw"
+    try:
+        assert fetched({"command": ["bash", "-c", script]}, tmp_path) == "pw"
+        assert time.monotonic() - begun < 20
+        assert children() == before, "no zombie"
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+
+
+def test_a_command_may_close_its_output_before_it_ends(tmp_path: Path) -> None:
+    assert fetched({"command": ["bash", "-c", "echo pw; exec >&-; sleep 0.3; touch done"]}, tmp_path) == "pw"
+    assert (tmp_path / "done").exists()
 
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:
