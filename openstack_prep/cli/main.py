@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from openstack_prep import tracing
 from openstack_prep.cli.parser import DATA, Parser, exit_code, guess_options, positive
+from openstack_prep.cli.streams import open_closed
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
@@ -119,6 +120,7 @@ PLAIN, PRINTING, WORK = ("debug", "color"), ("debug", "color", "format"), tuple(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
+    open_closed()
     try:
         with interrupts.raised():
             return _main(arguments)

@@ -27,6 +27,24 @@ MOST = 10_000
 """Items that all for_each of a file may make together."""
 
 
+def escaped(data: Any) -> Any:
+    """Return plain data whose texts stand for themselves in a spec: ``${`` is not the beginning of a reference."""
+    if isinstance(data, str):
+        return data.replace("${", "$${")
+    if isinstance(data, list):
+        return [escaped(each) for each in data]
+    return {name: escaped(value) for name, value in data.items()} if isinstance(data, dict) else data
+
+
+def has_reference_in_key(data: Any) -> bool:
+    """Whether a key has the beginning of a reference, which a spec cannot express."""
+    if isinstance(data, list):
+        return any(map(has_reference_in_key, data))
+    if not isinstance(data, dict):
+        return False
+    return any("${" in str(name) or has_reference_in_key(value) for name, value in data.items())
+
+
 @dataclass(frozen=True)
 class Reference:
     """What a file has in the place of a value, or of a part of it."""
@@ -104,7 +122,7 @@ class Filling:
                 self._examine(item, (*source, index), within)
         elif isinstance(data, dict):
             for key, value in data.items():
-                if isinstance(key, str) and "${" in key:
+                if isinstance(key, str) and "${" in key:  # as has_reference_in_key says
                     self._refuse((*source, key), f"{key} is a key, where variables are not replaced", "write it out")
                 self._examine(value, (*source, key), loops)
 

@@ -24,6 +24,7 @@ from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, P
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
 from openstack_prep.spec import spec_of
+from openstack_prep.spec.filling import escaped, has_reference_in_key
 from openstack_prep.spec.sections import Sections, section_of
 from openstack_prep.verbs import scan
 
@@ -49,7 +50,7 @@ class Export:
     """A project as a spec; its text is the YAML of the spec."""
 
     sections: Mapping[str, Any]
-    """The sections of the spec as plain data."""
+    """The sections of the spec as plain data, in which ``$${`` stands for ``${`` as in YAML."""
     unsaid: tuple[str, ...] = ()
     """What a spec cannot express."""
 
@@ -184,7 +185,7 @@ def _assembled(sections: dict[str, Any], chosen: Sequence[scan.Standing], unsaid
         else:
             sections[section.name] = spec_fields
     order = [each.name for each in fields(Sections)]
-    return Export(sections={name: sections[name] for name in order if name in sections}, unsaid=tuple(left))
+    return Export(sections={name: escaped(sections[name]) for name in order if name in sections}, unsaid=tuple(left))
 
 
 def _twins(chosen: Iterable[scan.Standing]) -> frozenset[Key]:
@@ -208,6 +209,8 @@ def _obstacle(resource: Resource, spec_fields: dict[str, Any]) -> str:
         return f"only Heat stores its template: openstack stack template show {shlex.quote(resource.name)}"
     if resource.kind == "application_credential":
         return "only the file that it was written to holds its secret: declare it with its own clouds_yaml"
+    if has_reference_in_key(spec_fields):
+        return "one of its keys contains ${, which only values of a spec can"
     section = section_of(type(resource))
     alone = {"name": "x", section.name: [spec_fields] if section.many else spec_fields}
     try:

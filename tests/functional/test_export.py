@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -119,3 +120,34 @@ def test_the_plugin_of_the_client_does_the_same(prep: Prep) -> None:
     assert [(each["name"], each["mtu"]) for each in sections["networks"]] == [("net", 1400)]
     destroyed = prep.openstack("prep", "destroy", "--yes", "spec.yaml")
     assert {each["Status"] for each in destroyed} == {"done"}
+
+
+NAMES = ("${HOME}", "$$${a}", "$${", "${", "022", "22:30", "1.30", "0x1F", "1_000", "on", "null", "~", "=", "- a: b #c")
+"""What YAML or a spec would read as something else."""
+
+
+def test_names_that_a_spec_would_read_as_something_else(prep: Prep, devcloud: Devcloud) -> None:
+    admin, name = devcloud.admin, "${HOME}"
+    project = admin.identity.create_project(name=name, description="${of} $${the} project", tags=["${t}"])
+    mine = {"project_id": project.id}
+    for each in NAMES:
+        network = admin.network.create_network(name=each, description=each, **mine)
+        admin.network.set_tags(network, [each.replace(",", "")])
+    admin.network.create_subnet(
+        name=name, network_id=network.id, ip_version=4, cidr="10.1.0.0/24", description=name, **mine
+    )
+    group = admin.network.create_security_group(name=name, description=name, **mine)
+    admin.network.create_security_group_rule(
+        security_group_id=group.id, direction="ingress", protocol="tcp", description=name, **mine
+    )
+    admin.network.create_router(name=name, description=name, **mine)
+    admin.network.create_port(network_id=network.id, name=name, description=name, **mine)
+    image = {"disk_format": "raw", "container_format": "bare", "owner": project.id}
+    admin.image.create_image(name, data=b"x" * 512, os_note=name, os_version="1.30", **image)
+    text = prep.run("export", "--project", name).stdout
+    (prep.folder / "exported.yaml").write_text(text)
+    found = yaml.safe_load(text)
+    assert found["name"] == found["project"]["name"] == "$${HOME}"
+    assert len(found["networks"]) == len(NAMES)
+    plan = prep.run("plan", "--detailed-exitcode", "--format", "json", "exported.yaml").stdout
+    assert [each["action"] for each in json.loads(plan)["steps"] if each["action"] != "keep"] == []

@@ -1,7 +1,8 @@
-"""Parses JSON and YAML that others wrote: neither its depth nor its aliases can end the process.
+"""Parses JSON and YAML that others wrote: neither its size, its depth nor its aliases can end the process.
 
 libyaml's parser keeps its state on the heap, but composing nodes recurses in C: some ten thousand levels end the
-process with a segmentation fault (PyYAML 6.0.3, yaml/_yaml.pyx, _compose_node). So events measure the depth before.
+process with a segmentation fault (PyYAML 6.0.3, yaml/_yaml.pyx, _compose_node). So events measure the depth before,
+and the number of parts: nodes take 500 bytes each, and 14 MB of a list took 2.7 GiB before they were counted.
 """
 
 from __future__ import annotations
@@ -16,11 +17,20 @@ MOST_DEPTH = 100
 """Levels; a Helm chart's schema has 20."""
 MOST_PARTS = 100_000
 """Parts of a document with its aliases written out; a spec has hundreds."""
+MOST_STREAM = 5 * MOST_PARTS
+"""Parts of all documents of a text together."""
+MOST_JSON = 2_000_000
+"""Parts of a JSON text: 4,000 Services have 200,000."""
 TOO_DEEP = f"it is nested more than {MOST_DEPTH} levels deep"
+TOO_MANY = f"it has more than {MOST_PARTS:,} parts, aliases written out"
+TOO_LONG = f"its documents have more than {MOST_STREAM:,} parts"
 
 
 def parse_json(text: str | bytes) -> Any:
     """Return what a JSON text contains; raises ValueError, also for one that is nested too deeply."""
+    marks = (",", "[", "{") if isinstance(text, str) else (b",", b"[", b"{")
+    if sum(map(text.count, marks)) > MOST_JSON:  # type: ignore[arg-type]
+        raise ValueError(f"it has more than {MOST_JSON:,} parts")
     try:
         found = json.loads(text)
     except RecursionError:
@@ -54,7 +64,7 @@ def parse_yaml_documents(text: str) -> list[Any]:
     """Return the documents of a YAML text as PyYAML's safe_load_all; raises yaml.YAMLError for everything wrong."""
     import yaml
 
-    refuse_deep_yaml(text)
+    refuse_large_yaml(text)
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
         try:
@@ -76,23 +86,37 @@ def parse_yaml_documents(text: str) -> list[Any]:
         raise yaml.YAMLError(str(error)) from None
 
 
-def refuse_deep_yaml(text: str) -> None:
-    """Raise yaml.YAMLError if a YAML text is nested too deeply; what else is wrong is for its parser to say."""
+def refuse_large_yaml(text: str) -> None:
+    """Raise yaml.MarkedYAMLError if a YAML text is nested too deeply, or has too many parts; aliases count as one.
+
+    What else is wrong is for its parser to say. It stops there, however long the text is.
+    """
     import yaml
 
-    depth = 0
+    depth = parts = total = 0
     try:
         for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-                if depth > MOST_DEPTH:
-                    break
+            if isinstance(event, yaml.DocumentStartEvent):
+                parts, total = 0, total + 1
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
+            elif isinstance(event, yaml.NodeEvent):
+                parts, total = parts + 1, total + 1
+                depth += isinstance(event, yaml.CollectionStartEvent)
+            if depth > MOST_DEPTH or parts > MOST_PARTS or total > MOST_STREAM:
+                break
+        else:
+            return
     except (yaml.YAMLError, ValueError):
         return
-    if depth > MOST_DEPTH:
-        raise yaml.YAMLError(TOO_DEEP)
+    raise excess(event.start_mark, TOO_DEEP if depth > MOST_DEPTH else TOO_MANY if parts > MOST_PARTS else TOO_LONG)
+
+
+def excess(mark: Any, problem: str = TOO_MANY) -> Exception:
+    """Return the error of a YAML text that has more than is read."""
+    from openstack_prep.base.formats.excess import Excess
+
+    return Excess(problem=problem, problem_mark=mark)
 
 
 def count_parts(node: Any, known: dict[int, int]) -> int:
@@ -108,9 +132,7 @@ def count_parts(node: Any, known: dict[int, int]) -> int:
             inner = node.value
         known[id(node)] = 1 + sum(count_parts(part, known) for part in inner)
     if known[id(node)] > MOST_PARTS:
-        raise yaml.MarkedYAMLError(
-            problem=f"it has more than {MOST_PARTS:,} parts, aliases written out", problem_mark=node.start_mark
-        )
+        raise excess(node.start_mark)
     return known[id(node)]
 
 

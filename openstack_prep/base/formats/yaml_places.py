@@ -17,7 +17,8 @@ import yaml
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.formats.foreign_text import count_parts, refuse_deep, refuse_deep_yaml
+from openstack_prep.base.formats.excess import Excess
+from openstack_prep.base.formats.foreign_text import MOST_PARTS, count_parts, excess, refuse_deep, refuse_large_yaml
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.secret import HIDDEN, without_values
 
@@ -59,7 +60,15 @@ class _Rules:
 
 
 class _Loader(_Rules, yaml.SafeLoader):
-    """PyYAML's own parser, whose words errors have."""
+    """PyYAML's own parser, whose words errors have; libyaml may not have measured what it reads."""
+
+    parts = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.parts += 1
+        if self.parts > MOST_PARTS:
+            raise excess(self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+        return super().compose_node(parent, index)
 
 
 class _FastLoader(_Rules, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -75,9 +84,9 @@ def _composed(text: str) -> tuple[Any, Any]:
 
     What libyaml refuses, PyYAML explains, or accepts.
     """
+    refuse_large_yaml(text)
     if not UNLIKE.search(text):
         with contextlib.suppress(yaml.YAMLError, ValueError):
-            refuse_deep_yaml(text)
             fast = _FastLoader(text)
             return fast, fast.get_single_node()
     loader = _Loader(text)
@@ -114,6 +123,8 @@ def _yaml_error(name: str, error: yaml.YAMLError, text: str) -> SpecError:
     if not isinstance(error, yaml.MarkedYAMLError):
         return _unreadable(name, f"is not YAML: {error}", "save it as UTF-8 text")
     line = error.problem_mark.line + 1 if error.problem_mark else 1
+    if isinstance(error, Excess):
+        return _unreadable(f"{name}:{line}", f"is too large: {error.problem}", "split it, or nest it less")
     problem = without_values(", ".join(filter(None, (error.context, error.problem))))
     fix = "quote a value that begins with *, & or !" if HIDDEN in problem else "correct the YAML"
     return _unreadable(f"{name}:{line}", f"is not YAML: {problem}", fix)
@@ -121,20 +132,28 @@ def _yaml_error(name: str, error: yaml.YAMLError, text: str) -> SpecError:
 
 def read_documents(name: str, text: str) -> list[tuple[int, object]]:
     """Return the documents of a YAML text, each with its first line; raises SpecError, also for duplicate keys."""
-    found: list[tuple[int, object]] = []
-    mistakes: list[Mistake] = []
     try:
-        loader = _Loader(text)
-        while loader.check_node():
-            node: Any = loader.get_node()
-            count_parts(node, {})
-            mistakes += [each for _, each in _repeated(node, name)]
-            found.append((node.start_mark.line + 1, loader.construct_document(node)))
-            refuse_deep(found[-1][1])
+        refuse_large_yaml(text)
+        if not UNLIKE.search(text):
+            with contextlib.suppress(yaml.YAMLError, ValueError):
+                return _documents(name, _FastLoader(text))
+        return _documents(name, _Loader(text))
     except yaml.YAMLError as error:
         raise _yaml_error(name, error, text) from None
     except (ValueError, RecursionError):
         raise _unreadable(name, "is nested too deeply", "reduce the nesting") from None
+
+
+def _documents(name: str, loader: Any) -> list[tuple[int, object]]:
+    """Return the documents of a loader; raises YAMLError, ValueError, RecursionError, and SpecError for its keys."""
+    found: list[tuple[int, object]] = []
+    mistakes: list[Mistake] = []
+    while loader.check_node():
+        node: Any = loader.get_node()
+        count_parts(node, {})
+        mistakes += [each for _, each in _repeated(node, name)]
+        found.append((node.start_mark.line + 1, loader.construct_document(node)))
+        refuse_deep(found[-1][1])
     if mistakes:
         raise SpecError(mistakes)
     return found

@@ -22,7 +22,7 @@ import yaml
 
 from openstack_prep.base.errors import ConfigError, DownloadError
 from openstack_prep.base.fields import ReadsBeside, source
-from openstack_prep.base.formats.foreign_text import refuse_deep_yaml
+from openstack_prep.base.formats.foreign_text import refuse_large_yaml
 from openstack_prep.base.given_file import MOST, read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
@@ -141,7 +141,7 @@ def _content(method: str, url: str) -> str | bytes:
     except ValueError:
         return base64.encodebytes(content)
     try:
-        refuse_deep_yaml(text)  # JSON is YAML
+        refuse_large_yaml(text)  # JSON is YAML
     except yaml.YAMLError as error:
         raise ValueError(f"{shown(url)}: {error}") from None
     return content

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import resource
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.formats import yaml_places
-from openstack_prep.base.formats.yaml_places import Document, shared_document
+from openstack_prep.base.formats.yaml_places import Document, read_documents, shared_document
 
 SHIPPED = Path(__file__).parents[4] / "install_configs"
 
@@ -148,7 +150,7 @@ def test_an_alias_within_itself(path: Path) -> None:
 
 
 def test_brackets_without_end(path: Path) -> None:
-    assert refused(path, "[" * 500 + "]" * 500).startswith(f"{path}: is nested too deeply")
+    assert refused(path, "[" * 500 + "]" * 500).startswith(f"{path}:1: is too large: it is nested more than 100 levels")
 
 
 def test_aliases_of_aliases_do_not_take_for_ever(path: Path) -> None:
@@ -215,3 +217,43 @@ def test_both_parsers_read_a_document_alike(name: str, path: Path, monkeypatch: 
 @pytest.mark.parametrize("text", ["a: {b: c?d}", "a:\tb", "a: >#x", "a: b: c", "- [" * 200])
 def test_what_pyyaml_refuses_is_refused_in_its_words(path: Path, text: str) -> None:
     assert "is not YAML" in refused(path, text) or "nested" in refused(path, text)
+
+
+TEN = "- {name: a}\n" * 60_000
+"""More parts than are read; the rest of a text is not looked at."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"networks:\n{TEN * 20}",
+        f"a: b?c\nz: {{a: b?c}}\nnetworks:\n{TEN}",
+        "a: &a [x]\nb:\n" + "- *a\n" * 60_000,
+        "[" + "[]," * 1_000_000 + "[]]",
+    ],
+    ids=["list", "not for libyaml", "aliases", "json"],
+)
+def test_a_text_with_too_many_parts_is_refused_while_it_is_read(path: Path, text: str) -> None:
+    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "is too large: it has more than 100,000 parts" in refused(path, text)
+    with pytest.raises(SpecError, match="is too large"):
+        read_documents("stdin", text)
+    assert time.monotonic() - begun < 30
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 * 1024, "KiB"
+
+
+def test_many_small_documents() -> None:
+    with pytest.raises(SpecError, match="have more than 500,000 parts"):
+        read_documents("stdin", "---\n- a\n" * 200_000)
+    assert len(read_documents("stdin", "---\n- a\n" * 1000)) == 1000
+
+
+def test_a_long_text_is_no_excess(path: Path) -> None:
+    document = f"a: {'x' * 4_000_000}\n"
+    assert len(read(path, document).data["a"]) == 4_000_000  # type: ignore[index]
+    assert len(read_documents("stdin", document)) == 1
+
+
+def test_a_spec_with_thousands_of_resources_is_read(path: Path) -> None:
+    port = "  - {name: p, network: n, fixed_ips: [{subnet: s, address: 10.0.0.5}], security_groups: [a, b]}\n"
+    assert len(read(path, f"name: lab\nports:\n{port * 4500}").data["ports"]) == 4500  # type: ignore[index]
