@@ -38,7 +38,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     stderr: int | None = None,
 ) -> Ran:
-    """Run a program with an empty standard input; its standard error is ours, or ``stderr`` as for Popen.
+    """Run a program with an empty standard input; its standard error goes to the terminal, or to ``stderr``.
 
     It is killed when it prints more than ``most`` bytes, or has not ended after ``seconds``; what it has started goes
     on. Raises OSError, and ValueError for a NUL character.

@@ -18,12 +18,13 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.core.text import counted
-from openstack_prep.resources.addresses import multicast_pairs, pair_checks, pair_writing
+from openstack_prep.resources.addresses import pair_checks, pair_writing
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
 from openstack_prep.resources.addresses.pair_records import PortShares, Share, block_of, recorded_pairs
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists.neutron_records import PortRecord
+from openstack_prep.resources.network import multicast_pairs
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.orchestration.existing import Existing

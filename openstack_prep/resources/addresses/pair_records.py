@@ -52,11 +52,6 @@ def named(pair: AddressPair, port: PortRecord) -> str:
     return found
 
 
-def specs_of(pair: str, port: PortRecord) -> list[str]:
-    """Return the names of the specs that record a pair of a port."""
-    return OwnershipTag.specs_in(spec for spec, recorded in _records(port) if recorded == pair)
-
-
 def _records(port: PortRecord) -> Iterable[tuple[str, str]]:
     """Yield the tag of the spec and the pair of each record."""
     for found in filter(None, map(RECORD.fullmatch, port.tags)):

@@ -19,10 +19,9 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
-from openstack_prep.resources.addresses import multicast_pairs
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord
-from openstack_prep.resources.network import reserved_ports
+from openstack_prep.resources.network import multicast_pairs, reserved_ports
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.port_addresses import (
     PortAddress,

@@ -80,3 +80,10 @@ def recorded(port: PortRecord) -> frozenset[str]:
     """Return the addresses of pairs that tags of the port record: address_pairs of a spec manage these."""
     tags = (each for each in port.tags if OwnershipTag.is_tag(each))
     return frozenset(each.split("~")[1].replace("_", "/") for each in tags if "~" in each)
+
+
+def specs_of(address: str, port: PortRecord) -> list[str]:
+    """Return the names of the specs whose address_pairs manage the pairs of a port with an address or network."""
+    tags = [each.split("~") for each in port.tags if OwnershipTag.is_tag(each) and "~" in each]
+    wanted = str(block(address)).replace("/", "_")
+    return OwnershipTag.specs_in(dict.fromkeys(each[0] for each in tags if each[1] == wanted))

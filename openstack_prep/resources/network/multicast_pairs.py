@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from openstack_prep.base import multicast
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.resources.addresses.pair_records import named, specs_of
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import AddressPair, PortRecord
+from openstack_prep.resources.network.port_addresses import specs_of
 
 
 def _rejects_multicast(run: CloudRun) -> bool:
@@ -38,7 +38,7 @@ def obstacle(run: CloudRun, port: PortRecord, staying: Iterable[AddressPair]) ->
         return None
     shown = []
     for each in rejected:
-        specs = specs_of(named(each, port), port)
+        specs = specs_of(each.ip_address, port)
         whose = f"of spec {', '.join(specs)}" if specs else "added without openstack-prep"
         shown.append(f"{each.ip_address} {each.mac_address} ({whose})")
     words = [f"--allowed-address ip-address={each.ip_address},mac-address={each.mac_address}" for each in rejected]
