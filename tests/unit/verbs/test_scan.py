@@ -221,6 +221,22 @@ def test_the_connections_project_is_the_home_project_before_one_named_for_a_role
     assert scan.homes_of([shared]) == (None,)
 
 
+def test_a_copy_of_a_description_manages_nothing(cloud: requests_mock.Mocker) -> None:
+    """It names the resource that it was copied from: a group with its rules, a network."""
+    rows = [{"id": name, "name": name, "description": OURS.format("net")} for name in ("net", "mine")]
+    networks = [row | {"project_id": ADMIN_PROJECT, "subnets": []} for row in rows]
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": networks})
+    rule = {"direction": "egress", "ethertype": "IPv4", "protocol": None, "description": OURS.format("web")}
+    rule |= dict.fromkeys(("port_range_min", "port_range_max", "remote_ip_prefix", "remote_group_id"))
+    groups = [
+        {"id": name, "name": name, "description": OURS.format("web"), "stateful": True, "project_id": ADMIN_PROJECT}
+        | {"security_group_rules": [rule | {"id": f"{name}-rule", "security_group_id": name}]}
+        for name in ("web", "mine")
+    ]
+    cloud.get(f"{NEUTRON}/security-groups?project_id={ADMIN_PROJECT}", json={"security_groups": groups})
+    assert left(LAB) == {"network/net": True, "security_group/web": True}
+
+
 def test_a_flavor_is_managed_by_way_of_a_project_that_the_spec_works_in(
     cloud: requests_mock.Mocker, shared: RoleAssignment
 ) -> None:
