@@ -25,7 +25,6 @@ from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.network.subnet import Subnet
-from openstack_prep.spec.loading import place_in
 from openstack_prep.verbs import api
 from openstack_prep.verbs.opening import open_run
 from tests.devcloud.faults import Fault
@@ -174,9 +173,11 @@ def test_a_twin_of_an_image_goes(lab: Lab, image: Image) -> None:
     lab.apply(image)
     (made,) = lab.admin.image.images(owner=lab.project_id)
     time.sleep(1.1)  # Glance dates by the second; of two with one date the lower id stays
-    run = api.plan(lab.cloud, lab.spec(image)).run
+    spec = lab.spec(image)
+    run = api.plan(lab.cloud, spec).run
     assert run is not None
-    raw = image_upload.upload(place_in(image, lab.project), run, "disk")
+    (declared,) = (each for each in spec.resources if isinstance(each, Image))
+    raw = image_upload.upload(declared, run, "disk")
     assert twins(lab.plan(image))["image"][:2] == (Action.DELETE, made.id)
     lab.apply(image)
     assert [each.id for each in lab.admin.image.images(owner=lab.project_id)] == [made.id]
