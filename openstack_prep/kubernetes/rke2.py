@@ -73,13 +73,14 @@ def documents(
     *,
     api: str,
     token: Secret | None = None,
+    agent_token: Secret | None = None,
     tls_san: Sequence[str] = (),
 ) -> dict[str, dict[str, object]]:
     """Return the config.yaml of each node by its name, with secrets as ``Secret``.
 
     ``api`` is the address (IP or name, without port) at which nodes reach the servers; ``tls_san`` are further names
     of the API.  When the first server has etcd only, the other servers join it directly, because no API runs yet.
-    Without ``token``, nodes read it from /etc/rancher/rke2/token.
+    Without ``token``, nodes read it from /etc/rancher/rke2/token. Agents join with ``agent_token`` if it is given.
     """
     first = first_server(nodes)
     alone = first is not None and "controlplane" not in first.roles
@@ -87,7 +88,10 @@ def documents(
     for each in nodes:
         at = first.internal_address if first and alone and is_server(each) else api
         join = None if each is first else join_url(at)
-        made[each.name] = _document(cluster, each, join, token, [api, *tls_san])
+        own = token if is_server(each) or agent_token is None else agent_token
+        made[each.name] = _document(cluster, each, join, own, [api, *tls_san])
+        if is_server(each) and agent_token is not None:
+            made[each.name].setdefault("agent-token", agent_token)
     return made
 
 

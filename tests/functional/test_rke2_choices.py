@@ -90,6 +90,7 @@ CREDENTIALS = """clouds:
 """
 SECRETS = {
     "token": "T0kenOfTheCluster123",
+    "agent_token": "T0ken-of-the-agents_4",
     "cloud_credentials": CREDENTIALS,
     "etcd_s3_access_key": "the-access-key",
     "etcd_s3_secret_key": 'the "secret" key',
@@ -118,7 +119,8 @@ def test_files_of_the_nodes(made: Cluster) -> None:
 
     server, agent = (files_of(made, role) for role in ("server", "agent"))
     config = checked_config(server, "server")
-    assert config["token"] == checked_config(agent, "agent")["token"] == SECRETS["token"]
+    assert config["token"] == SECRETS["token"]
+    assert config["agent-token"] == checked_config(agent, "agent")["token"] == SECRETS["agent_token"]
     assert config["profile"] == checked_config(agent, "agent")["profile"] == "cis"
     assert (config["ingress-controller"], config["cloud-provider-name"]) == ("traefik", "external")
     assert {name: each for name, each in config.items() if name.startswith("etcd-s3")} == {

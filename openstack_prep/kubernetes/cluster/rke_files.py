@@ -74,8 +74,8 @@ def _node_files(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
         return {cluster_yml.FILE: [cluster_yml.document(declared, nodes, cluster.name)]}
     api, outer = outputs.values["api_address"], outputs.values.get("api_floating_address")
     sans = [*filter(None, [outer]), *items(outputs.parameters.get("tls_san") or ())]
-    token = cluster.related.secret_parameter(cluster, "token")
-    configs = rke2.documents(declared, nodes, api=api, token=token, tls_san=sans)
+    token, agent_token = (cluster.related.secret_parameter(cluster, name) for name in ("token", "agent_token"))
+    configs = rke2.documents(declared, nodes, api=api, token=token, agent_token=agent_token, tls_san=sans)
     logins = rke2.registries(declared)
     return {f"{name}.yaml": [each] for name, each in configs.items()} | ({REGISTRIES: [logins]} if logins else {})
 

@@ -8,7 +8,7 @@ engine/resource.py (_update_stored_properties, _add_event), engine/api.py (forma
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from openstack_prep.base.raw import Raw
 
@@ -30,18 +30,60 @@ class Use(NamedTuple):
     """Of the resource; empty for a parameter, and for a resource as a whole."""
 
 
-def uses(value: object, place: str) -> Iterator[Use]:
-    """Yield what a part of a template takes from parameters and from attributes of resources."""
+NOT_EMPTY = object()
+"""A value of which only this is known."""
+
+
+class Conditions:
+    """The conditions of a template, as far as given values of parameters decide them."""
+
+    def __init__(self, template: Raw, given: Raw | None = None) -> None:
+        self._named: Raw = template.get("conditions") or {}
+        declared: Raw = template.get("parameters") or {}
+        defaults = {name: each["default"] for name, each in declared.items() if "default" in each}
+        self._values = {} if given is None else {**defaults, **given}
+
+    def branches(self, choice: list[Any]) -> list[Any]:
+        """Return the values that an ``if`` may have: those of both branches if its condition is not decided."""
+        decided = self._decide(choice[0])
+        return choice[1:] if decided is None else choice[1:2] if decided else choice[2:]
+
+    def _decide(self, condition: object) -> bool | None:
+        if isinstance(condition, str):
+            return self._decide(self._named[condition]) if condition in self._named else None
+        if not isinstance(condition, Mapping) or len(condition) != 1:
+            return None
+        ((by, operand),) = condition.items()
+        if by == "not":
+            inner = self._decide(operand)
+            return None if inner is None else not inner
+        if by == "equals" and isinstance(operand, list) and len(operand) == 2:
+            values = [self._value(each) for each in operand]
+            if NOT_EMPTY in values:
+                return False if "" in values else None
+            return None if None in values else values[0] == values[1]
+        return None
+
+    def _value(self, operand: object) -> object:
+        if isinstance(operand, Mapping):
+            return self._values.get(str(operand.get("get_param")))
+        return operand
+
+
+def uses(value: object, place: str, conditions: Conditions) -> Iterator[Use]:
+    """Yield what a part of a template takes from parameters, and from resources."""
     if isinstance(value, Mapping):
         for key, each in value.items():
             if key in (*PARAMETERS, *ATTRIBUTES, *RESOURCES) and len(value) == 1 and each:
                 yield _use(place, key, each)
-                yield from uses(each[1:] if isinstance(each, list) else (), place)
+                yield from uses(each[1:] if isinstance(each, list) else (), place, conditions)
+            elif key == "if" and isinstance(each, list) and each:
+                yield from uses(conditions.branches(each), place, conditions)
             else:
-                yield from uses(each, f"{place}.{key}")
+                yield from uses(each, f"{place}.{key}", conditions)
     elif isinstance(value, list | tuple):
         for number, each in enumerate(value):
-            yield from uses(each, f"{place}[{number}]")
+            yield from uses(each, f"{place}[{number}]", conditions)
 
 
 def _use(place: str, by: str, taken: object) -> Use:
@@ -53,9 +95,13 @@ def _use(place: str, by: str, taken: object) -> Use:
 
 
 class Flow:
-    """The parameters of a template, and the resources and outputs that their values reach."""
+    """The parameters of a template, and the resources and outputs that their values reach.
 
-    def __init__(self, template: Raw) -> None:
+    With ``given`` values of parameters, branches are left out whose conditions these values decide.
+    """
+
+    def __init__(self, template: Raw, given: Raw | None = None) -> None:
+        self._conditions = Conditions(template, given)
         self.parameters = frozenset(template.get("parameters") or {})
         self.resources: Raw = template.get("resources") or {}
         self.outputs: Raw = template.get("outputs") or {}
@@ -72,26 +118,30 @@ class Flow:
         """Return what an output takes from resources, also by attributes of other resources."""
         part = self.outputs.get(output)
         behind = self._resources_behind(part, frozenset())
-        found = (use for each in (part, *(self.resources[name] for name in behind)) for use in uses(each, ""))
+        found = (
+            use
+            for each in (part, *(self.resources[name] for name in behind))
+            for use in uses(each, "", self._conditions)
+        )
         return [use for use in found if use.name in self.resources]
 
     def places(self, parameter: str) -> list[str]:
         """Return where a template uses a parameter, as paths; conditions compare it only."""
         sections = (("resources", self.resources), ("outputs", self.outputs))
-        found = (use for section, parts in sections for use in uses(parts, section))
+        found = (use for section, parts in sections for use in uses(parts, section, self._conditions))
         return [use.place for use in found if use.by in PARAMETERS and use.name == parameter]
 
     def _reaching(self, part: object, seen: frozenset[str]) -> frozenset[str]:
         behind = self._resources_behind(part, seen)
         parts = (part, *(self.resources[name] for name in behind))
-        found = (use.name for each in parts for use in uses(each, "") if use.by in PARAMETERS)
+        found = (use.name for each in parts for use in uses(each, "", self._conditions) if use.by in PARAMETERS)
         return frozenset(found) & self.parameters
 
     def _resources_behind(self, part: object, seen: frozenset[str]) -> frozenset[str]:
         behind: set[str] = set()
         waiting = [part]
         while waiting:
-            for use in uses(waiting.pop(), ""):
+            for use in uses(waiting.pop(), "", self._conditions):
                 if use.by in ATTRIBUTES and use.name in self.resources and use.name not in behind | seen:
                     behind.add(use.name)
                     waiting.append(self.resources[use.name])

@@ -192,7 +192,7 @@ class Inputs(ByProjectUser, Adoptable):
         secrets = {name: secret for name, secret in self.secrets.items() if name in package.hidden}
         writers = {str(each.file): each.key for each in after if isinstance(each, InCloudsYaml)}
         found = []
-        for parameter, names in carried_by(package, secrets).items():
+        for parameter, names in carried_by(package, secrets, self.given).items():
             if parameter in self.given:
                 continue
             image = self.sibling(

@@ -20,11 +20,11 @@ from typing import IO, Literal
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.raw import Values
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resolved
-from openstack_prep.resources.heat.heat_flow import Flow
+from openstack_prep.resources.heat.heat_flow import NOT_EMPTY, Flow
 from openstack_prep.resources.heat.heat_package import Package
 from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.image.image import Image
@@ -43,17 +43,26 @@ def placeholder(parameter: str, form: str) -> str:
     return json.dumps({word: ""}) if form == "json" else word
 
 
-def carried_by(package: Package, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the secrets that reach servers with an image of secrets, by the parameter of the image."""
-    flow = Flow(package.template)
-    found = {}
-    for image in package.secret_images:
-        asking = [each for each in flow.resources if image in flow.into(each)]
-        reaching = {parameter for each in asking for parameter in flow.into(each)}
-        found[image] = tuple(
-            name for name in sorted(reaching & set(names)) if package.parameters[name]["type"] in ("string", "json")
-        )
-    return {image: reaching for image, reaching in found.items() if reaching}
+def carried_by(package: Package, names: Iterable[str], given: Raw) -> dict[str, tuple[str, ...]]:
+    """Return the secrets that reach servers with an image of secrets, by the parameter of the image.
+
+    The ``given`` values of parameters decide who gets what; a secret that nobody gets by them goes where it might.
+    """
+    fitting = {name for name in names if package.parameters[name]["type"] in ("string", "json")}
+    decided = _reaching(package, Flow(package.template, {**given, **dict.fromkeys(names, NOT_EMPTY)}))
+    unused = fitting.difference(*decided.values())
+    possible = _reaching(package, Flow(package.template))
+    found = {image: sorted((decided[image] & fitting) | (possible[image] & unused)) for image in package.secret_images}
+    return {image: tuple(reaching) for image, reaching in found.items() if reaching}
+
+
+def _reaching(package: Package, flow: Flow) -> dict[str, frozenset[str]]:
+    """Return the parameters that reach a resource with an image of secrets, by the parameter of the image."""
+    into = [flow.into(each) for each in flow.resources]
+    return {
+        image: frozenset().union(*(reaching for reaching in into if image in reaching))
+        for image in package.secret_images
+    }
 
 
 @functools.lru_cache(maxsize=64)

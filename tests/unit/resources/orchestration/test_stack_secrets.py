@@ -65,6 +65,16 @@ def test_heat_gets_placeholders_and_images_get_values(run: CloudRun) -> None:
     assert stack.body((), absent=["server_secrets"])[0]["environment"]["parameters"]["server_secrets"] == ""
 
 
+def test_agents_get_their_own_token(run: CloudRun) -> None:
+    """With agent_token, the image of agents lacks the servers' token."""
+    _, images = resolve(run, secret_parameters=SECRETS | {"agent_token": Secret("T0kenOfTheAgents1234")})
+    assert {name: [*each.secrets] for name, each in images.items()} == {
+        "c1-server-secrets": ["agent_token", "etcd_s3_secret_key", "registries", "token"],
+        "c1-agent-secrets": ["agent_token", "registries"],
+    }
+    assert b"T0kenOfTheCluster123" not in images["c1-agent-secrets"].content()
+
+
 def test_nodes_read_the_values(run: CloudRun, tmp_path: Path) -> None:
     """The program of the nodes puts the values into JSON, with the file's mode, and stops at the end of the content."""
     stack, images = resolve(run)
