@@ -243,3 +243,33 @@ def test_two_rotations_at_once_by_the_command(prep: Prep, devcloud: Devcloud) ->
     assert prep.changes() == set()
     said = prep.run("credential", "rotate", "--name", "none", prep.spec.name, code=2).stderr
     assert "the spec has no application_credential none; choose one of app" in said
+
+
+def test_two_specs_with_one_entry_and_one_file_at_once(prep: Prep) -> None:
+    """One wins, the other fails and loses nothing; both use the password that is in the file."""
+    names = [f"two{secrets.token_hex(3)}" for _ in range(2)]
+    vault = prep.folder / "vault"
+    vault.mkdir()
+    (vault / "clouds").write_text("# mine\n")
+    for link in ("clouds", "env"):
+        (prep.folder / link).symlink_to(vault / link)
+    for name in names:
+        spec = with_credential(name) | {"env_file": {"path": "env", "cloud": "app"}}
+        spec["application_credentials"][0]["clouds_yaml"] = "clouds"
+        (prep.folder / f"{name}.yaml").write_text(yaml.safe_dump(spec))
+    runs = {name: prep.start("apply", "--yes", f"{name}.yaml") for name in names}
+    ended = {name: (run.communicate(timeout=300), run.returncode) for name, run in runs.items()}
+    (winner,), (loser,) = ([name for name in names if ended[name][1] == code] for code in (0, 1))
+    assert f"managed by spec {winner}" in str(ended[loser][0])
+    mine = {"OS_CLIENT_CONFIG_FILE": "clouds", "OS_CLOUD": "app"}
+    assert prep.openstack("token", "issue", **mine)["user_id"]
+    assert "nothing to do" in prep.run("apply", "--yes", f"{winner}.yaml").stdout
+    assert "plan.foreign" in prep.run("plan", f"{loser}.yaml", code=2).stderr
+    for name in (loser, winner):
+        before = (vault / "clouds").read_text()
+        prep.run("destroy", "--yes", f"{name}.yaml")
+        assert ((vault / "clouds").read_text() == before) is (name == loser)
+    assert (prep.folder / "clouds").is_symlink()
+    assert [(each.name, each.read_text()) for each in vault.iterdir() if each.name[0] != "."] == [
+        ("clouds", "# mine\n")
+    ]
