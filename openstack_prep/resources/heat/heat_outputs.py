@@ -54,7 +54,7 @@ NAME = re.compile(
     r"|(private|secret|access|api|client|encryption|ssh|signing|host|tls|account|join|temp_?url)_?keys?|keys?)",
     re.IGNORECASE,
 )
-"""Names of secrets; those that only begin with such a word, such as kubeconfig_hint, are none."""
+"""Names of secrets, not those that only begin with such a word, such as kubeconfig_hint."""
 PUBLIC = re.compile(r"(.*[\W_])?public_?keys?", re.IGNORECASE)
 FORM = re.compile(
     r"PRIVATE KEY-----|client-key-data|client-key\b|\bx-auth-token\b|://[^/\s:@]+:[^/\s@]+@"
