@@ -17,7 +17,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.connection import FoundByClient, found_by_client
 
 PAUSES = (0.5, 1.0, 2.0)
-"""Seconds before a login is tried again: Keystone may cache the roles from before the last assignment for a while."""
+"""Seconds before a login is retried: Keystone may cache the roles from before the last assignment for a while."""
 DEFAULTS = {"verify": True, "interface": "public", "auth_type": "password"}
 INSECURE = "insecure"
 """Another name for the opposite of ``verify``, which wins (openstacksdk 4.22.0, get_requests_verify_args)."""
@@ -54,7 +54,7 @@ class ClientLogin:
     def log_in(self, pauses: Sequence[float] = ()) -> None:
         """Log in; raises EntryUnusable, with the places of overrides, if Keystone refuses it, ConfigError, CloudError.
 
-        A refused login is tried again after ``pauses``, unless something else than the entry determines it: the
+        A refused login is retried after ``pauses``, unless something else than the entry determines it: the
         password is that of the entry then, and no user is locked out by it.
         """
         found = self.find()
