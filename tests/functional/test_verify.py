@@ -83,7 +83,7 @@ def test_a_way_is_broken_mended_and_broken_again(devcloud: Devcloud, tenant: Ten
     names, pairs, rule, server = [line.partition("fix: ")[2] for line in said.splitlines() if "fix: openst" in line]
     prep.run(*pairs.split()[1:], "--yes")
     assert prep.openstack(*rule.split()[1:])["port_range_min"] == 443
-    assert server == f"openstack --os-cloud {tenant.cloud} server start {worker.name.removesuffix('-0')}"
+    assert server == f"openstack --os-cloud {tenant.cloud} server start {worker.device_id}"
     nova.start_server(worker.device_id)
     nova.wait_for_server(nova.get_server(worker.device_id), interval=0.2, wait=60)
     prep.run(*names.partition("  # ")[0].split()[1:])  # which names the line of the old address, too
