@@ -195,7 +195,7 @@ class Stalling(BaseHTTPRequestHandler):
         half = len(SMALL) // 2
         self.wfile.write(SMALL[:half])
         self.wfile.flush()
-        self.go.wait(30)
+        self.go.wait(300)
         self.wfile.write(SMALL[half:])
 
     def log_message(self, *words: Any) -> None:

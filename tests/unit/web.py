@@ -82,6 +82,6 @@ def _answer(web: Web, request: BaseHTTPRequestHandler) -> None:
     if web.pause:
         half = (start + len(content)) // 2
         request.wfile.write(content[start:half])
-        web.pause.wait(30)
+        web.pause.wait(300)
         start = half
     request.wfile.write(content[start:end])
