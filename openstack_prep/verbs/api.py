@@ -74,13 +74,14 @@ def plan(
             mistakes = observing.examine_deletes(run, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *mistakes), warnings=sight.warnings)
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made)]
+        refusals += rights.missing_trusts(run, made, spec.clouds)
         logins = entry_logins.examine(run, made, jobs=jobs)
         refusals += (each for each in logins if isinstance(each, Mistake))
         warnings = (*made.warnings, *(each for each in logins if isinstance(each, str)))
         return replace(made, refusals=tuple(spec.placed(refusals)), warnings=warnings)
 
     made = exclusive.attempt(run, seen, "apply", make)
-    warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made, spec.clouds), *made.warnings)
+    warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made, spec.clouds, run), *made.warnings)
     warnings = (*warnings, *hidden_entries.list_warnings(cloud, made, spec))
     made = replace(made, allow_replace=allow_replace, adopt=adopt, warnings=warnings)
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)

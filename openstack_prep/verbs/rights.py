@@ -21,6 +21,7 @@ from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import Twin
 from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.orchestration.stack import BY_PASSWORD, NO_TRUSTS, Stack
 from openstack_prep.spec.sections import Clouds
 from openstack_prep.verbs.live_plan import LivePlan
 
@@ -62,6 +63,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
 }
 """The rights that single fields need, in a new resource or when they change."""
 OVERRIDE = "if this cloud's own policies give this right to these roles, set clouds: custom_policies: true in the spec"
+TRUSTED = "if this cloud allows it, set clouds: custom_policies: true in the spec"
 HARMLESS = {
     ("network", "shared"): (False,),
     ("network", "external"): (False,),
@@ -81,6 +83,20 @@ def missing_logins(run: CloudRun, plan: Plan) -> Iterator[Mistake]:
             yield Mistake.about(step.key, what, DECLARE_USER, code=Code.MISSING_LOGIN)
 
 
+def missing_trusts(run: CloudRun, plan: Plan, clouds: Clouds) -> Iterator[Mistake]:
+    """Yield the new stacks of a plan for which Heat would need a trust of an application credential."""
+    return iter(()) if clouds.custom_policies else _missing_trusts(run, plan)
+
+
+def _missing_trusts(run: CloudRun, plan: Plan) -> Iterator[Mistake]:
+    for step in plan.pending:
+        if isinstance(step.resource, Stack) and step.action in (Action.CREATE, Action.REPLACE):
+            tenant = run.find_tenant(step.resource.owner)
+            if tenant is not None and tenant.application_credential_id:
+                what = f"entry {tenant.name} logs in by an application credential; {NO_TRUSTS}"
+                yield Mistake.about(step.key, what, f"{BY_PASSWORD}; {TRUSTED}", code=Code.STACK_REFUSED)
+
+
 def missing(cloud: Cloud, plan: Plan, clouds: Clouds) -> Iterator[Mistake]:
     """Yield the steps of a plan that the default policies leave to no user with the roles of the connection."""
     return iter(()) if clouds.custom_policies else _missing(cloud, plan)
@@ -95,10 +111,11 @@ def _missing(cloud: Cloud, plan: Plan) -> Iterator[Mistake]:
                 yield Mistake.about(step.key, what, fix, code=Code.MISSING_RIGHT)
 
 
-def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds) -> Iterator[str]:
+def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds, run: CloudRun | None = None) -> Iterator[str]:
     """Yield warnings about what some clouds, or this one, leave to members, and the default policies do not."""
     if clouds.custom_policies:
         yield from (f"{each.where}: {each.what}" for each in _missing(cloud, plan))
+        yield from (f"{each.where}: {each.what}" for each in (_missing_trusts(run, plan) if run else ()))
     if who := _restricted(cloud):
         for step in plan.pending:
             if needed := _needed(step):

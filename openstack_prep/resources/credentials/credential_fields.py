@@ -53,7 +53,8 @@ class CredentialFields(InCloudsYaml):
     renew_before: Count | None = None
     """Renew a credential with a lifetime this many days before it expires; default: when it has expired."""
     unrestricted: bool | None = None
-    """Whether it may create further credentials and trusts; Heat may need this, little else does."""
+    """Whether it may create further credentials; it does not help Heat, because Keystone refuses trusts to all
+    application credentials since the fix of CVE-2026-43000."""
     description: str | None = None
     """Free text; an ownership tag is appended."""
     access_rules: tuple[AccessRule, ...] | None = None

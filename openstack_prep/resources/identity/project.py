@@ -87,6 +87,8 @@ class Project(Adoptable[CloudRun]):
         return values
 
     def find_one(self, run: CloudRun) -> Observed | None:
+        if (self.name, self.domain) == (run.admin.project_name, run.admin.project_domain_name):
+            return self.of_connection(run)
         project = in_domain(run, "projects", self, self.domain)
         return None if project is None else self._observed(run, project)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
-from openstack_prep.base.errors import CloudError, Loss, Mistake
+from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -34,6 +34,14 @@ from openstack_prep.resources.orchestration.stack_secrets import SecretsImage
 COMPARED = ("template", "parameters", "environment", "tags", "status")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
 NOTHING: frozenset[str] = frozenset()
+
+NO_TRUSTS = (
+    "Heat creates a trust for each new stack (unless its deferred_auth_method is not trusts, the default), and "
+    "Keystone refuses trusts to application credentials, unrestricted ones included since the fix of CVE-2026-43000"
+)
+"""Source: Heat 27.0.1, engine/stack.py; Keystone 30.0.0, api/trusts.py: the operator may allow it by
+allow_insecure_application_credential_trust_escalation, which nobody else can read."""
+BY_PASSWORD = "create the stack by an entry with the user's password (--os-cloud, or clouds: tenant:)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +201,13 @@ class Stack(Inputs):
         QuotaCheck.of(run, self.owner).ensure_quota(run, self, None)
         cloud = run.tenant(self.owner)
         body, secrets = self.body((run.ownership.tag,))
-        made = cloud.orchestration.post("/stacks", {"stack_name": self.name, **body}, secrets=secrets)["stack"]
+        try:
+            made = cloud.orchestration.post("/stacks", {"stack_name": self.name, **body}, secrets=secrets)["stack"]
+        except NotAllowed as error:
+            if cloud.application_credential_id is None:
+                raise
+            # Heat's answer is 403 without any reason (Heat 27.0.1, common/wsgi.py)
+            raise NotAllowed(f"{error}; {NO_TRUSTS}; {BY_PASSWORD}", status=error.status) from error
         return self._finished(run, HeatStack(cloud, self.name, made["id"]))
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:

@@ -11,12 +11,14 @@ import pytest
 import requests_mock
 
 import openstack_prep as prep
+from openstack_prep.base.codes import Code
 from openstack_prep.base.secret import Secret
 from openstack_prep.cli.main import main
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import planner
 from openstack_prep.core.model import Action, Change, Observed, OwnershipTag, Resource, Step
+from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
@@ -27,6 +29,7 @@ from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.router import Router
+from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.resources.storage.object_store import ObjectStore
 from openstack_prep.spec import Clouds, Spec
 from openstack_prep.verbs import rights
@@ -188,3 +191,20 @@ def test_a_login_that_nobody_has_is_foreseen(login: Login, services: requests_mo
         assert not [*rights.missing_logins(able, plan)]
     own = planner.plan_apply("lab", [replace(kind, project=None)], {})
     assert not [*rights.missing_logins(run, own)]
+
+
+@pytest.mark.parametrize(
+    ("credential", "custom", "refused"), [("c1", False, True), ("c1", True, False), (None, False, False)]
+)
+def test_a_new_stack_by_an_application_credential(
+    run: CloudRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, credential: str | None, custom: bool, refused: bool
+) -> None:
+    """Keystone refuses the trust that Heat needs."""
+    monkeypatch.setattr(type(run.admin), "application_credential_id", credential)
+    stack = Stack(name="st", template=str(tmp_path / "t.yaml"))
+    made = Plan(spec="s", purpose="apply", steps=(Step(resource=stack, action=Action.CREATE),))
+    clouds = Clouds(custom_policies=custom)
+    found = list(rights.missing_trusts(run, made, clouds))
+    assert [each.code for each in found] == [Code.STACK_REFUSED] * refused
+    warned = [each for each in rights.doubtful(run.admin, made, clouds, run) if "CVE-2026-43000" in each]
+    assert len(warned) == (bool(credential) and custom)
