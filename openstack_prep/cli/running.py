@@ -101,6 +101,17 @@ def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_allow_loss(parser: argparse.ArgumentParser) -> None:
+    """Add the option of all commands that delete: what may be taken from others."""
+    parser.add_argument(
+        "--allow-loss",
+        action="append",
+        default=[],
+        metavar="KIND/ID",
+        help="allow deletions to take this from others, as the refusal names it; repeatable",
+    )
+
+
 def carry_out(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Path | None = None) -> int:
     """Apply a plan after confirmation."""
     consent(options, plan)

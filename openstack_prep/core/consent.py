@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.core import text
+from openstack_prep.core.deletion_loss import OPTION, DeletionLoss, LossEffect
 from openstack_prep.core.model import Action, Adoptable, Observed, Step
 from openstack_prep.core.plan import Plan
 
@@ -20,6 +23,29 @@ def refuse_replacements(steps: Iterable[Step]) -> list[Mistake]:
     replaced = (step for step in steps if step.action is Action.REPLACE and not _replaces_another(step))
     found: list[Mistake] = [_replacement(step) for step in replaced]
     return found + [loss for step in steps for loss in step.losses]
+
+
+def refuse_losses(steps: Iterable[Step], allowed: Set[str]) -> list[Mistake]:
+    """Return what deletions take from others, as refusals: one per deletion, effect and kind."""
+    found: list[Mistake] = []
+    for step in steps:
+        foreign = (each for each in step.deletion_losses if each.address not in allowed)
+        groups: dict[tuple[LossEffect, str, Code, str], list[DeletionLoss]] = defaultdict(list)
+        for each in foreign:
+            groups[each.effect, each.kind, each.code, each.fix].append(each)
+        found += [_loss(step, losses) for losses in groups.values()]
+    return found
+
+
+def _loss(step: Step, losses: Sequence[DeletionLoss]) -> Mistake:
+    """Return the refusal of losses of one kind."""
+    first = losses[0]
+    what = f"its deletion would {first.effect.verb} {', '.join(map(str, losses))}, which this spec does not manage"
+    options = " ".join(shlex.join([OPTION, each.address]) for each in losses)
+    fix = first.fix or f"remove {'it' if len(losses) == 1 else 'them'} first"
+    fix = f"{fix}, or allow this: {options}"
+    lost = tuple(each.address for each in losses)
+    return Loss(str(step.key), what, fix, (step.key,), code=first.code, lost=lost)
 
 
 def refuse_adoptions(steps: Iterable[Step]) -> list[Mistake]:

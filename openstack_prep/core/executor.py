@@ -24,6 +24,7 @@ from openstack_prep.base.errors import (
     is_transient,
 )
 from openstack_prep.core import consent, interrupts, planner
+from openstack_prep.core.deletion_loss import TakesAlong
 from openstack_prep.core.model import (
     INTERRUPT,
     LOST_LEASE,
@@ -36,8 +37,16 @@ from openstack_prep.core.model import (
     Status,
     Step,
 )
+from openstack_prep.core.observing import (
+    DELETING,
+    ThisThread,
+    going_ids,
+    losses_of,
+    managed_ids,
+    observe,
+    with_findings,
+)
 from openstack_prep.core.observing import JOBS as JOBS
-from openstack_prep.core.observing import ThisThread, going_ids, observe
 from openstack_prep.core.plan import Order, Plan, Report, order_of
 from openstack_prep.core.run import Run
 from openstack_prep.core.twin import late_twins
@@ -114,6 +123,7 @@ class _Execution:
         self.cause = INTERRUPT  # of the stop
         self.under_way: dict[Key, Step] = {}
         self.steps = {step.key: step for step in plan}
+        self.going, self.managed = going_ids(plan), managed_ids(plan)
         self.in_company = threading.Event()  # a concurrent run was detected: read before each creation
         run.note = self._pass_on
         run.pending = frozenset(step.key for step in plan if step.action in (Action.CREATE, Action.UPDATE))
@@ -228,6 +238,7 @@ class _Execution:
                     run = self.run.fresh()
                     now = self._decide_again(step, run)
                 decided = decided or now
+                self._refuse_losses(now)
                 try:
                     observed = self._act(now, run)
                 except Overtaken:
@@ -265,7 +276,7 @@ class _Execution:
         if step.action is Action.DELETE:
             if observed is None or not observed.ours:
                 return replace(step, observed=observed, action=Action.KEEP)
-            blockers = tuple(step.resource.check_delete(run, observed, going_ids(self.plan)))
+            blockers = tuple(step.resource.check_delete(run, observed, self.going))
             if blockers:
                 raise PlanRefused(blockers)
             return replace(step, observed=observed)
@@ -276,6 +287,15 @@ class _Execution:
         if refusals:
             raise PlanRefused(refusals)
         return again
+
+    def _refuse_losses(self, step: Step) -> None:
+        """Judge again, right before a deletion, what it takes from others; raises PlanRefused."""
+        if step.action not in DELETING or not isinstance(step.resource, TakesAlong):
+            return
+        found = losses_of(self.run.fresh(), [step], self.going)
+        refusals = consent.refuse_losses([with_findings(step, found[step.key], self.managed)], self.plan.allow_loss)
+        if refusals:
+            raise PlanRefused(refusals)
 
     @staticmethod
     def _act(step: Step, run: Run) -> Observed | None:

@@ -17,6 +17,8 @@ from openstack_prep.base.errors import Loss
 from openstack_prep.base.key import Key as Key
 from openstack_prep.core.adoptable import Adoptable as Adoptable
 from openstack_prep.core.adoptable import Resolved as Resolved
+from openstack_prep.core.deletion_loss import DeletionLoss as DeletionLoss
+from openstack_prep.core.deletion_loss import Unchecked as Unchecked
 from openstack_prep.core.observed import DIFFERS as DIFFERS
 from openstack_prep.core.observed import MANAGED as MANAGED
 from openstack_prep.core.observed import Change as Change
@@ -150,6 +152,8 @@ class Step:
     changes determine the work of this step: so it is decided right before it runs. ``label`` distinguishes its resource
     from others of the plan; empty if the key's text is unique. ``duplicate_of`` is the id of the twin that is kept.
     ``losses`` are what an update deletes; ``previewed_later``: the plan cannot show all losses, and its text says so.
+    ``deletion_losses`` are what a deletion or replacement takes from others, ``unchecked`` what nobody could read of
+    it.
     """
 
     resource: Resource
@@ -163,6 +167,8 @@ class Step:
     duplicate_of: str = ""
     previewed_later: bool = False
     losses: tuple[Loss, ...] = ()
+    deletion_losses: tuple[DeletionLoss, ...] = ()
+    unchecked: tuple[Unchecked, ...] = ()
 
     @property
     def decided_later(self) -> bool:

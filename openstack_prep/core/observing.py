@@ -6,18 +6,21 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotUnique, PlanRefused
 from openstack_prep.base.key import labels
-from openstack_prep.core.model import Action, Key, Observed, Resource
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, TakesAlong, Unchecked
+from openstack_prep.core.model import Action, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.run import Run
 
 T = TypeVar("T")
 R = TypeVar("R")
 P = ParamSpec("P")
+DELETING = (Action.DELETE, Action.REPLACE)
 JOBS = 8
 """Default number of parallel requests and steps."""
 
@@ -117,10 +120,55 @@ def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     return [mistake for each in found for mistake in each]
 
 
+def find_losses(run: Run, plan: Plan, *, jobs: int = JOBS) -> Plan:
+    """Return a plan whose deletions and replacements show what they take from others: each kind read in bulk."""
+    deleting = [step for step in plan if step.action in DELETING and step.observed is not None]
+    found = losses_of(run, deleting, going_ids(plan), jobs=jobs)
+    managed = managed_ids(plan)
+    return replace(plan, steps=tuple(with_findings(step, found.get(step.key, ()), managed) for step in plan))
+
+
+def losses_of(
+    run: Run, steps: Iterable[Step], going: frozenset[str], *, jobs: int = 1
+) -> dict[Key, list[DeletionLoss | Unchecked]]:
+    """Return what deletions take from others, by the key of their step."""
+    groups: dict[type[Resource], list[Deletion]] = defaultdict(list)
+    for step in steps:
+        if step.observed is not None:
+            groups[type(step.resource)].append(Deletion(step.resource, step.observed))
+
+    def read(group: tuple[type[Resource], list[Deletion]]) -> list[Finding]:
+        kind, deletions = group
+        return list(kind.find_losses(run, deletions, going)) if issubclass(kind, TakesAlong) else []
+
+    found: dict[Key, list[DeletionLoss | Unchecked]] = defaultdict(list)
+    for findings in in_parallel(read, groups.items(), jobs=jobs):
+        for key, finding in findings:
+            found[key].append(finding)
+    return found
+
+
+def with_findings(step: Step, found: Iterable[DeletionLoss | Unchecked], managed: frozenset[str]) -> Step:
+    """Return a step with what its deletion takes from others.
+
+    ``managed`` are the ids of what the spec itself manages: to cut that off takes nothing from others.
+    """
+    losses = [each for each in found if isinstance(each, DeletionLoss)]
+    foreign = (each for each in losses if each.effect is not LossEffect.CUT_OFF or each.id not in managed)
+    unchecked = (each for each in found if isinstance(each, Unchecked))
+    return replace(step, deletion_losses=tuple(foreign), unchecked=tuple(unchecked))
+
+
 def going_ids(plan: Plan) -> frozenset[str]:
-    """Return the ids of everything that a plan deletes."""
-    going = (step.observed for step in plan if step.action is Action.DELETE and step.observed is not None)
-    return frozenset(each for observed in going for each in (observed.id, *observed.contained_ids))
+    """Return the ids of everything that a plan deletes, also to create it again."""
+    going = ((step.resource, step.observed) for step in plan if step.action in DELETING)
+    return frozenset[str]().union(*(one.deleted_ids(seen) for one, seen in going if seen is not None))
+
+
+def managed_ids(plan: Plan) -> frozenset[str]:
+    """Return the ids of everything that the spec manages."""
+    found = (step.observed for step in plan if step.observed is not None and step.observed.ours)
+    return frozenset(each for observed in found for each in (observed.id, *observed.contained_ids))
 
 
 def _shown(key: Key, names: Mapping[Key, str]) -> str:

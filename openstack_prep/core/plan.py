@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +24,7 @@ class Plan:
     ``left_out`` is how many resources of the spec were not asked for.
     ``allow_replace`` and ``adopt`` say what the user allowed.  They cover what the steps show, and what
     steps that are ``previewed_later`` replace: whatever else a run finds is refused.
+    ``allow_loss`` names what deletions may take from others, as their refusals print it.
     ``warnings`` are those about the spec and about valid settings of its resources.
     """
 
@@ -37,6 +38,7 @@ class Plan:
     left_out: int = 0
     allow_replace: bool = False
     adopt: bool = False
+    allow_loss: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Step]:
@@ -49,11 +51,11 @@ class Plan:
 
     def data(self) -> list[Values]:
         """Return the steps as plain data, without a secret."""
-        return list(map(_step_data, self.steps))
+        return [_step_data(step, self.allow_loss) for step in self.steps]
 
     def undeclared_data(self) -> list[Values]:
         """Return what is managed and no longer declared, in the form of the steps."""
-        return [_step_data(step) | {"reason": step.reason} for step in self.undeclared]
+        return [_step_data(step, self.allow_loss) | {"reason": step.reason} for step in self.undeclared]
 
     def document(self) -> Values:
         """Return the plan as data: one shape for all commands that only show one."""
@@ -123,7 +125,7 @@ def order_of(steps: Mapping[Key, Step]) -> Order:
     return order
 
 
-def _step_data(step: Step) -> Values:
+def _step_data(step: Step, allow_loss: Set[str]) -> Values:
     address = text.address_of(step)
     return (
         {
@@ -139,6 +141,8 @@ def _step_data(step: Step) -> Values:
         | ({"follows": sorted(map(str, step.follows))} if step.follows else {})
         | ({"duplicate_of": step.duplicate_of} if step.duplicate_of else {})
         | ({"previewed_later": True} if step.previewed_later else {})
+        | ({"losses": [each.data(allow_loss) for each in step.deletion_losses]} if step.deletion_losses else {})
+        | ({"not_checked": [vars(each) for each in step.unchecked]} if step.unchecked else {})
     )
 
 

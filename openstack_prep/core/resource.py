@@ -217,6 +217,14 @@ class Resource(Generic[S]):
         """Return what identifies it in the cloud, usually its id: resources that share any of these are the same."""
         return frozenset({observed.id, *observed.contained_ids})
 
+    def deleted_ids(self, observed: Observed) -> frozenset[str]:
+        """Return the ids of what its deletion removes: itself and all that it contains.
+
+        A kind that is only a part of something else, such as the rules of a security group, must not return the id of
+        the whole.
+        """
+        return frozenset({observed.id, *observed.contained_ids})
+
     def check(self, run: S, observed: Observed | None) -> Iterable[Mistake]:
         """Yield what would go wrong, as far as reading shows it; each mistake refuses the plan.
 

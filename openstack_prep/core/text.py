@@ -66,7 +66,8 @@ def step_line(step: Step, width: int, style: Style = PLAIN) -> str:
     found = step.observed.id if step.observed and style.ids else ""
     words = "  ".join(filter(None, (found, details(replace(step, changes=rest), style.most))))
     line = style.line(step.action.symbol, f"{step!s:<{width}}", words)
-    return "\n".join([line, *(_changed_lines(texts, style) if texts else ())])
+    losses = (style.wrapped(f"{'':6}{each.effect}: {printable(str(each))}", 8) for each in step.deletion_losses)
+    return "\n".join([line, *(_changed_lines(texts, style) if texts else ()), *losses])
 
 
 def _changed_lines(texts: Texts, style: Style) -> Iterable[str]:

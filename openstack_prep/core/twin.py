@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 from openstack_prep.base.errors import Mistake, Overtaken, ResourceFailed
+from openstack_prep.core.deletion_loss import Deletion, Finding, TakesAlong
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.run import Run
 
@@ -111,8 +112,20 @@ class Twin(Resource):
     def _look(self, run: Run) -> Observed | None:
         return type(self.of).find(run, [self.of]).get(self.of.key)
 
+    def deleted_ids(self, observed: Observed) -> frozenset[str]:
+        return self.of.deleted_ids(observed)
+
     def check_delete(self, run: Run, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         return self.of.check_delete(run, observed, going)
+
+    @classmethod
+    def find_losses(cls, run: Run, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        """Yield what its own kind reports."""
+        for each in deletions:
+            of = cast(Twin, each.resource).of
+            if isinstance(of, TakesAlong):
+                found = type(of).find_losses(run, [Deletion(of, each.observed)], going)
+                yield from ((each.key, finding) for _, finding in found)
 
     def delete(self, run: Run, observed: Observed) -> None:
         """Delete it unless it is in use or is the last one by then.

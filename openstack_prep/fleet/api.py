@@ -19,6 +19,7 @@ def plan(
     allow_replace: bool = False,
     adopt: bool = False,
     prune: bool = False,
+    allow_loss: Collection[str] = (),
     jobs: int = JOBS,
     executor: Callable[[int], Executor] = threads,
     tell: Tell = silent,
@@ -26,11 +27,12 @@ def plan(
     """Return what apply would do to each target; nothing is changed.
 
     ``only`` are names of groups and targets, ``cloud`` is the entry of clouds.yaml for targets and specs without one.
-    ``allow_replace``, ``adopt`` and ``prune`` are those of ``openstack_prep.plan``. ``jobs`` is how many requests are
-    sent at a time, by an ``executor`` of ``concurrent.futures`` that is made for so many targets at a time. ``tell`` is
-    called with an Event whenever a target begins or ends. Raises SpecError with the mistakes in all specs, ConfigError.
+    ``allow_replace``, ``adopt``, ``prune`` and ``allow_loss`` are those of ``openstack_prep.plan``. ``jobs`` is how
+    many requests are sent at a time, by an ``executor`` of ``concurrent.futures`` that is made for so many targets at a
+    time. ``tell`` is called with an Event whenever a target begins or ends. Raises SpecError with the mistakes in all
+    specs, ConfigError.
     """
-    options = Options(allow_replace=allow_replace, adopt=adopt, prune=prune, data=True)
+    options = Options(allow_replace=allow_replace, adopt=adopt, prune=prune, allow_loss=tuple(allow_loss), data=True)
     return run(choose(fleet, only, cloud), "plan", options, jobs=jobs, executor=executor, tell=tell)
 
 
@@ -42,6 +44,7 @@ def apply(
     allow_replace: bool = False,
     adopt: bool = False,
     prune: bool = False,
+    allow_loss: Collection[str] = (),
     jobs: int = JOBS,
     executor: Callable[[int], Executor] = threads,
     tell: Tell = silent,
@@ -50,11 +53,19 @@ def apply(
 ) -> Result:
     """Plan and apply each target, wave by wave; call ``raise_for_failures`` of the result.
 
-    ``only``, ``cloud``, ``allow_replace``, ``adopt``, ``prune``, ``jobs``, ``executor`` and ``tell`` are those of
-    ``plan``, ``lock_timeout`` (seconds) that of ``openstack_prep.apply``. A run that was interrupted is continued
-    unless ``restart`` is set. Raises SpecError, ConfigError, LeaseHeld if another run of the fleet is at work.
+    ``only``, ``cloud``, ``allow_replace``, ``adopt``, ``prune``, ``allow_loss``, ``jobs``, ``executor`` and ``tell``
+    are those of ``plan``, ``lock_timeout`` (seconds) that of ``openstack_prep.apply``. A run that was interrupted is
+    continued unless ``restart`` is set. Raises SpecError, ConfigError, LeaseHeld if another run of the fleet is at
+    work.
     """
-    options = Options(allow_replace=allow_replace, adopt=adopt, prune=prune, lock_timeout=lock_timeout, data=True)
+    options = Options(
+        allow_replace=allow_replace,
+        adopt=adopt,
+        prune=prune,
+        allow_loss=tuple(allow_loss),
+        lock_timeout=lock_timeout,
+        data=True,
+    )
     with changing(choose(fleet, only, cloud), "apply", options, restart=restart) as made:
         return made.carry_out(jobs=jobs, executor=executor, tell=tell)
 
@@ -64,6 +75,7 @@ def destroy(
     *,
     only: Collection[str] = (),
     cloud: str | None = None,
+    allow_loss: Collection[str] = (),
     jobs: int = JOBS,
     executor: Callable[[int], Executor] = threads,
     tell: Tell = silent,
@@ -72,10 +84,10 @@ def destroy(
 ) -> Result:
     """Delete what the spec of each target manages, wave by wave; everything else is kept.
 
-    ``only``, ``cloud``, ``jobs``, ``executor``, ``tell``, ``lock_timeout`` (seconds) and ``restart`` are those of
-    ``apply``. Raises SpecError, ConfigError, LeaseHeld.
+    ``only``, ``cloud``, ``allow_loss``, ``jobs``, ``executor``, ``tell``, ``lock_timeout`` (seconds) and ``restart``
+    are those of ``apply``. Raises SpecError, ConfigError, LeaseHeld.
     """
-    options = Options(lock_timeout=lock_timeout, data=True)
+    options = Options(allow_loss=tuple(allow_loss), lock_timeout=lock_timeout, data=True)
     with changing(choose(fleet, only, cloud), "destroy", options, restart=restart) as made:
         return made.carry_out(jobs=jobs, executor=executor, tell=tell)
 

@@ -51,6 +51,8 @@ class Options:
     allow_replace: bool = False
     adopt: bool = False
     prune: bool = False
+    allow_loss: tuple[str, ...] = ()
+    """What deletions may take from others."""
     destroy: bool = False
     """Whether the plan is one to destroy."""
     lock_timeout: float = 60.0

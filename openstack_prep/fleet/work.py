@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
+CONSENT = ("allow_replace", "adopt", "prune", "allow_loss")
+"""Options that allow what a plan does not do by default."""
+
+
 def work(order: Order) -> Outcome:
     """Carry out an order, in whatever thread or process; what goes wrong is in the outcome."""
     begun = time.monotonic()
@@ -90,8 +94,8 @@ def _made(order: Order, spec: Spec, cloud: Cloud) -> LivePlan:
 
     options = order.options
     if options.destroy or order.verb == "destroy":
-        return api.plan_destroy(cloud, spec, jobs=order.jobs)
-    consent: Mapping[str, Any] = {name: getattr(options, name) for name in ("allow_replace", "adopt", "prune")}
+        return api.plan_destroy(cloud, spec, allow_loss=options.allow_loss, jobs=order.jobs)
+    consent: Mapping[str, Any] = {name: getattr(options, name) for name in CONSENT}
     return api.plan(cloud, spec, jobs=order.jobs, **consent)
 
 
@@ -139,6 +143,7 @@ def _made_from_saved(order: Order, spec: Spec, cloud: Cloud) -> LivePlan:
     saved.check_variables(spec)
     saved.check_cloud(cloud.authenticate())
     consent: Mapping[str, Any] = {"allow_replace": saved.allow_replace, "adopt": saved.adopts, "prune": saved.prunes}
+    consent = {**consent, "allow_loss": saved.allow_loss}
     plan = api.plan(cloud, spec, jobs=order.jobs, **consent)
     saved.check(plan, path, spec, plan.tenant)
     plan.raise_for_refusals()

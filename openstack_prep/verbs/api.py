@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PlanRefused, SpecError
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT, Sight
 from openstack_prep.core import consent, executor, observing, planner
@@ -32,6 +33,7 @@ def plan(
     allow_replace: bool = False,
     adopt: bool = False,
     prune: bool = False,
+    allow_loss: Collection[str] = (),
     jobs: int = JOBS,
     progress: Progress = no_progress,
 ) -> LivePlan:
@@ -43,9 +45,10 @@ def plan(
 
     ``allow_replace`` allows deleting and creating again what cannot be changed in place, ``adopt`` changing what exists
     and is not managed by the spec. With ``prune``, further steps delete what the spec manages and no longer declares;
-    otherwise ``plan.undeclared`` lists it, for a spec that was read from a file. ``jobs`` is how many requests are sent
-    at a time. ``progress`` is called with a key, and the bytes of its image that were read, their total and the
-    unpacked ones, as far as they are known.
+    otherwise ``plan.undeclared`` lists it, for a spec that was read from a file. ``allow_loss`` names what deletions
+    and replacements may take from others, as the refusals name it: ``["subnet/1c5e..."]``. ``jobs`` is how many
+    requests are sent at a time. ``progress`` is called with a key, and the bytes of its image that were read, their
+    total and the unpacked ones, as far as they are known.
 
     ``plan.refusals`` lists all reasons why the plan may not be carried out. Raises CloudError if the cloud cannot be
     read, SpecError with every wrong value and contradiction.
@@ -73,6 +76,7 @@ def plan(
             made = planner.plan_removals(made, left, prune=prune)
             mistakes = observing.examine_deletes(run, made, jobs=jobs)
             made = replace(made, refusals=(*made.refusals, *mistakes), warnings=sight.warnings)
+        made = _with_losses(run, made, allow_loss, jobs)
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made)]
         refusals += rights.missing_trusts(run, made, spec.clouds)
         logins = entry_logins.examine(run, made, jobs=jobs)
@@ -87,10 +91,12 @@ def plan(
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
 
-def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = JOBS) -> LivePlan:
+def plan_destroy(
+    cloud: Cloud, wanted: Wanted, *, name: str | None = None, allow_loss: Collection[str] = (), jobs: int = JOBS
+) -> LivePlan:
     """Return what destroy would delete: only what the spec manages, whether it still declares it or not.
 
-    ``cloud``, ``wanted``, ``name`` and ``jobs`` are those of ``plan``. Raises CloudError, SpecError.
+    ``cloud``, ``wanted``, ``name``, ``allow_loss`` and ``jobs`` are those of ``plan``. Raises CloudError, SpecError.
     """
     spec, run = open_run(cloud, wanted, jobs, name=name)
     from openstack_prep.verbs import scan
@@ -110,11 +116,13 @@ def plan_destroy(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs:
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)
-        refusals = [*observing.examine_deletes(run, made, jobs=jobs), *rights.missing(cloud, made, spec.clouds)]
+        mistakes = observing.examine_deletes(run, made, jobs=jobs)
+        made = _with_losses(run, made, allow_loss, jobs)
+        refusals = [*mistakes, *made.refusals, *rights.missing(cloud, made, spec.clouds)]
         return replace(made, refusals=tuple(spec.placed(refusals)))
 
     made = exclusive.attempt(run, seen, "destroy", make)
-    made = replace(made, warnings=tuple(rights.doubtful(cloud, made, spec.clouds)))
+    made = replace(made, warnings=(*rights.doubtful(cloud, made, spec.clouds), *made.warnings))
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
 
@@ -126,6 +134,7 @@ def apply(
     allow_replace: bool = False,
     adopt: bool = False,
     prune: bool = False,
+    allow_loss: Collection[str] = (),
     jobs: int = JOBS,
     tell: Callable[[Event], None] = silent,
     progress: Progress = no_progress,
@@ -135,14 +144,14 @@ def apply(
     """Carry out a plan, or plan and carry out; the report contains the outcome of each step.
 
     ``wanted`` is a plan, or a spec or list as for ``plan``, which also explains ``cloud``, ``name``, ``allow_replace``,
-    ``adopt``, ``prune``, ``jobs`` and ``progress``. The permissions apply to the plan that this call creates; a given
-    plan keeps its own. ``tell`` is called with an Event whenever a step begins, is retried or ends.
+    ``adopt``, ``prune``, ``allow_loss``, ``jobs`` and ``progress``. The permissions apply to the plan that this call
+    creates; a given plan keeps its own. ``tell`` is called with an Event whenever a step begins, is retried or ends.
 
     Only one run at a time works on a spec: apply waits for another run, at most ``lock_timeout`` seconds, then
     LeaseHeld is raised. A plan that is too old, was carried out before, or since which somebody else was at work, is
     first created again; if it differs, PlanRefused is raised before anything is changed, unless ``agreed`` is false:
-    then the new plan is used. A plan with nothing left to do never differs. Default: a given plan was agreed to. Raises
-    PlanRefused for a plan with refusals, SpecError, CloudError; not for steps that fail: see
+    then the new plan is used. A plan with nothing left to do never differs. Default: a given plan was agreed to.
+    Raises PlanRefused for a plan with refusals, SpecError, CloudError; not for steps that fail: see
     ``report.raise_for_failures()``. The run replaces, adopts and deletes only what the plan shows; any other such
     change fails its step.
     """
@@ -155,6 +164,7 @@ def apply(
             allow_replace=allow_replace,
             adopt=adopt,
             prune=prune,
+            allow_loss=allow_loss,
             jobs=jobs,
             progress=progress,
         )
@@ -200,18 +210,20 @@ def destroy(
     wanted: LivePlan | Wanted,
     *,
     name: str | None = None,
+    allow_loss: Collection[str] = (),
     jobs: int = JOBS,
     tell: Callable[[Event], None] = silent,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Report:
     """Delete what the spec manages, dependents first; everything else is kept.
 
-    ``wanted`` is a plan of ``plan_destroy``, or a spec or list. ``cloud``, ``name``, ``jobs``, ``tell`` and
-    ``lock_timeout`` (seconds) are those of ``apply``. Raises PlanRefused, LeaseHeld, SpecError, CloudError.
+    ``wanted`` is a plan of ``plan_destroy``, or a spec or list. ``cloud``, ``name``, ``allow_loss``, ``jobs``,
+    ``tell`` and ``lock_timeout`` (seconds) are those of ``apply``. Raises PlanRefused, LeaseHeld, SpecError,
+    CloudError.
     """
     agreed = isinstance(wanted, LivePlan)
     if not isinstance(wanted, LivePlan):
-        wanted = plan_destroy(cloud, wanted, name=name, jobs=jobs)
+        wanted = plan_destroy(cloud, wanted, name=name, allow_loss=allow_loss, jobs=jobs)
     elif wanted.purpose != "destroy":
         raise SpecError([Mistake("plan", "is a plan for apply, not for destroy", "create it with plan_destroy()")])
     return apply(cloud, wanted, name=name, jobs=jobs, tell=tell, lock_timeout=lock_timeout, agreed=agreed)
@@ -247,8 +259,23 @@ def _anew(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, prune: 
     if old.remake is not None:
         return old.remake()
     if old.purpose == "destroy":
-        return plan_destroy(cloud, old.wanted, jobs=jobs)
+        return plan_destroy(cloud, old.wanted, allow_loss=old.allow_loss, jobs=jobs)
     prune = prune or any(step.action is Action.DELETE and not step.duplicate_of for step in old)
     return plan(
-        cloud, old.wanted, allow_replace=old.allow_replace, adopt=old.adopt, prune=prune, jobs=jobs, progress=progress
+        cloud,
+        old.wanted,
+        allow_replace=old.allow_replace,
+        adopt=old.adopt,
+        prune=prune,
+        allow_loss=old.allow_loss,
+        jobs=jobs,
+        progress=progress,
     )
+
+
+def _with_losses(run: CloudRun, made: Plan, allow_loss: Collection[str], jobs: int) -> Plan:
+    """Return a plan that shows what its deletions take from others, refused unless all of that is allowed."""
+    made = replace(observing.find_losses(run, made, jobs=jobs), allow_loss=frozenset(allow_loss))
+    unchecked = dict.fromkeys(str(each) for step in made for each in step.unchecked)
+    refusals = consent.refuse_losses(made, made.allow_loss)
+    return replace(made, refusals=(*made.refusals, *refusals), warnings=(*made.warnings, *unchecked))

@@ -20,7 +20,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.kinds import KINDS
-from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectTags, contents, foreign_tags
+from openstack_prep.resources.cascades.project import ProjectScope, servers, volumes
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectTags, foreign_tags
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
 from openstack_prep.spec import spec_of
@@ -34,7 +35,6 @@ CLOUD_WIDE = ("flavor", "user")
 """Kinds of which only managed resources are exported, unless --kind selects them."""
 OF_USERS = ("application_credential", "object_store")
 """Kinds that only users of the project can list."""
-WITHOUT_WORDS = ("servers", "volumes")
 
 
 def refuse_unknown_kinds(kinds: Iterable[str]) -> None:
@@ -154,9 +154,9 @@ def _named(home: Project) -> dict[str, Any]:
 
 def _undeclarable(run: CloudRun, project_id: str) -> Iterator[str]:
     """Yield resources of the project that no spec can declare."""
-    for plural, rows in contents(run, project_id):
-        if plural in WITHOUT_WORDS:
-            yield from (f"{plural.removesuffix('s')} {row.get('name') or ''} {row['id']}" for row in rows)
+    project = ProjectScope(project_id, None)
+    for kind, rows in (("server", servers(run, project)), ("volume", volumes(run, project))):
+        yield from (f"{kind} {row.get('name') or ''} {row['id']}" for row in rows)
 
 
 def _assembled(sections: dict[str, Any], chosen: Sequence[scan.Standing], unsaid: tuple[str, ...]) -> Export:

@@ -55,6 +55,16 @@ class SavedCloud:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SavedLoss:
+    """What the deletion of a step takes from others, as far as this module needs it."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "ignore", "strict": True}
+
+    address: str
+    allowed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class SavedStep:
     """A step as far as this module needs it; the rest of it is compared with the present plan."""
 
@@ -63,6 +73,7 @@ class SavedStep:
     resource: str
     action: Literal["create", "update", "adopt", "replace", "delete", "keep"]
     duplicate_of: str = ""
+    losses: tuple[SavedLoss, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

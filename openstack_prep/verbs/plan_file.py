@@ -172,6 +172,11 @@ class SavedPlan:
         return bool(self.content.allow_replace)
 
     @property
+    def allow_loss(self) -> frozenset[str]:
+        """What its deletions may take from others."""
+        return frozenset(loss.address for step in self.content.steps for loss in step.losses if loss.allowed)
+
+    @property
     def adopts(self) -> bool:
         """Whether the plan changes resources that the spec does not manage."""
         return any(step.action == "adopt" for step in self.content.steps)

@@ -110,8 +110,25 @@ def services() -> Iterator[requests_mock.Mocker]:
         )
         # every plan of a whole spec asks which projects carry its tag
         mocker.get(f"{IDENTITY}/projects?tags=openstack-prep%3Alab", json={"projects": []})
+        nothing_to_lose(mocker)
         default_group(mocker)
         yield mocker
+
+
+def nothing_to_lose(services: requests_mock.Mocker) -> None:
+    """Let nothing of others depend on what is deleted: the lists that are only read for that are empty."""
+    for path in ("rbac-policies", "security-group-rules", "subnets", "ports", "subnetpools", "address-groups"):
+        services.get(f"http://neutron/v2.0/{path}", json={path.replace("-", "_"): []})
+    services.get("http://neutron/v2.0/qos/policies", json={"policies": []})
+    for path in ("snapshots", "backups"):
+        services.get(f"{ENDPOINTS['block-storage']}/{path}", json={path: []})
+    services.get("http://neutron/v2.0/extensions", json={"extensions": []})
+    services.get(f"{ENDPOINTS['compute']}/os-keypairs?user_id=u1", json={"keypairs": []})
+    services.get(f"{ENDPOINTS['compute']}/servers/detail?all_tenants=True", json={"servers": []})
+    services.get(f"{IDENTITY}/projects?parent_id=p1", json={"projects": []})
+    services.get(f"{IDENTITY}/OS-TRUST/trusts", json={"trusts": []})
+    for path in ("credentials", "role_assignments", "users/u1/application_credentials", "users/u1/groups"):
+        services.get(f"{IDENTITY}/{path}", json={path.rpartition("/")[2]: []})
 
 
 LEASE = "http://neutron/v2.0/security-groups/default-group"
@@ -252,7 +269,8 @@ BARE = {"http://heat/", "http://keystone/v3", "http://nova/v2.1", "http://nova/"
 
 EMPTY = (
     "networks subnets routers floatingips security_groups ports images stacks keypairs server_groups flavors servers "
-    "volumes role_assignments roles users projects application_credentials trunks snapshots"
+    "volumes role_assignments roles users projects application_credentials trunks snapshots backups rbac_policies "
+    "security_group_rules subnetpools address_groups policies groups credentials trusts"
 )
 
 
@@ -265,7 +283,7 @@ def empty_cloud(services: requests_mock.Mocker) -> requests_mock.Mocker:
     for place in ("neutron/v2.0", "nova/v2.1", "glance/v2", "cinder/v3", "heat/v1/admin-project"):
         services.get(re.compile(f"^http://{place}/.+"), json={**nothing, "quota_set": {}, "quota": {}})
     services.head(re.compile("^http://swift/v1/"), status_code=404)
-    services.get(re.compile(f"^{IDENTITY}/(projects|users|roles|role_assignments)"), json=nothing)
+    services.get(re.compile(f"^{IDENTITY}/(projects|users|roles|role_assignments|credentials|OS-TRUST)"), json=nothing)
     default_group(services)
     return services
 

@@ -18,6 +18,7 @@ from openstack_prep.cli.fleet import html
 from openstack_prep.cli.fleet.opening import add_fleet, choose, executors, refuse_unknown
 from openstack_prep.cli.fleet.output import end, print_texts, print_warnings, sizes
 from openstack_prep.cli.running import (
+    add_allow_loss,
     add_lock_timeout,
     confirm,
     exit_on_second_signal,
@@ -56,6 +57,7 @@ def add(command: AddCommand) -> None:
         each.add_argument("--restart", action="store_true", help="do not continue a run that was interrupted")
         add_lock_timeout(each)
     for each in (plan, apply, destroy):
+        add_allow_loss(each)
         html.add(each)
         each.add_argument("--all", action="store_true", help="show unchanged targets, and all plans, too")
 
@@ -105,7 +107,7 @@ def _apply(options: argparse.Namespace) -> int:
 
     plans: Mapping[str, Values] = {}
     if options.plan:
-        for name in ("allow_replace", "adopt", "prune"):
+        for name in ("allow_replace", "adopt", "prune", "allow_loss"):
             if getattr(options, name):
                 given = f"--{name.replace('_', '-')}"
                 raise ConfigError(f"fleet apply: {given} cannot be added to --plan; give it to `fleet plan -o`")
@@ -187,4 +189,5 @@ def _options(options: argparse.Namespace, **more: Any) -> Options:
 
     names = ("allow_replace", "adopt", "prune", "lock_timeout")
     given = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    given["allow_loss"] = tuple(options.allow_loss)
     return Options(**given, **more, data=options.format == "json")

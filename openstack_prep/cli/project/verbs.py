@@ -16,6 +16,7 @@ from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.reports import judge_reports, write_html
 from openstack_prep.cli.running import (
+    add_allow_loss,
     add_lock_timeout,
     carry_out,
     consent,
@@ -64,6 +65,7 @@ def add(command: AddCommand) -> None:
             help="only this resource and what it needs; repeatable; never prunes",
         )
     for each in (plan, apply, destroy):
+        add_allow_loss(each)
         each.add_argument("--all", action="store_true", help="also show the resources that stay unchanged")
     for each in (plan, apply):
         add_html(each)
@@ -135,6 +137,7 @@ def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePl
 
         spec = limit_to(spec, options.target)
     consent = {"allow_replace": options.allow_replace, "adopt": options.adopt, "prune": options.prune}
+    consent["allow_loss"] = options.allow_loss
     with reading(options):
         plan = api.plan(cloud, spec, **consent, jobs=options.jobs)
     return replace(plan, left_out=whole - len(spec.chosen))
@@ -145,7 +148,7 @@ def _plan_destroy(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> Live
         from openstack_prep.verbs import api
 
     with reading(options):
-        return api.plan_destroy(cloud, spec, jobs=options.jobs)
+        return api.plan_destroy(cloud, spec, allow_loss=options.allow_loss, jobs=options.jobs)
 
 
 def _apply(options: argparse.Namespace) -> int:
@@ -171,6 +174,7 @@ def _apply_saved(options: argparse.Namespace) -> int:
         from openstack_prep.verbs.plan_file import SavedPlan
 
     given = {"--allow-replace": options.allow_replace, "--adopt": options.adopt, "--prune": options.prune}
+    given["--allow-loss"] = options.allow_loss
     for added in (name for name, value in given.items() if value):
         raise ConfigError(f"apply: {added} cannot be added to --plan; give it to `openstack-prep plan -o`")
     saved = SavedPlan(options.plan)
@@ -180,7 +184,13 @@ def _apply_saved(options: argparse.Namespace) -> int:
     saved.check_cloud(cloud.authenticate())
     with reading(options):
         plan = api.plan(
-            cloud, spec, allow_replace=saved.allow_replace, adopt=saved.adopts, prune=saved.prunes, jobs=options.jobs
+            cloud,
+            spec,
+            allow_replace=saved.allow_replace,
+            adopt=saved.adopts,
+            prune=saved.prunes,
+            allow_loss=saved.allow_loss,
+            jobs=options.jobs,
         )
     saved.check(plan, path, spec, plan.tenant)
     print_warnings(plan, spec)

@@ -122,6 +122,9 @@ class AddressPairs(PairFields):
                 shares = PortShares((Share(port, run.ownership, mine, mine=mine),))
                 yield declared, Observed(id=port.id, ours=True, record=shares)
 
+    def deleted_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset()  # the ports stay
+
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
         return frozenset(each.port.id for each in observed.record_as(PortShares).shares if each.mine)
 

@@ -20,8 +20,11 @@ from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.addresses.holders import ask_for_holders, holder_of
+from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.network import FLOATING_IP, FORWARDING, forwardings
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.installer_input import InstallerInput
 from openstack_prep.resources.lists import queries
@@ -176,6 +179,10 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     def use(self, run: CloudRun, record: FloatingIPRecord) -> Use:
         return of_floating_ip(record)
 
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        return cascades.find_losses(FLOATING_IP, run, deletions, going)
+
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield that it is attached to a port that is kept, unless this spec deletes the attachment first."""
         record = observed.record_as(FloatingIPRecord)
@@ -207,6 +214,9 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
                 return
             if now.port_id not in (None, observed.record_as(FloatingIPRecord).port_id):
                 raise PlanRefused([self._in_use(now)])
+        if FORWARDING in queries.extensions(run):  # the plan has shown them, and Neutron refuses the deletion otherwise
+            for each in forwardings(run.fresh(), observed.id):
+                cloud.network.delete(f"{path}/port_forwardings/{each['id']}")
         cloud.network.delete(path, headers={"If-Match": f"revision_number={now.revision_number}"})
 
     @classmethod

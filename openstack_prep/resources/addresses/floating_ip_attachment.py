@@ -111,6 +111,9 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
                 declared = cls(port=port, address=record.address, **cls.placing(owner))
                 yield declared, declared._observe(run, record)
 
+    def deleted_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset()  # the floating IP stays
+
     def _floating_ip(self, run: CloudRun) -> FloatingIPRecord | None:
         project_id = run.find_project_id(self.owner)
         listed = FloatingIP.listing(run, project_id) if project_id else []

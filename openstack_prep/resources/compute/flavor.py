@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Self, cast
 
 from annotated_types import Gt, Le
 
@@ -16,7 +16,10 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import GiB, Memory, MiB, Name, Text, Vcpus
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Adoptable, Change, Observed, OwnershipTag, Resource
+from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.compute import FLAVOR
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.lists import queries
@@ -175,6 +178,12 @@ class Flavor(Adoptable[CloudRun]):
         access = after.get("access", frozenset()) - observed.values["access"]
         self._extend(run, observed.id, after.get("extra_specs", {}), access)
         return replace(observed, values={**observed.values, **after})
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        """Yield what others lose, without the projects that the spec itself declares."""
+        own = (run.find_id(project) for each in deletions for project in cast(Flavor, each.resource).projects())
+        return cascades.find_losses(FLAVOR, run, deletions, going.union(filter(None, own)))
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.compute.delete(f"/flavors/{observed.id}")

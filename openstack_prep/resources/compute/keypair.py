@@ -98,6 +98,9 @@ class Keypair(ByProjectUser):
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
         return frozenset({f"{observed.record_as(Holder).user_id} {observed.id}"})
 
+    def deleted_ids(self, observed: Observed) -> frozenset[str]:
+        return self.cloud_ids(observed)
+
     def _holder(self, run: CloudRun) -> tuple[Cloud, str | None]:
         """Return the owner's id, None if there is no owner yet, and a connection that may manage the owner's keys.
 

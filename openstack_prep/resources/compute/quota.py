@@ -175,6 +175,9 @@ class Quota(InProject):
                 what = f"{name}: {limit} is below the current usage of {used}"
                 yield self.mistake(what, "free some of it, or raise the value", Code.QUOTA_SHORT)
 
+    def deleted_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset()  # the id is that of the project, which stays
+
     def create(self, run: CloudRun) -> Observed:
         return self._write(run, run.id(self.owner) if self.owner else run.admin.project_id, self.desired())
 

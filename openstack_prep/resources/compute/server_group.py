@@ -5,7 +5,7 @@ Source: Compute API, "Server groups (os-server-groups)", microversion 2.64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -13,9 +13,12 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
+from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.compute import SERVER_GROUP
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import Project
 
@@ -101,6 +104,10 @@ class ServerGroup(ByProjectUser):
         if sum(raw["name"] == self.name for raw in listed) > 1:
             settle(self.key, made["id"], lambda: self._choose(run, look()), lambda mine: self.delete(run, mine))
         return self._observed(run, made)
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        return cascades.find_losses(SERVER_GROUP, run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         cloud = run.find_tenant(self.owner) or run.admin

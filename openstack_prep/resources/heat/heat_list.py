@@ -5,16 +5,13 @@ Source: Orchestration API v1, "List stacks".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
-from openstack_prep.core.run import query
+from openstack_prep.resources.lists.queries import stacks_of as stacks_of
 
 DEPTH = 5  # levels of nested stacks: Heat's default maximum
-GONE = "DELETE_COMPLETE"  # Heat still lists a deleted stack for a moment
 
 
 def stack_of(
@@ -35,9 +32,3 @@ def stack_of(
     own = [each for each in named if each.get("project") in (None, cloud.project_id)]
     found = only_one(own or (named if elsewhere else ()), f"stack/{name}")
     return (cloud, found) if found else None
-
-
-@query
-def stacks_of(run: CloudRun, cloud: Cloud) -> Sequence[Raw]:
-    """Return the stacks that one identity sees, without deleted ones."""
-    return [each for each in cloud.orchestration.list("/stacks", "stacks") if each["stack_status"] != GONE]

@@ -13,16 +13,18 @@ from urllib.parse import quote
 from annotated_types import Len
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefused
+from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
-from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Adoptable, Change, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
+from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.project import PROJECT
 from openstack_prep.resources.identity import default_group, home
 from openstack_prep.resources.identity.by_name import named
-from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists.queries import project_name as project_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,28 +176,20 @@ class Project(Adoptable[CloudRun]):
             what = f"the cloud in use, {run.admin.name}, is scoped to this project"
             fix = "run destroy with another entry of clouds.yaml (--os-cloud or OS_CLOUD)"
             yield Mistake.about(self.key, what, fix, code=Code.OWN_CONNECTION)
-        yield from self._unmanaged(contents(run, observed.id), going)
-        yield from self._unmanaged([("containers", _containers(run, self))], going)
+        for child in run.admin.identity.list("/projects", "projects", parent_id=observed.id):
+            if child["id"] not in going:  # keystone 30.0.0, resource/core.py, _delete_project: 403
+                what = f"project {child['name']} ({child['id']}) is below it, so Keystone refuses to delete it"
+                yield Mistake.about(self.key, what, "delete that project first", code=Code.STILL_USED)
 
-    def _unmanaged(
-        self, contained: Iterable[tuple[str, list[dict[str, Any]]]], going: frozenset[str]
-    ) -> Iterator[Mistake]:
-        for plural, found in contained:
-            left = sorted(f"{_label(each)} {each['id']}".strip() for each in found if each["id"] not in going)
-            if left:
-                contained_ids = f"contains resources that this spec does not manage: {plural} {', '.join(left)}"
-                yield Mistake.about(self.key, contained_ids, _remedy(left), code=Code.STILL_USED)
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        return cascades.find_losses(PROJECT, run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         """Delete it, then its ``default`` security group, which Neutron would leave behind.
 
         In this order, because the group holds the lease, and listing the groups of a project would create it again.
-        Resources that others have created since the plan are looked for first, because Keystone deletes the project
-        anyway.
         """
-        blockers = tuple(self._unmanaged(contents(run, observed.id), frozenset()))
-        if blockers:
-            raise PlanRefused(blockers)
         listed = run.admin.network.list("/security-groups", "security_groups", project_id=observed.id)
         groups = [group["id"] for group in listed if group["name"] == "default"]
         for each in groups:
@@ -210,14 +204,6 @@ def foreign_tags(run: CloudRun, tags: Iterable[str]) -> set[str]:
     return {each for each in tags if each != run.ownership.tag and not each.startswith(f"{run.ownership.tag}~")}
 
 
-def _remedy(left: Sequence[str]) -> str:
-    """Return how to remove the remaining resources; the resources of an OpenShift cluster have their own command."""
-    infra_id = next(filter(None, (naming.infra_id_of(each.split(" ")[0]) for each in left)), None)
-    if infra_id is None:
-        return "delete it first"
-    return f"run openshift-install destroy cluster or openstack-prep cleanup --infra-id {infra_id} first"
-
-
 def in_domain(run: CloudRun, plural: str, wanted: Resource, domain: str) -> Mapping[str, Any] | None:
     """Return the resource with this name in a domain of Keystone; raises NotUnique."""
     domain_id = run.find_id(Domain(name=domain))
@@ -226,56 +212,6 @@ def in_domain(run: CloudRun, plural: str, wanted: Resource, domain: str) -> Mapp
     return only_one(named(run, plural, wanted.name, domain_id), wanted.key.qualified)
 
 
-def project_name(run: CloudRun, project_id: str) -> str:
-    """Return a project's name and id, or only the id if the credentials in use may not read the name."""
-    try:
-        return f"{_project(run, project_id)['name']} ({project_id})"
-    except (NotAllowed, NotFound):
-        return project_id
-
-
-@query
-def _project(run: CloudRun, project_id: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = run.admin.identity.get(f"/projects/{project_id}")["project"]
-    return found
-
-
 @query
 def domain_name(run: CloudRun, domain_id: str) -> str:
     return str(run.admin.identity.get(f"/domains/{domain_id}")["domain"]["name"])
-
-
-def _label(raw: Mapping[str, Any]) -> str:
-    """Return what a person knows a resource by: its name, or the address of a floating IP."""
-    return raw.get("name") or raw.get("floating_ip_address") or ""
-
-
-def _containers(run: CloudRun, project: Project) -> list[dict[str, Any]]:
-    """Return the containers of a project's account, as far as its own user may list them.
-
-    Swift keeps them when Keystone deletes the project, and without the project only a reseller reaches them.
-    """
-    tenant = run.find_tenant(project)
-    if tenant is None or not tenant.has("object-store"):
-        return []
-    try:
-        listed = tenant.object_store.ask_list("", params={"format": "json"})
-    except (NotAllowed, NotFound):  # no role for the object store; or nobody has used it yet
-        return []
-    return [{"id": each["name"]} for each in listed]
-
-
-def contents(run: CloudRun, project_id: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the resources that a deletion of the project would orphan, by plural."""
-    admin = run.admin
-    # only administrators may look into other projects
-    filters: Values = {} if project_id == admin.project_id else {"all_tenants": True, "project_id": project_id}
-    yield "servers", admin.compute.list("/servers", "servers", **filters)
-    if admin.has("block-storage"):
-        yield "volumes", admin.volume.list("/volumes", "volumes", **filters)
-    yield "images", admin.image.list("/images", "images", owner=project_id)
-    for plural in ("networks", "routers"):
-        yield plural, admin.network.list(f"/{plural}", plural, project_id=project_id)
-    yield "floating IPs", admin.network.list("/floatingips", "floatingips", project_id=project_id)
-    groups = admin.network.list("/security-groups", "security_groups", project_id=project_id)
-    yield "security groups", [group for group in groups if group["name"] != "default"]

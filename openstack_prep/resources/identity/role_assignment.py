@@ -5,7 +5,7 @@ Source: Identity API v3, "Roles", "List role assignments", and OS-INHERIT.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -15,8 +15,11 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Coherent, Key, Observed, Resource
 from openstack_prep.core.run import query
+from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.identity import ROLE_ASSIGNMENT
 from openstack_prep.resources.identity.in_project import InProject, access
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain
 from openstack_prep.resources.identity.user import User
@@ -178,6 +181,9 @@ class RoleAssignment(InProject, Coherent):
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
         return frozenset({observed.record_as(AssignmentPath).path})  # the id is the id of the role
 
+    def deleted_ids(self, observed: Observed) -> frozenset[str]:
+        return self.cloud_ids(observed)
+
     def _ids(self, run: CloudRun) -> tuple[str, str, str] | None:
         """Return the ids of holder, scope and role, unless one of them does not exist yet."""
         holder = run.find_id(self.holder)
@@ -201,6 +207,10 @@ class RoleAssignment(InProject, Coherent):
         observed = self._observed(run, (holder, scope, run.id(Role(name=self.role))))
         run.admin.identity.put(observed.record_as(AssignmentPath).path)
         return observed
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        return cascades.find_losses(ROLE_ASSIGNMENT, run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.identity.delete(observed.record_as(AssignmentPath).path)

@@ -16,7 +16,10 @@ from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import DIFFERS, Adoptable, Change, Condition, Observed, OwnershipTag, Resource
+from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.identity import USER
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.by_name import named
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain
@@ -176,6 +179,10 @@ class User(Adoptable[CloudRun]):
             what = f"the cloud in use, {run.admin.name}, logs in as this user, so destroy cannot delete it"
             fix = "run destroy with another user's entry of clouds.yaml (--os-cloud or OS_CLOUD)"
             yield Mistake.about(self.key, what, fix, code=Code.OWN_CONNECTION)
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        return cascades.find_losses(USER, run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.identity.delete(f"/users/{observed.id}")

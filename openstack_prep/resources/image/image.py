@@ -14,13 +14,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, cast
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.core.twin import choose, everyone, settle
+from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.compute import IMAGE
 from openstack_prep.resources.image import glance, image_upload
 from openstack_prep.resources.image.glance import ID, NAME, PACKED, SEALS, SPEC, ImageRecord, is_sealed, sums
 from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
@@ -215,6 +218,12 @@ class Image(ImageFields):
         properties |= {SPEC: run.ownership.spec, NAME: self.name, ID: image.id}
         image = glance.patch(run, image, [glance.operation(name, value) for name, value in properties.items()])
         return self._observed(run, image, [image])
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        """Yield what others lose, without the projects that the spec itself declares."""
+        own = (run.find_id(project) for each in deletions for project in cast(Image, each.resource).members())
+        return cascades.find_losses(IMAGE, run, deletions, going.union(filter(None, own)))
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         record = observed.record_as(Family)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from openstack_prep.base.errors import NotFound
+from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
@@ -99,6 +99,20 @@ def external_network_name(run: CloudRun, network_id: str) -> str:
     return next((each.name for each in external_networks(run) if each.id == network_id), network_id)
 
 
+def project_name(run: CloudRun, project_id: str) -> str:
+    """Return a project's name and id, or only the id if the credentials in use may not read the name."""
+    try:
+        return f"{_project(run, project_id)['name']} ({project_id})"
+    except (NotAllowed, NotFound):
+        return project_id
+
+
+@query
+def _project(run: CloudRun, project_id: str) -> Raw:
+    found: Raw = run.admin.identity.get(f"/projects/{project_id}")["project"]
+    return found
+
+
 @query
 def role_assignments(run: CloudRun, scope: str, scope_id: str) -> Sequence[Raw]:
     """Return the role assignments in a project or domain ("project", "domain"), with names besides the ids."""
@@ -151,3 +165,13 @@ def subports(run: CloudRun, project_id: str) -> Sequence[Subport]:
     return [
         Subport(each["port_id"], raw["port_id"], each["segmentation_id"]) for raw in listed for each in raw["sub_ports"]
     ]
+
+
+STACK_GONE = "DELETE_COMPLETE"
+"""The status of a deleted stack, which Heat still lists for a moment."""
+
+
+@query
+def stacks_of(run: CloudRun, cloud: Cloud) -> Sequence[Raw]:
+    """Return the stacks that one identity sees, without deleted ones."""
+    return [each for each in cloud.orchestration.list("/stacks", "stacks") if each["stack_status"] != STACK_GONE]

@@ -18,7 +18,10 @@ from openstack_prep.base.errors import Mistake, NotFound, ResourceFailed, SpecEr
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.network import FORWARDING, PORT, forwardings_within
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord
 from openstack_prep.resources.network import multicast_pairs, reserved_ports
@@ -210,6 +213,10 @@ class Port(PortFields):
                 what = f"{address} is used by {reserved_ports.shown(port)} ({port.device_owner or 'no device'})"
                 yield self.mistake(what, "choose another address, or delete that port")
 
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        return cascades.find_losses(PORT, run, deletions, going)
+
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in of_port(run, observed.record_as(PortRecord), going).others:
             yield self.mistake(f"{user} uses the port", "detach it there first")
@@ -296,6 +303,12 @@ class Port(PortFields):
             return
         if users := of_port(run.fresh(), port).others:
             raise ResourceFailed(f"{self.key} {port.id} is now used by {', '.join(users)} and is kept")
+        if FORWARDING in queries.extensions(run):
+            # the plan has shown them; Neutron deletes them with the port, but after its revision has changed
+            for address, each in forwardings_within(run, port.project_id):
+                if each["internal_port_id"] == port.id:
+                    run.admin.network.delete(f"/floatingips/{address['id']}/port_forwardings/{each['id']}")
+            port = self.read(cloud.network.get(f"/ports/{observed.id}")["port"])
         cloud.network.delete(f"/ports/{port.id}", headers={"If-Match": f"revision_number={port.revision_number}"})
 
 

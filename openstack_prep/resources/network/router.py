@@ -15,7 +15,10 @@ from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Key, Observed, Resource
+from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.network import ROUTER
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import RouterRecord
 from openstack_prep.resources.lists.route import Route
@@ -175,6 +178,10 @@ class Router(NetworkResource[RouterRecord]):
             routes = [vars(route) for route in self.routes or ()]  # Neutron refuses them in a POST
             cloud.network.put(f"/routers/{observed.id}", {"router": {"routes": routes}})
         return replace(observed, values={**observed.values, **self.desired()})
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        return cascades.find_losses(ROUTER, run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         foreign = observed.record_as(RouterRecord).joined - self._own(run, observed) - going

@@ -16,11 +16,14 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.lease import text
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Coherent, Context, Key, Observed, OwnershipTag, Resource
+from openstack_prep.resources.cascades import row as cascades
+from openstack_prep.resources.cascades.network import SECURITY_GROUP
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
+from openstack_prep.resources.lists.rule_owners import SharedRules, left_records, owners_of
 from openstack_prep.resources.network.neutron import NetworkResource
-from openstack_prep.resources.network.rule_owners import SharedRules, left_records, owners_of
 from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
 from openstack_prep.resources.network.uses import Use, blockers_of_group, of_group
 
@@ -60,6 +63,10 @@ class SecurityGroup(NetworkResource[GroupRecord], Coherent):
 
     def is_ours(self, run: CloudRun, record: GroupRecord) -> bool:
         return self.can_be_managed and super().is_ours(run, record)
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        return cascades.find_losses(SECURITY_GROUP, run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_group(run, observed.record_as(GroupRecord), going):
@@ -183,17 +190,22 @@ class SecurityGroupRules(ByProjectUser):
 
         A rule that only other specs own goes with them, so it is missing as long as this spec has not recorded it.
         """
-        declared, values = self._declared(), set()
+        declared, values, ids = self._declared(), set(), set()
         for words, rules in self._present(run, group).items():
             owners = [owners_of(group, rule) for rule in rules]
             if any(run.ownership.spec in each for each in owners) or (words in declared and frozenset() in owners):
                 values.add(words)
+                ids |= {rule.id for rule, names in zip(rules, owners, strict=True) if names <= {run.ownership.spec}}
         return Observed(
             id=group.id,
             ours=self._has_own(run, group) or run.ownership.manages(group.name, group.description),
             values={"rules": frozenset(values)},
             record=group,
+            contained_ids=frozenset(ids),
         )
+
+    def deleted_ids(self, observed: Observed) -> frozenset[str]:
+        return observed.contained_ids  # the group may stay
 
     def create(self, run: CloudRun) -> Observed:
         group = run.look(self.group)

@@ -362,7 +362,7 @@ def test_a_destruction_that_is_refused_is_not_asked_about(
     answer("p\n")
     said = prep("destroy", "spec.yaml")
     assert said.code == 2
-    assert "contains resources that this spec does not manage: servers theirs s1" in said.err
+    assert "its deletion would orphan server/s1 (theirs)" in said.err
     assert "Destroy this for good?" not in said.err
 
 

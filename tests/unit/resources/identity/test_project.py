@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.base.errors import PlanRefused
+from openstack_prep.base.errors import Loss, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import consent, executor, observing, planner
 from openstack_prep.core.model import Action, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.identity import default_group
@@ -183,6 +183,22 @@ def test_a_group_that_a_killed_destroy_left_behind_is_found_once_its_project_is_
     assert deleted.called_once
 
 
+def losses(run: CloudRun, plan: Plan, *allowed: str) -> list[Loss]:
+    """Return what a plan takes from others, as refusals."""
+    found = consent.refuse_losses(observing.find_losses(run, plan), frozenset(allowed))
+    return [each for each in found if isinstance(each, Loss)]
+
+
+def test_a_project_below_it_refuses_the_plan(run: CloudRun, empty: requests_mock.Mocker, listed: list[Any]) -> None:
+    listed.append(answer())
+    below = {"projects": [{"id": "p2", "name": "below"}]}
+    empty.get(f"{IDENTITY}/projects?parent_id=p1", json=below)
+    doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
+    (mistake,) = observing.examine_deletes(run, doomed)
+    assert (mistake.code, mistake.keys) == ("plan.still-used", (LAB.key,))
+    assert "below (p2)" in mistake.what
+
+
 def test_destroy_refuses_to_orphan_what_others_made(
     run: CloudRun, empty: requests_mock.Mocker, listed: list[Any]
 ) -> None:
@@ -192,9 +208,11 @@ def test_destroy_refuses_to_orphan_what_others_made(
     empty.get("http://neutron/v2.0/floatingips", json=held)
     observed = observing.observe(run, [LAB])
     doomed = planner.plan_destroy("lab", [LAB], observed)
-    servers, addresses = observing.examine_deletes(run, doomed)
-    assert "servers theirs s1" in str(servers)
-    assert "floating IPs 192.0.2.7 f1" in str(addresses)
+    servers, addresses = losses(run, doomed)
+    assert (servers.code, servers.lost) == ("plan.still-used", ("server/s1",))
+    assert "--allow-loss server/s1" in servers.fix
+    assert addresses.lost == ("floating_ip/f1",)
+    assert losses(run, doomed, "server/s1", "floating_ip/f1") == []
 
 
 def test_a_server_that_came_after_the_plan_keeps_the_project(
@@ -203,11 +221,11 @@ def test_a_server_that_came_after_the_plan_keeps_the_project(
     listed.append(answer())
     deleted = empty.delete(f"{IDENTITY}/projects/p1")
     doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
-    assert observing.examine_deletes(run, doomed) == []
+    assert losses(run, doomed) == []
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
     (result,) = executor.execute(doomed, run).results
     assert isinstance(result.error, PlanRefused)
-    assert "servers theirs s1" in str(result.error)
+    assert [loss.lost for loss in result.error.mistakes if isinstance(loss, Loss)] == [("server/s1",)]
     assert not deleted.called
 
 
@@ -240,7 +258,7 @@ def test_a_clusters_machines_have_a_way_of_their_own(
     listed.append(answer())
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "dev-x7k2p-master-0"}]})
     doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
-    (mistake,) = observing.examine_deletes(run, doomed)
+    (mistake,) = losses(run, doomed)
     assert "openstack-prep cleanup --infra-id dev-x7k2p " in mistake.fix
 
 

@@ -234,7 +234,17 @@ def test_destroy_takes_only_what_is_ours(run: CloudRun, services: requests_mock.
         "user/ocp": Action.DELETE,
     }
     executor.execute(plan, run).raise_for_failures()
-    assert sent(services) == ["DELETE /v3/users/u1"]
+    *read, deleted = sent(services)
+    assert deleted == "DELETE /v3/users/u1"
+    assert sorted(read) == [  # what would go with the user, judged again right before
+        "GET /v2.1/os-keypairs?user_id=u1",
+        "GET /v3/credentials?user_id=u1",
+        "GET /v3/os-trust/trusts?trustee_user_id=u1",
+        "GET /v3/os-trust/trusts?trustor_user_id=u1",
+        "GET /v3/role_assignments?user.id=u1&include_names=true",
+        "GET /v3/users/u1/application_credentials",
+        "GET /v3/users/u1/groups",
+    ]
 
 
 def test_our_own_user_is_known_from_our_token(run: CloudRun, services: requests_mock.Mocker) -> None:

@@ -69,6 +69,8 @@ class Neutron:
         return made
 
     def ports(self, request: Any, context: Any) -> Any:
+        if "fixed_ips" in request.qs:  # who else is in a subnet
+            return {"ports": []}
         assert request.qs["device_owner"] == list(INTERFACES)
         return {"ports": [interface("r1", each) for each in sorted(self.joined)] + [interface("r2", "a-id")]}
 
@@ -174,7 +176,8 @@ def test_a_subnet_that_nobody_has_is_a_mistake(run: CloudRun, neutron: Neutron) 
 
 def test_what_is_ours_goes_first(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
     neutron.router("a-id", "b-id", routes=[{"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}])
-    router = Router(name="r", interfaces=("a",))  # b was declared in an earlier spec
+    routes = (Route(destination="10.9.0.0/16", nexthop="10.0.0.9"),)
+    router = Router(name="r", interfaces=("a",), routes=routes)  # b was declared in an earlier spec
     made = planner.plan_destroy("lab", [router], observing.observe(run, [router]))
     assert not observing.examine_deletes(run, made)
     executor.execute(made, run).raise_for_failures()

@@ -13,7 +13,7 @@ from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.lists.neutron_records import GroupRecord
-from openstack_prep.resources.network.rule_owners import RECORD, SharedRules, left_records, owners_of
+from openstack_prep.resources.lists.rule_owners import RECORD, SharedRules, left_records, owners_of
 from openstack_prep.resources.network.security_group import SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as Rule
 from tests.unit.conftest import connection, sent

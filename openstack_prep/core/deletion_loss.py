@@ -1,0 +1,113 @@
+"""What a deletion takes from others: what goes with a resource although the spec does not manage it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.key import Key
+from openstack_prep.base.raw import Values
+from openstack_prep.core.observed import Observed
+from openstack_prep.core.resource import Resource
+
+OPTION = "--allow-loss"
+
+
+class LossEffect(StrEnum):
+    """What the deletion of a resource does to something else."""
+
+    DELETED = "deleted"
+    """The service deletes it, too."""
+    CUT_OFF = "cut off"
+    """It stays, but traffic, access or a function that it has is lost."""
+    ORPHANED = "orphaned"
+    """It stays without an owner who could reach it."""
+
+    @property
+    def verb(self) -> str:
+        return {"deleted": "delete", "cut off": "cut off", "orphaned": "orphan"}[self.value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeletionLoss:
+    """Something that a deletion takes from others.
+
+    ``id`` identifies it among its ``kind``. ``name`` is what a person knows it by, ``detail`` where it is or what it
+    loses. ``code`` is that of its refusal, ``fix`` how to remove it, if not as usual.
+    """
+
+    effect: LossEffect
+    kind: str
+    id: str
+    name: str = ""
+    detail: str = ""
+    fix: str = ""
+    code: Code = Code.PLAN_LOSES
+
+    @property
+    def address(self) -> str:
+        """How ``--allow-loss`` names it."""
+        return f"{self.kind}/{self.id}"
+
+    def __str__(self) -> str:
+        words = ", ".join(filter(None, (self.name, self.detail)))
+        return f"{self.address} ({words})" if words else self.address
+
+    def data(self, allowed: Collection[str]) -> Values:
+        return {
+            "effect": self.effect.value,
+            "address": self.address,
+            "kind": self.kind,
+            "id": self.id,
+            "name": self.name,
+            "detail": self.detail,
+            "allowed": self.address in allowed,
+        }
+
+
+@dataclass(frozen=True)
+class Unchecked:
+    """What the credentials in use may not read, so that nobody knows whether a deletion takes it along."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"not checked: {self.what}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """A resource that is about to be deleted."""
+
+    resource: Resource
+    observed: Observed
+
+    @property
+    def key(self) -> Key:
+        return self.resource.key
+
+    @property
+    def id(self) -> str:
+        return self.observed.id
+
+
+Finding = tuple[Key, DeletionLoss | Unchecked]
+
+
+@runtime_checkable
+class TakesAlong(Protocol):
+    """A kind whose deletion takes something along, or cuts it off."""
+
+    @classmethod
+    def find_losses(cls, run: Any, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
+        """Yield what these deletions take from others, by the key of the resource that is deleted.
+
+        ``going`` are the ids of everything that the plan deletes. It is called for a plan, with all deletions of the
+        kind, and again for each of them right before it. It reads in bulk, and changes nothing. What these credentials
+        may not read is yielded as unchecked; raises CloudError.
+        """
+        ...

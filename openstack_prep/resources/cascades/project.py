@@ -1,0 +1,209 @@
+"""What a project leaves behind when Keystone deletes it: no other service hears of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import NotAllowed, NotFound
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.deletion_loss import LossEffect
+from openstack_prep.core.model import Resource
+from openstack_prep.resources.cascades import identity
+from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions, Dependent, sees_everything
+from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists import queries
+
+NO_EVENT = "keystone 30.0.0, resource/core.py, _delete_project: no other service takes part"
+
+
+@dataclass(frozen=True)
+class ProjectScope:
+    """A project that something may be left in; ``resource`` finds the connections of its users."""
+
+    id: str
+    resource: Resource | None
+
+
+Read = Callable[[CloudRun, ProjectScope], Iterable[Raw]]
+
+
+def _everybodys(run: CloudRun, project_id: str) -> Values:
+    """Return the filters by which only administrators look into other projects."""
+    return {} if project_id == run.admin.project_id else {"all_tenants": True, "project_id": project_id}
+
+
+def servers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    return run.admin.compute.list("/servers", "servers", **_everybodys(run, project.id))
+
+
+def volumes(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    return _of_cinder("volumes")(run, project)
+
+
+def _of_cinder(name: str) -> Read:
+    def read(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+        if not run.admin.has("block-storage"):
+            return ()
+        return run.admin.volume.list(f"/{name}", name, **_everybodys(run, project.id))
+
+    return read
+
+
+def _of_neutron(path: str, name: str) -> Read:
+    def read(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+        return run.admin.network.list(path, name, project_id=project.id)
+
+    return read
+
+
+def _images(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    return run.admin.image.list("/images", "images", owner=project.id)
+
+
+def _groups(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    listed = run.admin.network.list("/security-groups", "security_groups", project_id=project.id)
+    return [raw for raw in listed if raw["name"] != "default"]  # destroy deletes that with the project
+
+
+def _containers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    """Return the containers of the project's account; Swift keeps them, and then only a reseller reaches them."""
+    if not run.admin.has("object-store"):
+        return ()
+    try:
+        listed = _user_of(run, project).object_store.ask_list("", params={"format": "json"})
+    except NotFound:  # nobody has used the account yet
+        return ()
+    return [{"id": each["name"]} for each in listed]
+
+
+def _stacks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    if not run.admin.has("orchestration"):
+        return ()
+    tenant = run.find_tenant(project.resource)
+    if (tenant is None or tenant.project_id != project.id) and sees_everything(run):
+        tenant = run.admin  # whoever has the role admin sees the stacks of all projects, with their project
+    listed = queries.stacks_of(run, tenant or _user_of(run, project))
+    mine = (raw for raw in listed if raw.get("project", project.id) == project.id and not raw.get("parent"))
+    return [{**raw, "name": raw["stack_name"]} for raw in mine]
+
+
+def _user_of(run: CloudRun, project: ProjectScope) -> Cloud:
+    """Return the connection of a user of the project; raises NotAllowed: no administrator sees what it lists."""
+    tenant = run.find_tenant(project.resource)
+    if tenant is None or tenant.project_id != project.id:
+        raise NotAllowed("only a user of the project may list them")
+    return tenant
+
+
+def _zones(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    if not run.admin.has("dns"):
+        return ()
+    return run.admin.dns.list("/zones", "zones", headers={"X-Auth-Sudo-Project-ID": project.id}, limit="max")
+
+
+def _load_balancers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    if not run.admin.has("load-balancer"):
+        return ()
+    return run.admin.load_balancer.list("/lbaas/loadbalancers", "loadbalancers", project_id=project.id)
+
+
+def _subnets(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    return _on_other_networks(run, project, "subnets")
+
+
+def _ports(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    """Return the ports without a device: a server or router that has one is reported itself."""
+    return (raw for raw in _on_other_networks(run, project, "ports") if not raw["device_id"])
+
+
+def _on_other_networks(run: CloudRun, project: ProjectScope, name: str) -> Iterable[Raw]:
+    """Return subnets or ports of the project on networks of others: those on its own networks go or stay with these."""
+    listed = run.admin.network.list(f"/{name}", name, project_id=project.id)
+    networks = run.admin.network.list("/networks", "networks", project_id=project.id) if listed else ()
+    own = {raw["id"] for raw in networks}
+    return (raw for raw in listed if raw["network_id"] not in own)
+
+
+def _holders(asked: Deletions) -> Iterator[Dependent]:
+    """Yield the role assignments of others."""
+    for project in asked.every:
+        for raw in queries.role_assignments(asked.run, "project", project.id):
+            holder = raw.get("user") or raw["group"]
+            if holder["id"] not in asked.going and identity.path_of(raw) not in asked.going:
+                yield Dependent(project, identity.name_of(raw))
+
+
+def _orphans(takes: str, read: Read, source: str = NO_EVENT) -> CascadeRow:
+    def find(asked: Deletions) -> Iterator[Dependent]:
+        for project in asked.every:
+            for raw in read(asked.run, ProjectScope(project.id, project.resource)):
+                if takes == CONTAINER or asked.stays(raw):  # the name of a container is no id
+                    name = str(raw.get("name") or raw.get("floating_ip_address") or "")
+                    yield Dependent(project, raw["id"], name, fix=_cleanup(name))
+
+    what = f"{takes.replace('_', ' ')}s in a project"
+    return CascadeRow(
+        effect=LossEffect.ORPHANED, takes=takes, what=what, source=source, read=find, code=Code.STILL_USED
+    )
+
+
+def _cleanup(name: str) -> str:
+    """Return how to remove a resource of an OpenShift cluster, which has its own command; empty for others."""
+    infra_id = naming.infra_id_of(name)
+    command = f"openshift-install destroy cluster or openstack-prep cleanup --infra-id {infra_id}"
+    return f"run {command} first" if infra_id else ""
+
+
+def _unread_services(asked: Deletions) -> Iterator[Dependent]:
+    """Refuse to claim anything about services that this table does not know."""
+    types = {each["type"] for each in asked.run.admin.endpoints}
+    if unknown := sorted(types - KNOWN):
+        raise NotAllowed(f"openstack-prep does not read {', '.join(unknown)}")
+    yield from ()
+
+
+CONTAINER = "container"
+READ = ("compute", "network", "image", "block-storage", "object-store", "orchestration", "dns", "load-balancer")
+OTHER_NAMES = ("compute_legacy", "volume", "volumev2", "volumev3", "cloudformation")
+WITHOUT_CONTENT = ("identity", "placement", "metric", "metering", "alarming")
+KNOWN = frozenset((*READ, *OTHER_NAMES, *WITHOUT_CONTENT))
+"""Services that are read here, or that keep nothing that a project's users create."""
+
+PROJECT: CascadeTable = (
+    _orphans("server", servers),
+    _orphans("volume", volumes),
+    _orphans("snapshot", _of_cinder("snapshots")),
+    _orphans("backup", _of_cinder("backups")),
+    _orphans("image", _images),
+    _orphans("network", _of_neutron("/networks", "networks")),
+    _orphans("router", _of_neutron("/routers", "routers")),
+    _orphans("floating_ip", _of_neutron("/floatingips", "floatingips")),
+    _orphans("security_group", _groups),
+    _orphans("subnet", _subnets),
+    _orphans("port", _ports),
+    _orphans("subnet_pool", _of_neutron("/subnetpools", "subnetpools")),
+    _orphans("address_group", _of_neutron("/address-groups", "address_groups")),
+    _orphans("qos_policy", _of_neutron("/qos/policies", "policies")),
+    _orphans(CONTAINER, _containers),
+    _orphans("stack", _stacks),
+    _orphans("zone", _zones),
+    _orphans("load_balancer", _load_balancers),
+    CascadeRow(
+        effect=LossEffect.DELETED,
+        takes="role_assignment",
+        what="roles of others in a project",
+        source="keystone 30.0.0, resource/core.py, _post_delete_cleanup_project: delete_project_assignments",
+        read=_holders,
+    ),
+    CascadeRow(
+        effect=LossEffect.ORPHANED,
+        takes="resource",
+        what="what other services hold for a project",
+        source=NO_EVENT,
+        read=_unread_services,
+    ),
+)
