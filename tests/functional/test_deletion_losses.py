@@ -1,0 +1,336 @@
+"""What a deletion takes from others: every row of the tables of cascades, on the real services.
+
+One spec, and beside it something of others for each row; what this cloud cannot have is in
+tests/unit/resources/test_cascades.py.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Any, NamedTuple
+
+import openstack
+import pytest
+from openstack.connection import Connection
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import PlanRefused
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.resources.cascades import compute, identity, network, project
+from openstack_prep.spec import load_spec
+from openstack_prep.verbs import api
+from tests.devcloud.pytest_devcloud import Devcloud
+from tests.devcloud.qcow2 import qcow2
+from tests.functional.conftest import Prep
+
+TABLES = {
+    "network": network.NETWORK,
+    "security_group": network.SECURITY_GROUP,
+    "router": network.ROUTER,
+    "port": network.PORT,
+    "floating_ip": network.FLOATING_IP,
+    "flavor": compute.FLAVOR,
+    "image": compute.IMAGE,
+    "server_group": compute.SERVER_GROUP,
+    "role_assignment": identity.ROLE_ASSIGNMENT,
+    "user": identity.USER,
+    "project": project.PROJECT,
+}
+ELSEWHERE = {
+    ("router", "conntrack_helper"),
+    ("router", "port"),  # only if the router goes alone
+    ("project", "backup"),
+    ("project", "zone"),
+    ("project", "load_balancer"),
+    ("project", "resource"),
+}
+"""Rows that the plan to destroy cannot show here."""
+ROWS = [(kind, row.effect.value, row.takes) for kind, table in TABLES.items() for row in table]
+STACK = {
+    "heat_template_version": "2021-04-16",
+    "resources": {"v": {"type": "OS::Heat::Value", "properties": {"value": 1}}},
+}
+
+
+class Estate(NamedTuple):
+    prep: Prep
+    admin: Connection
+    name: str
+    losses: list[dict[str, Any]]
+    """As the plan to destroy shows them, each with the ``resource`` whose deletion causes it."""
+
+
+def spec(name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "project": {"name": name},
+        "users": [{"name": f"{name}-user", "password": {"env": "PREP_PASSWORD"}}],
+        "role_assignments": [
+            {"user": f"{name}-user", "role": "member"},
+            {"user": f"{name}-user", "role": "swiftoperator"},
+            {"user": f"{name}-guest", "role": "reader"},
+        ],
+        "flavors": [{"name": f"{name}-tiny", "ram": 512, "vcpus": 1, "disk": 1, "is_public": False, "access": [name]}],
+        "images": [{"name": f"{name}-disk", "source": "disk.qcow2", "disk_format": "qcow2"}],
+        "networks": [{"name": "net"}],
+        "subnets": [{"name": "sub", "network": "net", "cidr": "10.1.0.0/24"}],
+        "routers": [{"name": "router", "external_network": "external", "interfaces": ["sub"]}],
+        "security_groups": [{"name": "web", "rules": [{"protocol": "tcp", "ports": 443}]}],
+        "ports": [{"name": "vip", "network": "net", "fixed_ips": [{"subnet": "sub"}]}],
+        "floating_ips": [{"name": "api", "external_network": "external"}],
+        "server_groups": [{"name": "apart", "policy": "soft-anti-affinity"}],
+    }
+
+
+def losses_of(prep: Prep, *words: str, code: int = 2) -> list[dict[str, Any]]:
+    out = prep.run("plan", "--destroy", "--format", "json", *words, prep.spec.name, code=code).stdout
+    return [
+        loss | {"resource": step["resource"]} for step in json.loads(out)["steps"] for loss in step.get("losses", ())
+    ]
+
+
+@pytest.fixture(scope="module")
+def estate(devcloud: Devcloud, tmp_path_factory: pytest.TempPathFactory) -> Estate:
+    """A spec that is applied, and something of others for each row of the tables."""
+    folder, name = tmp_path_factory.mktemp("losses"), f"loss{secrets.token_hex(3)}"
+    variables = {
+        "OS_CLIENT_CONFIG_FILE": str(devcloud.clouds_file),
+        "OS_CLOUD": "devcloud-admin",
+        "PREP_PASSWORD": "a-password-of-the-test",
+    }
+    prep, admin = Prep(folder, variables), devcloud.admin
+    (folder / "disk.qcow2").write_bytes(qcow2(1))
+    prep.write(spec(name))
+    other = admin.identity.create_project(name=f"{name}-other")
+    admin.identity.create_user(name=f"{name}-guest", password="guest")
+    prep.apply()
+    assert losses_of(prep, code=0) == []  # what the services make themselves is no loss
+    _others(admin, name, other.id)
+    return Estate(prep, admin, name, losses_of(prep))
+
+
+def _user(admin: Connection, name: str, password: str, project_name: str) -> Connection:
+    """Return the connection of a user, by nothing but these words."""
+    auth = {"auth_url": admin.config.config["auth"]["auth_url"], "username": name, "password": password}
+    auth |= {"project_name": project_name, "user_domain_name": "Default", "project_domain_name": "Default"}
+    region = admin.config.get_region_name("identity")
+    return openstack.connect(load_yaml_config=False, load_envvars=False, region_name=region, auth=auth)
+
+
+def _others(admin: Connection, name: str, other: str) -> None:
+    """Create what others may have."""
+    ours, user = admin.identity.find_project(name), admin.identity.find_user(f"{name}-user")
+    me = _user(admin, f"{name}-user", "a-password-of-the-test", name)
+    _networks(admin, ours.id, other)
+    _servers(admin, me, name, other)
+    # Keystone
+    member = admin.identity.find_role("member")
+    me.identity.create_application_credential(user.id, name="ci")
+    guest = _user(admin, f"{name}-guest", "guest", name)
+    guest.identity.create_application_credential(guest.current_user_id, name="guests")
+    made = me.identity.post(f"/users/{user.id}/credentials/OS-EC2", json={"tenant_id": ours.id})
+    assert made.status_code == 201, made.text
+    trust: dict[str, Any] = {"trustor_user_id": user.id, "project_id": ours.id}
+    trust["trustee_user_id"] = admin.current_user_id
+    made = me.identity.post(
+        "/OS-TRUST/trusts", json={"trust": {**trust, "impersonation": False, "roles": [{"name": "member"}]}}
+    )
+    assert made.status_code == 201, made.text
+    admin.identity.assign_project_role_to_user(other, user, member)
+    admin.identity.add_user_to_group(user, admin.identity.create_group(name=f"{name}-group"))
+    admin.identity.assign_project_role_to_user(ours, admin.identity.get_user(admin.current_user_id), member)
+    # what the project would leave
+    me.compute.create_keypair(name="theirs")
+    volume = me.block_storage.create_volume(name="theirs", size=1)
+    me.block_storage.wait_for_status(volume, "available", ["error"], 1, 60)
+    me.block_storage.create_snapshot(volume_id=volume.id, name="theirs")
+    me.image.create_image("theirs", data=qcow2(1), disk_format="qcow2", container_format="bare")
+    me.object_store.create_container("theirs")
+    me.orchestration.create_stack(name="theirs", template=STACK)
+
+
+def _networks(admin: Connection, ours: str, other: str) -> None:
+    neutron = admin.network
+    (net,) = neutron.networks(project_id=ours, name="net")
+    (group,) = neutron.security_groups(project_id=ours, name="web")
+    (router,) = neutron.routers(project_id=ours)
+    (vip,) = neutron.ports(project_id=ours, name="vip")
+    (address,) = neutron.ips(project_id=ours)
+    neutron.create_subnet(network_id=net.id, cidr="10.9.0.0/24", ip_version=4, name="theirs", project_id=other)
+    for kind, thing in (("network", net), ("security_group", group)):
+        neutron.create_rbac_policy(
+            object_type=kind, object_id=thing.id, action="access_as_shared", target_project_id=other
+        )
+    theirs = neutron.create_security_group(name="theirs", project_id=other)
+    rule = {"direction": "ingress", "ethertype": "IPv4"}
+    neutron.create_security_group_rule(security_group_id=theirs.id, remote_group_id=group.id, project_id=other, **rule)
+    neutron.create_security_group_rule(security_group_id=group.id, protocol="icmp", project_id=ours, **rule)
+    neutron.put(
+        f"/routers/{router.id}", json={"router": {"routes": [{"destination": "10.7.0.0/16", "nexthop": "10.1.0.77"}]}}
+    )
+    external = neutron.find_network("external")
+    second = neutron.create_ip(floating_network_id=external.id, project_id=ours)
+    for number, fip in enumerate((address, second)):
+        forwarding = {"internal_port_id": vip.id, "internal_ip_address": vip.fixed_ips[0]["ip_address"]}
+        forwarding |= {"internal_port": 80 + number, "external_port": 80, "protocol": "tcp"}
+        neutron.create_port_forwarding(floatingip_id=fip.id, **forwarding)
+    # of the project, in nobody's spec
+    neutron.create_network(name="theirs", project_id=ours)
+    neutron.create_router(name="theirs", project_id=ours)
+    neutron.create_security_group(name="theirs", project_id=ours)
+    elsewhere = neutron.create_network(name="elsewhere", project_id=other)
+    subnet = neutron.create_subnet(
+        network_id=elsewhere.id, cidr="10.8.0.0/24", ip_version=4, name="theirs", project_id=ours
+    )
+    neutron.create_port(
+        network_id=elsewhere.id,
+        security_groups=[],
+        fixed_ips=[{"subnet_id": subnet.id}],
+        name="theirs",
+        project_id=ours,
+    )
+    neutron.create_subnet_pool(name="theirs", prefixes=["10.99.0.0/16"], project_id=ours)
+    neutron.create_address_group(name="theirs", addresses=["10.99.0.0/16"], project_id=ours)
+    neutron.create_qos_policy(name="theirs", project_id=ours)
+
+
+def _servers(admin: Connection, me: Connection, name: str, other: str) -> None:
+    flavor, image = admin.compute.find_flavor(f"{name}-tiny"), admin.image.find_image(f"{name}-disk")
+    admin.compute.flavor_add_tenant_access(flavor.id, other)
+    admin.image.update_image(image.id, visibility="shared")
+    admin.image.add_member(image.id, member_id=other)
+    (group,) = me.compute.server_groups()
+    server = me.compute.create_server(
+        name="theirs",
+        flavor_id=flavor.id,
+        image_id=image.id,
+        networks="none",
+        scheduler_hints={"group": group.id},
+    )
+    me.compute.wait_for_server(server, interval=1, wait=120)
+
+
+@pytest.mark.parametrize(("kind", "effect", "takes"), [row for row in ROWS if row[::2] not in ELSEWHERE])
+def test_the_plan_to_destroy_names_it(estate: Estate, kind: str, effect: str, takes: str) -> None:
+    found = [loss for loss in estate.losses if loss["resource"].startswith(f"{kind}/")]
+    assert (effect, takes) in {(loss["effect"], loss["kind"]) for loss in found}
+    assert not [loss for loss in found if loss["allowed"]]
+
+
+def test_it_names_nothing_else(estate: Estate) -> None:
+    rows = {row for row in ROWS if row[::2] not in ELSEWHERE}
+    found = {(loss["resource"].partition("/")[0], loss["effect"], loss["kind"]) for loss in estate.losses}
+    assert found == rows
+    names = {
+        loss["name"] for loss in estate.losses if loss["kind"] in ("server", "stack", "volume", "image", "network")
+    }
+    assert names - {""} == {"theirs"}
+
+
+def test_nothing_is_changed_without_permission(estate: Estate, devcloud: Devcloud) -> None:
+    mark = devcloud.mark()
+    some = [word for loss in estate.losses[:5] for word in ("--allow-loss", loss["address"])]
+    refused = estate.prep.run("destroy", "--yes", "--format", "json", *some, estate.prep.spec.name, code=2)
+    errors = json.loads(refused.stdout)["errors"]
+    assert {each["code"] for each in errors} == {Code.PLAN_LOSES, Code.STILL_USED}
+    writes = [each for each in devcloud.requests_since(mark) if each.method in ("POST", "PUT", "PATCH", "DELETE")]
+    assert [each.path for each in writes if not each.path.endswith("/auth/tokens")] == []
+
+
+def test_python_allows_what_the_command_allows(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREP_PASSWORD", "a-password-of-the-test")
+    declared, cloud = load_spec(estate.prep.spec), Cloud(estate.admin)
+    allowed = [loss["address"] for loss in estate.losses]
+    assert not api.plan_destroy(cloud, declared, allow_loss=allowed).refusals
+    left = next(loss["address"] for loss in estate.losses if loss["kind"] == "subnet")
+    with pytest.raises(PlanRefused) as caught:
+        api.destroy(cloud, declared, allow_loss=[each for each in allowed if each != left])
+    assert [left in each.fix for each in caught.value.mistakes] == [True]
+
+
+def test_each_loss_can_be_allowed_by_its_name(estate: Estate) -> None:
+    """The last test of the module: it destroys the spec, and everything that it has allowed goes or stays as said."""
+    prep, admin = estate.prep, estate.admin
+    allowed = [word for loss in estate.losses for word in ("--allow-loss", loss["address"])]
+    ours = admin.identity.find_project(estate.name).id
+    assert all(loss["allowed"] for loss in losses_of(prep, *allowed, code=0))
+    prep.run("destroy", "--yes", *allowed, prep.spec.name)
+    assert admin.identity.find_project(estate.name) is None
+    assert admin.identity.find_user(f"{estate.name}-user") is None
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for loss in estate.losses:
+        by_kind.setdefault(loss["kind"], []).append(loss)
+    (gone,) = [loss["id"] for loss in by_kind["subnet"] if loss["effect"] == "deleted"]
+    assert admin.network.find_subnet(gone) is None
+    for rule in by_kind["security_group_rule"]:
+        assert admin.network.find_security_group_rule(rule["id"]) is None
+    orphans = {loss["id"] for kind in ("network", "router") for loss in by_kind[kind]}
+    found = {each.id for each in (*admin.network.networks(project_id=ours), *admin.network.routers(project_id=ours))}
+    assert found == orphans
+    for server in {loss["id"] for loss in by_kind["server"]}:
+        admin.compute.delete_server(server)
+
+
+def test_a_pruned_router_names_the_servers_behind_it(prep: Prep, devcloud: Devcloud) -> None:
+    name, admin = f"behind{secrets.token_hex(3)}", devcloud.admin
+    declared: dict[str, Any] = {
+        "name": name,
+        "project": {"name": name},
+        "networks": [{"name": "net"}],
+        "subnets": [{"name": "sub", "network": "net", "cidr": "10.1.0.0/24"}],
+        "routers": [{"name": "router", "external_network": "external", "interfaces": ["sub"]}],
+    }
+    prep.write(declared)
+    prep.apply()
+    ours = admin.identity.find_project(name).id
+    (net,) = admin.network.networks(project_id=ours)
+    port = admin.network.create_port(
+        network_id=net.id, project_id=ours, device_id="server-of-theirs", device_owner="compute:nova", name="theirs"
+    )
+    prep.write({each: value for each, value in declared.items() if each != "routers"})
+    out = prep.run("plan", "--prune", "--format", "json", prep.spec.name, code=2).stdout
+    (step,) = [each for each in json.loads(out)["steps"] if each["action"] == "delete"]
+    assert [(loss["effect"], loss["address"]) for loss in step["losses"]] == [("cut off", f"port/{port.id}")]
+    prep.run("apply", "--yes", "--prune", prep.spec.name, code=2)
+    assert list(admin.network.routers(project_id=ours))
+    prep.apply("--prune", "--allow-loss", f"port/{port.id}")
+    assert not list(admin.network.routers(project_id=ours))
+    admin.network.delete_port(port)
+
+
+def test_a_replaced_flavor_names_the_servers_that_use_it(prep: Prep, devcloud: Devcloud) -> None:
+    name, admin = f"replaced{secrets.token_hex(3)}", devcloud.admin
+    prep.write({"name": name, "flavors": [{"name": name, "ram": 512, "vcpus": 1, "disk": 1}]})
+    prep.apply()
+    flavor, image = (
+        admin.compute.find_flavor(name),
+        admin.image.create_image(name, data=qcow2(1), disk_format="qcow2", container_format="bare"),
+    )
+    server = admin.compute.create_server(name="theirs", flavor_id=flavor.id, image_id=image.id, networks="none")
+    admin.compute.wait_for_server(server, interval=1, wait=120)
+    try:
+        prep.write({"name": name, "flavors": [{"name": name, "ram": 1024, "vcpus": 1, "disk": 1}]})
+        prep.run("apply", "--yes", "--allow-replace", prep.spec.name, code=2)
+        assert admin.compute.find_flavor(name).id == flavor.id
+        prep.apply("--allow-replace", "--allow-loss", f"server/{server.id}")
+        assert admin.compute.find_flavor(name).id != flavor.id
+    finally:
+        admin.compute.delete_server(server)
+        admin.compute.wait_for_delete(server, wait=60)
+        admin.image.delete_image(image)
+
+
+def test_what_came_after_the_plan_is_kept(devcloud: Devcloud, prep: Prep) -> None:
+    """Judged again right before the deletion: of the plan that is carried out, nothing was refused."""
+    name, admin = f"late{secrets.token_hex(3)}", devcloud.admin
+    prep.write({"name": name, "project": {"name": name}, "networks": [{"name": "net"}]})
+    prep.apply()
+    (net,) = admin.network.networks(project_id=admin.identity.find_project(name).id)
+    plan = api.plan_destroy(Cloud(admin), load_spec(prep.spec))
+    late = admin.network.create_subnet(network_id=net.id, cidr="10.9.0.0/24", ip_version=4, name="late")
+    report = api.destroy(Cloud(admin), plan)
+    assert [str(result.step) for result in report.failed] == ["network/net"]
+    assert isinstance(report.failed[0].error, PlanRefused)
+    assert admin.network.find_subnet(late.id) is not None
+    admin.network.delete_subnet(late)
