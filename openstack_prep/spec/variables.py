@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.fields import Reads
-from openstack_prep.base.formats.yaml_places import Document, read_documents
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Resource
 
@@ -143,14 +143,22 @@ def is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
+def _parsed(text: str) -> object:
+    """Return the value that a text describes, as in a file of a spec; raises SpecError."""
+    document = Document(Path("value"), text)
+    if wrong := [*document.repeated, *document.misread]:
+        raise SpecError(wrong)
+    return document.data
+
+
 def typed(value: object, kind: str, *, parse: bool) -> object:
     """Return a value of a type; with ``parse`` from a text such as ``[a, b]``.  Raises InvalidValue."""
     if isinstance(value, tuple):
         value = list(value)
     if parse and isinstance(value, str) and kind != "string":
         try:
-            ((_, value),) = read_documents("value", value)
-        except (SpecError, ValueError):
+            value = _parsed(value)
+        except SpecError:
             raise InvalidValue(f"is not {ARTICLE.get(kind, 'a')} {kind}", AS_IN_YAML[kind]) from None
     if not is_plain(value):
         raise InvalidValue("has parts that YAML cannot express, or keys that are not text", "write a plain value")

@@ -115,6 +115,49 @@ def _repeated(node: object, name: str) -> Iterator[tuple[int, Mistake]]:
             yield from _repeated(value, name)
 
 
+_INTEGER = re.compile("-?(0|[1-9][0-9]*)")
+_QUOTES = "put it in quotes if it is text"
+_FORMS = {
+    re.compile(".*:.*"): ("has colons, which YAML 1.1 reads in base 60", f"{_QUOTES}; a range has a hyphen: 22-30"),
+    re.compile("[-+]?0[xb].*"): ("is in base 16 or 2", f"write it in base 10, or {_QUOTES}"),
+    re.compile("[-+]?0[0-9_]+"): (
+        "has a leading zero, which YAML 1.1 reads in base 8",
+        f"remove the zero, or {_QUOTES}",
+    ),
+    re.compile(".*_.*"): ("has underscores, which YAML 1.1 ignores", f"remove them, or {_QUOTES}"),
+    re.compile("[+].*"): ("has a plus sign, which gets lost", f"remove it, or {_QUOTES}"),
+    re.compile(".*"): ("loses digits at its beginning or end, or an exponent", f"{_QUOTES}, or shorten it"),
+}
+"""Numbers of YAML 1.1 that do not mean what they look like, and the fix; the first form that fits counts."""
+
+
+def _is_as_written(text: str, tag: str) -> bool:
+    """Whether a number is written as it is printed, so that text that looks like one stays the same."""
+    if tag.endswith(":int"):
+        return _INTEGER.fullmatch(text) is not None
+    if text.lower().endswith((".inf", ".nan")):  # which each field refuses
+        return True
+    return ":" not in text and str(float(text)) == text
+
+
+def _misread(node: Any, where: str, known: set[int]) -> Iterator[tuple[Any, str, str]]:
+    """Yield the node and the path of each number that YAML reads otherwise than it is written; keys as well."""
+    if id(node) in known:
+        return
+    known.add(id(node))
+    if isinstance(node, yaml.ScalarNode):
+        if node.tag.endswith((":int", ":float")) and not _is_as_written(node.value, node.tag):
+            yield node, where, node.value
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield from _misread(value, f"{where}[{index}]", known)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = f"{where}.{key.value}".lstrip(".") if isinstance(key, yaml.ScalarNode) else where
+            yield from _misread(key, inner, known)
+            yield from _misread(value, inner, known)
+
+
 def _yaml_error(name: str, error: yaml.YAMLError, text: str) -> SpecError:
     if isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
@@ -205,6 +248,20 @@ class Document:
     def repeated(self) -> list[Mistake]:
         """Duplicate keys; ``repeated_at`` has them by where they begin in the text, as ``part`` returns it."""
         return list(self.repeated_at.values())
+
+    @property
+    def misread(self) -> list[Mistake]:
+        """Numbers that YAML 1.1 reads otherwise than they are written, for the files of a spec.
+
+        They are not shown, because a password may look like one. Other programs read their own files as they do.
+        """
+        mistakes = []
+        for node, where, text in _misread(self._root, "", set()):
+            what, fix = next(words for form, words in _FORMS.items() if form.fullmatch(text))
+            place = f"{self.path}:{node.start_mark.line + 1}"
+            place += f": {where}" if where else ""
+            mistakes.append(Mistake(place, f"this number {what}", fix, code=Code.SPEC_INVALID_VALUE))
+        return mistakes
 
     @property
     def doubled(self) -> set[str]:

@@ -14,12 +14,14 @@ from pydantic import ValidationError
 from openstack_prep.base import ranges
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Key
 from openstack_prep.kinds import KINDS
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.spec import Clouds, Sections, Spec, load_spec, schema, sections
+from openstack_prep.spec.variables import typed
 
 INSTALL_CONFIGS = Path(__file__).parents[3] / "install_configs"
 SHIPPED = sorted(INSTALL_CONFIGS.glob("*.yaml"))
@@ -556,3 +558,71 @@ def test_one_name_twice_in_one_scope_is_a_mistake(mistakes: Mistakes) -> None:
     (found,) = mistakes("name: x\nproject: {name: a}\nnetworks:\n  - {name: net}\n  - {name: net, project: a}\n")
     assert (found.code, found.where) == ("spec.duplicate-name", "spec.yaml:5")
     assert "network/net" in found.what
+
+
+# --- numbers that do not mean what they look like -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("022", "leading zero"),
+        ("00", "leading zero"),
+        ("22:30", "a range has a hyphen"),
+        ("52:54:00:12:34:56", "colons"),
+        ("1:30.5", "colons"),
+        ("0x1F", "base 16"),
+        ("0b101", "base 16 or 2"),
+        ("1_000", "underscores"),
+        ("1_0.5", "underscores"),
+        ("+5", "plus sign"),
+        ("1.30", "loses digits"),
+        ("1.50e+3", "loses digits"),
+        (".5", "loses digits"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("field", "where"),
+    [
+        ("security_groups: [{name: g, rules: [{protocol: tcp, ports: PLACE}]}]", "security_groups[0].rules[0].ports"),
+        ("networks: [{name: PLACE}]", "networks[0].name"),
+        ("quota: {cores: PLACE}", "quota.cores"),
+        ("users: [{name: u, password: PLACE}]", "users[0].password"),
+        ("variables: {v: {default: PLACE}}", "variables.v.default"),
+        ("images: [{name: i, source: x, properties: {PLACE: a}}]", "images[0].properties.PLACE"),
+    ],
+)
+def test_a_number_that_yaml_reads_otherwise_is_refused(
+    text: str, said: str, field: str, where: str, load: Load, tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        load(f"name: x\n{field.replace('PLACE', text)}\n")
+    found = [each for each in caught.value.mistakes if each.what.startswith("this number")]
+    assert [each.where for each in found] == [f"{tmp_path / 'spec.yaml'}:2: {where.replace('PLACE', text)}"]
+    assert said in f"{found[0].what}; {found[0].fix}"
+    assert text not in found[0].what, "it may be a password"
+
+
+def test_texts_and_plain_numbers_are_read_as_they_are_written(load: Load) -> None:
+    spec = load(
+        "name: x\n"
+        "networks: [{name: on}, {name: no}, {name: 2026-11-25}, {name: '022'}, {name: 1.2.3}, {name: 1e3}]\n"
+        "images: [{name: i, source: x, properties: {a: 1.5, b: 7, c: -3, d: true, e: 0}}]\n"
+        "flavors: [{name: f, ram: 1, vcpus: 1, disk: 1, rxtx_factor: 1.5}]\n"
+    )
+    names = [each.name for each in spec.resources if each.kind == "network"]
+    assert names == ["on", "no", "2026-11-25", "022", "1.2.3", "1e3"]
+    (image,) = [each for each in spec.resources if each.kind == "image"]
+    assert image.properties == {"a": "1.5", "b": "7", "c": "-3", "d": "true", "e": "0"}  # type: ignore[attr-defined]
+
+
+def test_values_of_variables_are_read_by_the_same_rule(load: Load, tmp_path: Path) -> None:
+    path, values = tmp_path / "spec.yaml", tmp_path / "values.yaml"
+    path.write_text("name: x\nvariables: {n: {type: integer, default: 1}}\nquota: {cores: '${n}'}\n")
+    values.write_text("n: 022\n")
+    with pytest.raises(SpecError) as caught:
+        load_spec(path, vars_files=values)
+    assert caught.value.mistakes[0].where == f"{values}:1: n"
+    with pytest.raises(InvalidValue):
+        typed("022", "integer", parse=True)
+    assert typed("22", "integer", parse=True) == 22
