@@ -21,7 +21,7 @@ from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import Twin
 from openstack_prep.resources.identity.in_project import InProject
-from openstack_prep.resources.orchestration.stack import BY_PASSWORD, NO_TRUSTS, Stack
+from openstack_prep.resources.orchestration.trusts import BY_PASSWORD, NO_TRUSTS
 from openstack_prep.spec.sections import Clouds
 from openstack_prep.verbs.live_plan import LivePlan
 
@@ -90,8 +90,10 @@ def missing_trusts(run: CloudRun, plan: Plan, clouds: Clouds) -> Iterator[Mistak
 
 def _missing_trusts(run: CloudRun, plan: Plan) -> Iterator[Mistake]:
     for step in plan.pending:
-        if isinstance(step.resource, Stack) and step.action in (Action.CREATE, Action.REPLACE):
-            tenant = run.find_tenant(step.resource.owner)
+        resource = step.resource
+        is_new = step.key.kind == "stack" and step.action in (Action.CREATE, Action.REPLACE)
+        if is_new and isinstance(resource, InProject):
+            tenant = run.find_tenant(resource.owner)
             if tenant is not None and tenant.application_credential_id:
                 what = f"entry {tenant.name} logs in by an application credential; {NO_TRUSTS}"
                 yield Mistake.about(step.key, what, f"{BY_PASSWORD}; {TRUSTED}", code=Code.STACK_REFUSED)

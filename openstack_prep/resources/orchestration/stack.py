@@ -30,18 +30,11 @@ from openstack_prep.resources.orchestration.stack_inputs import Inputs
 from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
 from openstack_prep.resources.orchestration.stack_record import StackRecord
 from openstack_prep.resources.orchestration.stack_secrets import SecretsImage
+from openstack_prep.resources.orchestration.trusts import BY_PASSWORD, NO_TRUSTS
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
 NOTHING: frozenset[str] = frozenset()
-
-NO_TRUSTS = (
-    "Heat creates a trust for each new stack (unless its deferred_auth_method is not trusts, the default), and "
-    "Keystone refuses trusts to application credentials, unrestricted ones included since the fix of CVE-2026-43000"
-)
-"""Source: Heat 27.0.1, engine/stack.py; Keystone 30.0.0, api/trusts.py: the operator may allow it by
-allow_insecure_application_credential_trust_escalation, which nobody else can read."""
-BY_PASSWORD = "create the stack by an entry with the user's password (--os-cloud, or clouds: tenant:)"
 
 
 @dataclass(frozen=True, kw_only=True)
