@@ -26,6 +26,9 @@ NEWS = {page.relative_to(ROOT): page for page in ROOT.glob("newsfragments/*.md")
 """Parts of the next CHANGELOG.md; their links begin in its folder."""
 CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
+NEWS_NAME = re.compile(r"[0-9]+\.(feature|bugfix|doc|removal|misc)(\.[1-9][0-9]*)?\.md")
+"""Towncrier takes a counter that is no number for 0, and refuses two files with one (towncrier 26.9.0, _builder.py)."""
+
 
 INSTALLING = re.compile(
     r"\b(?:pip|pipx|uv|uvx)\b[^`&|]*?\s(?:install|run|add|inject|download)\s([^`&|]*)|additional_dependencies:(.*)"
@@ -209,3 +212,8 @@ def test_python_examples_use_names_that_exist(name: Path) -> None:
         compile(block, str(name), "exec")
         for module, attribute in re.findall(r"\b(prep|hooks)\.(\w+)", block):
             assert hasattr({"prep": prep, "hooks": hooks}[module], attribute), f"{module}.{attribute}"
+
+
+@pytest.mark.parametrize("name", NEWS, ids=str)
+def test_names_of_news_differ_for_towncrier(name: Path) -> None:
+    assert NEWS_NAME.fullmatch(name.name)
