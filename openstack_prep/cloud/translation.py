@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import html
 import re
 from collections.abc import Iterable
 
 from openstack_prep.base import certificate
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded, Unreachable
-from openstack_prep.base.secret import HIDDEN
 from openstack_prep.cloud.login import is_login
+from openstack_prep.cloud.reasons import Reason, presentable, read_reason
 
 LOGGED_OUT = "this user can no longer log in: its password, token or credential has changed or ended"
 NEW_TOKEN = "the token that is refused was new; run the command again"
-RETRIABLE_LATER = (409, 412, 429, 500, 502, 503, 504)
+SECOND_FACTOR = "this user logs in with several factors; use an application credential"
+RETRIABLE_LATER = (408, 409, 412, 429, 500, 502, 503, 504)
 
 
 def translate(
@@ -34,19 +33,20 @@ def translate(
     if not isinstance(error, ksa.ClientException | sdk.SDKException):
         return error
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
+    if isinstance(error, ksa.MissingAuthMethods):
+        status, fix = error.response.status_code, fix or SECOND_FACTOR
     # an answer came through TLS: its text may tell how a service has failed to reach another one
     trust = "set cacert of the clouds.yaml entry to a file with its CA"
     if status is None and (why := certificate.explain(str(error), trust)):
         return ConfigError(f"{doing}: {why}")
-    detail = _detail_of(error)
-    for value in hidden:
-        detail = detail.replace(value, HIDDEN)
+    reason = _reason_of(error)
+    detail = presentable(reason.text, hidden)
     if isinstance(error, ksa.EndpointNotFound):
         fix = "check region_name and interface of the clouds.yaml entry"
     elif status == 401:
         fix = fix or (LOGGED_OUT if is_login(error) else NEW_TOKEN)
     message = "; ".join(filter(None, (f"{doing}: {status} {detail}" if status else f"{doing}: {detail}", fix)))
-    kind, retryable = _sort(error, status, detail)
+    kind, retryable = _sort(error, status, reason)
     if status == 401 and (is_login(error) or refused is not CloudError):
         kind, retryable = refused, False
     return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
@@ -55,33 +55,29 @@ def translate(
 _STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")
 
 
-def _detail_of(error: Exception) -> str:
-    """Return the service's message; keystoneauth passes it on, except the forms of Neutron's extensions."""
+def _reason_of(error: Exception) -> Reason:
+    """Return the reason that a service gives, otherwise the text of keystoneauth or the SDK."""
     response = getattr(error, "response", None)
-    detail = _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
-    if response is not None and "nrecognized schema" in detail:
-        detail = " ".join(response.text.split())[:500]
-        with contextlib.suppress(ValueError, AttributeError, KeyError, TypeError):  # then the text is used as it is
-            detail = str(next(iter(response.json().values()))["message"])
-    if response is not None and (page := _PAGE.search(response.text)):
-        detail = " ".join(html.unescape(page[1]).split()) or detail
-    return _POOL.sub(lambda found: found[1] or found[0], detail)
+    found = Reason("") if response is None else read_reason(response)
+    text = found.text or _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
+    return Reason(_POOL.sub(lambda pool: pool[1] or pool[0], text), found.type)
 
 
-_PAGE = re.compile(r"</h1>(.*?)(?:<br|</body)", re.DOTALL)
-"""Glance's message is an HTML page, of which keystoneauth passes on the title."""
 _POOL = re.compile(r"HTTPS?ConnectionPool\(.*?(\[Errno[^\]]*\] [\w ]+)?['\")]*$", re.DOTALL)
 """urllib3's text of a connection error, around the text of the system."""
 
 
-# a policy's refusal may name a rule such as update_quota
-_OVER_QUOTA = re.compile(r"quota.*exceed|exceed.*quota", re.IGNORECASE | re.DOTALL)
+# a policy's refusal may name a rule such as update_quota; Octavia's quota "has been met"; with limits of Keystone, Nova
+# and Glance are "over limit" (oslo_limit, exception.py)
+_OVER_QUOTA = re.compile(r"quota.*exceed|exceed.*quota|quota has been met|is over a? ?limit", re.IGNORECASE | re.DOTALL)
+OVER_QUOTA = ("OverQuota", "over_quota")
+"""Types of Neutron's and Designate's errors."""
 
 
-def _sort(error: Exception, status: int | None, detail: str) -> tuple[type[CloudError], bool]:
+def _sort(error: Exception, status: int | None, reason: Reason) -> tuple[type[CloudError], bool]:
     from keystoneauth1 import exceptions as ksa
 
-    if status in (403, 409, 413) and _OVER_QUOTA.search(detail):
+    if reason.type in OVER_QUOTA or (status in (403, 409, 413) and _OVER_QUOTA.search(reason.text)):
         return QuotaExceeded, False
     if status == 401:
         # a service: keystoneauth has logged in once more by now (keystoneauth1 5.18.1, session.py, request)
@@ -94,4 +90,13 @@ def _sort(error: Exception, status: int | None, detail: str) -> tuple[type[Cloud
         transient = (ksa.RetriableConnectionFailure, ksa.UnknownConnectionError, ksa.DiscoveryFailure, ksa.SSLError)
         unreachable = isinstance(error, (*transient, ksa.ConnectionError))
         return Unreachable if unreachable else CloudError, isinstance(error, transient)
-    return CloudError, status in RETRIABLE_LATER
+    return CloudError, status in RETRIABLE_LATER or (status == 413 and _waits(error))
+
+
+def _waits(error: Exception) -> bool:
+    """Whether a service asks to wait, as Cinder does for too many requests (cinder 29.0.0, wsgi.py, OverLimitFault).
+
+    keystoneauth's error of 413 forgets the header (keystoneauth1 5.18.1, exceptions/http.py, RequestEntityTooLarge).
+    """
+    response = getattr(error, "response", None)
+    return response is not None and response.headers.get("Retry-After", "0") != "0"
