@@ -292,10 +292,16 @@ class _Execution:
         """Judge again, right before a deletion, what it takes from others; raises PlanRefused."""
         if step.action not in DELETING or not isinstance(step.resource, TakesAlong):
             return
-        found = losses_of(self.run.fresh(), [step], self.going)
+        found = losses_of(self.run.fresh(), [step], self.going - self._left())
         refusals = consent.refuse_losses([with_findings(step, found[step.key], self.managed)], self.plan.allow_loss)
         if refusals:
             raise PlanRefused(refusals)
+
+    def _left(self) -> frozenset[str]:
+        """Return the content of what was deleted and may leave it, such as a volume of a stack: nothing deletes it."""
+        done = (each.step for each in list(self.results.values()) if each.status is Status.DONE)
+        deleted = (each for each in done if each.action in DELETING and each.resource.leaves_content)
+        return frozenset[str]().union(*(each.observed.contained_ids for each in deleted if each.observed))
 
     @staticmethod
     def _act(step: Step, run: Run) -> Observed | None:

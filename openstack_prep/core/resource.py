@@ -83,6 +83,8 @@ class Resource(Generic[S]):
     """Fields that the API cannot change: a different value means a replacement, which needs --allow-replace."""
     implied: ClassVar[frozenset[str]] = frozenset()
     """Fields that no spec can set and that all created resources have: a plan shows them only if they differ."""
+    leaves_content: ClassVar[bool] = False
+    """Whether something that it contains may outlive it, which only shows once it is deleted."""
     previewed: ClassVar[bool] = False
     """Whether only the service knows the effect of an update: then it is asked again right before each update."""
 

@@ -49,6 +49,7 @@ class Stack(Inputs):
     that is in progress. After a failure the next apply continues with the same stack.
     """
 
+    leaves_content: ClassVar[bool] = True  # by a deletion_policy of its template, or of a nested one
     previewed: ClassVar[bool] = True
 
     def resolve(self, context: Context) -> Sequence[Resource]:
