@@ -137,7 +137,7 @@ def _is_as_written(text: str, tag: str) -> bool:
         return _INTEGER.fullmatch(text) is not None
     if text.lower().endswith((".inf", ".nan")):  # which each field refuses
         return True
-    return ":" not in text and str(float(text)) == text
+    return not {":", "_"} & {*text} and str(float(text)) == text  # such as 1_.5, which Python refuses
 
 
 def _misread(node: Any, where: str, known: set[int]) -> Iterator[tuple[Any, str, str]]:

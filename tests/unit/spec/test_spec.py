@@ -575,6 +575,7 @@ def test_one_name_twice_in_one_scope_is_a_mistake(mistakes: Mistakes) -> None:
         ("0b101", "base 16 or 2"),
         ("1_000", "underscores"),
         ("1_0.5", "underscores"),
+        ("1_.5", "underscores"),
         ("+5", "plus sign"),
         ("1.30", "loses digits"),
         ("1.50e+3", "loses digits"),
