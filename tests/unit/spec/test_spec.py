@@ -103,6 +103,7 @@ def test_a_date_is_a_text(load: Load) -> None:
 
 def test_secrets_come_from_beside_the_spec(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "word").write_text(WORD)
+    (tmp_path / "word").chmod(0o600)
     monkeypatch.setenv("WORD", WORD)
     monkeypatch.chdir("/")
     spec = load("name: x\nusers: [{name: a, password: {file: word}}, {name: b, password: {env: WORD}}]\n")
