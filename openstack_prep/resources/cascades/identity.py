@@ -135,10 +135,14 @@ def _memberships(asked: Deletions) -> Iterator[Dependent]:
 
 
 def _keypairs(asked: Deletions) -> Iterator[Dependent]:
+    """Yield key pairs, without those of stacks that the plan deletes: their id in Heat is the name alone.
+
+    Source: openstack_heat 27.0.1, engine/resources/openstack/nova/keypair.py, handle_create.
+    """
     for user in asked.every:
         for raw in asked.run.admin.compute.list("/os-keypairs", "keypairs", user_id=user.id):
             name = raw["keypair"]["name"]
-            if f"{user.id} {name}" not in asked.going:
+            if asked.going.isdisjoint((f"{user.id} {name}", name)):
                 yield Dependent(user, name, detail="of this user")
 
 

@@ -85,7 +85,15 @@ def _is_automatic(run: CloudRun, raw: Raw) -> bool:
     )
 
 
-RULE = ("direction", "protocol", "port_range_min", "port_range_max", "remote_ip_prefix", "remote_group_id")
+RULE = (
+    "direction",
+    "protocol",
+    "port_range_min",
+    "port_range_max",
+    "remote_ip_prefix",
+    "remote_group_id",
+    "remote_address_group_id",
+)
 
 
 @query

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from annotated_types import Len
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import Mistake, NotAllowed
 from openstack_prep.base.fields import Name
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
@@ -176,7 +176,11 @@ class Project(Adoptable[CloudRun]):
             what = f"the cloud in use, {run.admin.name}, is scoped to this project"
             fix = "run destroy with another entry of clouds.yaml (--os-cloud or OS_CLOUD)"
             yield Mistake.about(self.key, what, fix, code=Code.OWN_CONNECTION)
-        for child in run.admin.identity.list("/projects", "projects", parent_id=observed.id):
+        try:
+            children = run.admin.identity.list("/projects", "projects", parent_id=observed.id)
+        except NotAllowed:  # of a user who may not delete projects either, which the plan refuses by its own rule
+            children = []
+        for child in children:
             if child["id"] not in going:  # keystone 30.0.0, resource/core.py, _delete_project: 403
                 what = f"project {child['name']} ({child['id']}) is below it, so Keystone refuses to delete it"
                 yield Mistake.about(self.key, what, "delete that project first", code=Code.STILL_USED)

@@ -9,12 +9,14 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import NotAllowed
+from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Unchecked
 from openstack_prep.core.model import Observed
-from openstack_prep.resources.cascades import network, project
+from openstack_prep.resources.cascades import identity, network, project
 from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.lists.neutron_records import GroupRecord
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
@@ -117,6 +119,7 @@ DNS = {"direction": "ingress", "protocol": "udp", "port_range_min": 53, "port_ra
     [
         ({}, [], False),
         ({"description": "by hand"}, [], True),
+        ({"remote_address_group_id": "a1"}, [], True),
         (DNS, [], True),
         (DNS, [RULE | DNS | {"used_in_non_default_sg": True}], False),
         (DNS, [RULE | DNS | {"used_in_non_default_sg": False}], True),
@@ -134,6 +137,14 @@ def test_rules_that_neutron_creates_are_no_loss(
     deletion = Deletion(SecurityGroup(name="web"), Observed(id="g1", record=GroupRecord(id="g1", name="web")))
     row = next(each for each in network.SECURITY_GROUP if not each.hidden)
     assert found(run, row, deletion) == (["security_group_rule/x1"] if lost else [])
+
+
+def test_key_pairs_of_stacks_that_go_are_no_loss(run: CloudRun, services: requests_mock.Mocker) -> None:
+    listed = [{"keypair": {"name": name}} for name in ("of-the-spec", "of-a-stack", "theirs")]
+    services.get(f"{ENDPOINTS['compute']}/os-keypairs?user_id=u1", json={"keypairs": listed})
+    user = Deletion(User(name="u", password=Secret("s")), Observed(id="u1", ours=True))
+    row = row_of(identity.USER, "keypair")
+    assert found(run, row, user, "u1 of-the-spec", "of-a-stack") == ["keypair/theirs"]
 
 
 def test_stacks_and_containers_need_a_user_of_the_project(run: CloudRun, services: requests_mock.Mocker) -> None:

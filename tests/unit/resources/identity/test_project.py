@@ -9,7 +9,7 @@ import requests_mock
 from openstack_prep.base.errors import Loss, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import consent, executor, observing, planner
-from openstack_prep.core.model import Action, OwnershipTag
+from openstack_prep.core.model import Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.identity import default_group
 from openstack_prep.resources.identity.default_group import LeftGroup
@@ -197,6 +197,14 @@ def test_a_project_below_it_refuses_the_plan(run: CloudRun, empty: requests_mock
     (mistake,) = observing.examine_deletes(run, doomed)
     assert (mistake.code, mistake.keys) == ("plan.still-used", (LAB.key,))
     assert "below (p2)" in mistake.what
+
+
+def test_who_may_not_list_projects_is_refused_by_other_rules(
+    run: CloudRun, empty: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    empty.get(f"{IDENTITY}/projects?parent_id={ADMIN_PROJECT}", **failure(403, "not authorized"))
+    (mistake,) = LAB.check_delete(run, Observed(id=ADMIN_PROJECT, ours=True), frozenset())
+    assert mistake.code == "plan.own-connection"
 
 
 def test_destroy_refuses_to_orphan_what_others_made(
