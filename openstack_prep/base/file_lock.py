@@ -16,6 +16,9 @@ from pathlib import Path
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.private_file import target_of
 
+LOCK = ".openstack-prep.lock"
+"""Name of the lock file of a folder that cannot be locked itself."""
+
 
 @contextlib.contextmanager
 def one_writer(path: Path) -> Iterator[Path]:
@@ -39,7 +42,7 @@ def one_writer_in(folder: Path, *, named: Path | None = None) -> Iterator[None]:
             if error.errno != errno.EBADF:
                 raise PrepError(f"{named or folder} cannot be written: {error}") from error
             # Linux's NFS client locks only what is open for writing, which a folder never is: flock(2), "NFS details"
-            stack.enter_context(_locked_file(folder / ".openstack-prep.lock"))
+            stack.enter_context(_locked_file(folder / LOCK))
         yield
 
 

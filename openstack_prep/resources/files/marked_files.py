@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from openstack_prep.base.errors import FolderRefused
-from openstack_prep.base.file_lock import one_writer_in
+from openstack_prep.base.file_lock import LOCK, one_writer_in
 from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private
@@ -114,8 +114,9 @@ class MarkedFiles:
         with one_writer_in(self.folder), _said(self.folder):
             for name in self.there() if copies else self.written_here():
                 remove_file(self.folder / name)
-            left = sorted(path.name for path in self.folder.iterdir())
+            left = sorted(path.name for path in self.folder.iterdir() if path.name != LOCK)
             if not left:
+                remove_file(self.folder / LOCK)  # who waits for it sees that it is gone
                 self.folder.rmdir()
             return left
 
