@@ -11,6 +11,7 @@ import requests_mock
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Unchecked
 from openstack_prep.core.model import Observed
 from openstack_prep.resources.cascades import identity, network, project
@@ -20,7 +21,7 @@ from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.lists.neutron_records import GroupRecord
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
-from tests.unit.conftest import ENDPOINTS, IDENTITY, token
+from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, token
 
 NEUTRON = "http://neutron/v2.0"
 LAB = Deletion(Project(name="lab"), Observed(id="p1", ours=True))
@@ -96,8 +97,9 @@ def test_a_member_does_not_claim_to_see_rules_of_other_projects(run: CloudRun, s
     (row,) = [each for each in network.SECURITY_GROUP if each.hidden]
     assert found(run, row, deletion) == [f"not checked: {row.what}: only an administrator sees those of other projects"]
     answer = token()
-    answer["token"]["roles"] = [{"id": "r", "name": "admin"}]
+    answer["token"]["roles"] = [{"id": "r", "name": "Admin"}]  # policies do not distinguish case
     services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    assert found(CloudRun(Cloud(connection()), run.ownership), row, deletion) == []
 
 
 RULE = {
