@@ -11,6 +11,7 @@ from openstack_prep.core.run import query
 from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions, Dependent, place, sees_everything
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord, RouterRecord, RuleRecord
+from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.lists.rule_owners import owners_of
 
 EVERYBODY = "*"
@@ -106,10 +107,15 @@ def _templates(run: CloudRun) -> list[Raw]:
 
 
 def _routes(asked: Deletions) -> Iterator[Dependent]:
-    """Yield the routes of routers that the spec does not declare, such as those of a cluster's route controller."""
-    for of in asked.every:
-        for route in of.observed.record_as(RouterRecord).routes:
-            if str(route) not in {str(each) for each in of.resource.desired().get("routes") or ()}:
+    """Yield the routes of routers that the spec does not declare, such as those of a cluster's route controller.
+
+    They are read again, because the record of a router is as old as the plan.
+    """
+    for raw in asked.run.admin.network.list("/routers", "routers", id=asked.ids, fields=["id", "routes"]):
+        of = asked.by_id[raw["id"]]
+        declared = {str(each) for each in of.resource.desired().get("routes") or ()}
+        for route in (Route(**each) for each in raw["routes"]):
+            if str(route) not in declared:
                 yield Dependent(of, f"{of.id}/{route.destination}", f"via {route.nexthop}")
 
 

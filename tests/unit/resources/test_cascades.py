@@ -19,6 +19,7 @@ from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Dele
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.lists.neutron_records import GroupRecord
+from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, token
@@ -70,6 +71,13 @@ def test_zones_and_load_balancers_are_left(run: CloudRun, catalogue: requests_mo
 def test_other_services_are_not_claimed_to_be_empty(run: CloudRun, catalogue: requests_mock.Mocker) -> None:
     (unread,) = found(run, row_of(project.PROJECT, "resource"))
     assert unread == "not checked: what other services hold for a project: openstack-prep does not read share"
+
+
+def test_routes_are_those_of_now(run: CloudRun, services: requests_mock.Mocker) -> None:
+    own, since = ({"destination": f"10.{n}.0.0/16", "nexthop": "10.0.0.5"} for n in (1, 2))
+    router = Deletion(Router(name="r", routes=(Route(**own),)), Observed(id="r1", ours=True))
+    services.get(f"{NEUTRON}/routers?id=r1", json={"routers": [{"id": "r1", "routes": [own, since]}]})
+    assert found(run, row_of(network.ROUTER, "route"), router) == ["route/r1/10.2.0.0/16"]
 
 
 def test_helpers_of_a_router_go_with_it(run: CloudRun, services: requests_mock.Mocker) -> None:
