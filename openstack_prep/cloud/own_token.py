@@ -52,6 +52,12 @@ class OwnToken:
         return frozenset(self._access().role_names)
 
     @property
+    def role_ids(self) -> dict[str, str]:
+        """Ids by name of the roles of our token."""
+        access = self._access()
+        return dict(zip(access.role_names, access.role_ids, strict=True))
+
+    @property
     def application_credential_id(self) -> str | None:
         """The application credential of our token, if any."""
         return cast("str | None", self._access().application_credential_id)

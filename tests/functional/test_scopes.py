@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import yaml
 from openstack.connection import Connection
 
 from openstack_prep.base.errors import SpecError
@@ -141,3 +143,48 @@ def test_a_list_works_in_its_only_project_not_in_the_administrators(devcloud: De
     assert admin.identity.find_project(name) is None
     assert not list(admin.network.networks(name=f"net-{name}"))
     assert quota(own) == before
+
+
+@pytest.mark.parametrize("role", ["member", "reader"])
+def test_members_declare_their_project_their_user_and_their_role(prep: Prep, devcloud: Devcloud, role: str) -> None:
+    """Members of a project may list neither projects nor users, roles and assignments."""
+    identity, name = devcloud.admin.identity, f"shop{secrets.token_hex(3)}"
+    project = identity.create_project(name=name, domain_id="default")
+    user = identity.create_user(name=name, password=f"{name}-pw", domain_id="default", description="of the shop")
+    identity.assign_project_role_to_user(project, user, identity.find_role(role))
+    auth_url = devcloud.admin.config.config["auth"]["auth_url"]
+    login = {"auth_url": auth_url, "username": name, "password": f"{name}-pw", "user_domain_name": "Default"}
+    entry = {"auth": {**login, "project_name": name, "project_domain_name": "Default"}}
+    (prep.folder / "clouds.yaml").write_text(yaml.safe_dump({"clouds": {name: entry}}))
+    as_admin, prep.environment["OS_CLOUD"] = dict(prep.environment), name
+    prep.environment["OS_CLIENT_CONFIG_FILE"] = str(prep.folder / "clouds.yaml")
+    own: dict[str, Any] = {
+        "name": name,
+        "project": {"name": name},
+        "users": [{"name": name, "password": {"env": "SHOP_PASSWORD"}}],
+        "role_assignments": [{"user": name, "role": role}],
+    }
+    prep.environment["SHOP_PASSWORD"] = f"{name}-pw"
+    try:
+        prep.write(own)
+        assert set(prep.plan().values()) == {"keep"}
+        prep.apply()
+        prep.write({**own, "networks": [{"name": "net"}]})
+        if role == "reader":
+            assert "create_network" in prep.run("apply", "--yes", prep.spec.name, code=1).stdout
+        else:
+            assert prep.apply()["network/net"]["action"] == "create"
+            assert prep.changes() == set()
+            prep.apply()
+            prep.write({**own, "role_assignments": [{"user": name, "role": "admin"}]})
+            assert "list_roles" in prep.run("plan", prep.spec.name, code=1).stderr
+            prep.write({**own, "networks": [{"name": "net"}]})
+        prep.destroy()
+        assert not list(devcloud.admin.network.networks(project_id=project.id))
+        assert identity.get_user(user).description == "of the shop"
+        assert roles_of(devcloud.admin, user.id, project.id) == {role}
+    finally:
+        prep.environment.update(as_admin)
+        identity.delete_user(user)
+        identity.delete_project(project)
+        prep.spec.unlink()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import Mistake, NotAllowed
 from openstack_prep.base.fields import Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
@@ -58,8 +58,8 @@ class Role(Resource[CloudRun]):
     name: Name
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        known = roles(run)
-        return Observed(id=known[self.name]) if self.name in known else None
+        found = role_id(run, self.name)
+        return Observed(id=found) if found else None
 
 
 @query
@@ -68,11 +68,16 @@ def roles(run: CloudRun) -> dict[str, str]:
     return {role["name"]: role["id"] for role in run.admin.identity.list("/roles", "roles")}
 
 
+def role_id(run: CloudRun, name: str) -> str | None:
+    """Return the id of a role: a role of our own token needs no list, which only administrators may read."""
+    return run.admin.role_ids.get(name) or roles(run).get(name)
+
+
 def unknown_role(run: CloudRun, name: str) -> tuple[str, str] | None:
     """Return that a role does not exist, and the most similar names."""
-    known = sorted(roles(run))
-    if name in known:
+    if role_id(run, name):
         return None
+    known = sorted(roles(run))
     return f"role {name} does not exist", suggest(name, known, f"choose one of {', '.join(known)}")
 
 
@@ -158,8 +163,14 @@ class RoleAssignment(InProject, Coherent):
         if ids is None:
             return None
         holder, scope, role = ids
-        given = map(_triple, queries.role_assignments(run, "domain" if self.domain else "project", scope))
-        return self._observed(run, ids) if (holder, role, self.inherited) in given else None
+        try:
+            listed = queries.role_assignments(run, "domain" if self.domain else "project", scope)
+        except NotAllowed:
+            # only administrators list assignments; a token has the roles of its own user, whatever gives them
+            if not self.gives_access or (holder, scope) != (run.admin.user_id, run.admin.project_id):
+                raise
+            return self._observed(run, ids) if self.role in run.admin.roles else None
+        return self._observed(run, ids) if (holder, role, self.inherited) in map(_triple, listed) else None
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
@@ -188,7 +199,7 @@ class RoleAssignment(InProject, Coherent):
         """Return the ids of holder, scope and role, unless one of them does not exist yet."""
         holder = run.find_id(self.holder)
         scope = run.find_id(self.target) if self.target else run.admin.project_id
-        role = roles(run).get(self.role)
+        role = role_id(run, self.role)
         return (holder, scope, role) if holder and scope and role else None
 
     def _observed(self, run: CloudRun, ids: tuple[str, str, str]) -> Observed:

@@ -68,9 +68,14 @@ class User(Adoptable[CloudRun]):
         return Project(name=self.default_project or "", domain=self.domain)
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        if not self.desired() and (self.name, self.domain) == run.admin.user:
-            return Observed(id=run.admin.user_id)  # only referred to, and our token contains its id
-        user = in_domain(run, "users", self, self.domain)
+        user: Raw | None
+        if (self.name, self.domain) == run.admin.user:
+            if not self.desired():
+                return Observed(id=run.admin.user_id)  # only referred to, and our token contains its id
+            # users may read themselves, but only administrators list users (keystone 30.0.0, policies/user.py)
+            user = run.admin.identity.get(f"/users/{run.admin.user_id}")["user"]
+        else:
+            user = in_domain(run, "users", self, self.domain)
         if user is None:
             return None
         return self._observed(run, user, self._known_password(run, user) if self.password else None)
