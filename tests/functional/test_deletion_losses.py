@@ -334,3 +334,27 @@ def test_what_came_after_the_plan_is_kept(devcloud: Devcloud, prep: Prep) -> Non
     assert isinstance(report.failed[0].error, PlanRefused)
     assert admin.network.find_subnet(late.id) is not None
     admin.network.delete_subnet(late)
+
+
+def test_what_a_stack_leaves_keeps_its_project(devcloud: Devcloud, prep: Prep) -> None:
+    name, admin = f"left{secrets.token_hex(3)}", devcloud.admin
+    volume = {"type": "OS::Cinder::Volume", "deletion_policy": "Retain", "properties": {"size": 1}}
+    (prep.folder / "kept.json").write_text(json.dumps({**STACK, "resources": {"kept": volume}}))
+    prep.write(
+        {
+            "name": name,
+            "project": {"name": name},
+            "users": [{"name": f"{name}-user", "password": {"generate": "pw"}}],
+            "role_assignments": [{"user": f"{name}-user", "role": "member"}],
+            "stacks": [{"name": "stack", "template": "kept.json"}],
+        }
+    )
+    prep.apply()
+    ours = admin.identity.find_project(name).id
+    (left,) = admin.block_storage.volumes(all_projects=True, project_id=ours)
+    assert f"--allow-loss volume/{left.id}" in prep.destroy(code=1).stdout
+    assert admin.identity.find_project(ours) is not None
+    admin.block_storage.delete_volume(left)
+    admin.block_storage.wait_for_delete(left, wait=60)
+    prep.destroy()
+    assert admin.identity.find_project(ours) is None
