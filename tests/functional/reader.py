@@ -132,5 +132,7 @@ def reading(lab: Lab) -> Iterator[Connection]:
     user = identity.create_user(name=f"{lab.name}-reader", password="of-the-reader", domain_id="default")
     identity.assign_project_role_to_user(lab.project_id, user, identity.find_role("reader"))
     words = {"username": user.name, "password": Secret("of-the-reader"), "user_domain": "Default"}
-    yield lab.cloud.as_user(**words, project_id=lab.project_id).connection  # type: ignore[arg-type]
-    identity.delete_user(user)
+    try:
+        yield lab.cloud.as_user(**words, project_id=lab.project_id).connection  # type: ignore[arg-type]
+    finally:
+        identity.delete_user(user)

@@ -88,6 +88,7 @@ CREDENTIALS = """clouds:
     auth: {auth_url: "https://keystone:5000", application_credential_id: a, application_credential_secret: cloud-s3cret}
     auth_type: v3applicationcredential
 """
+PLACES = tuple(f"servers.{number}.secrets_volume" for number in range(3))
 SECRETS = {
     "token": "T0kenOfTheCluster123",
     "agent_token": "T0ken-of-the-agents_4",
@@ -148,8 +149,40 @@ def check_readers(made: Cluster) -> None:
         assert set().union(*reader.leaks.values()) == {"url of the script"}  # the search finds what is shown
         assert {"OS::Heat::Value", "OS::Nova::Server", "rke2-node.yaml"} <= set(reader.resources)
         images = {each.name: each.id for each in connection.image.images(owner=made.project_id)}
+        images = {name: each for name, each in images.items() if name.startswith(made.name)}
         assert images.keys() == {f"{made.name}-server-secrets", f"{made.name}-agent-secrets"}
         assert {connection.image.get(f"/images/{each}/file").status_code for each in images.values()} == {403}
+
+
+def test_changed_secrets(made: Cluster) -> None:
+    """Nodes get volumes with new secrets, for their successors, and stay; agents that get none of them keep theirs."""
+    plain = {"server_count": 3, "agent_count": 1, "wait_timeout": 0}
+    given = {"token": Secret("T0kenOfTheCluster123"), "agent_token": Secret("T0kenOfTheAgents1234")}
+    made.lab.apply(*BASE, made.stack(**plain, secret_parameters=given))
+    nodes, before = made.nodes(), volumes(made)
+
+    later = made.stack(**plain, secret_parameters=given | {"token": Secret("An0therTokenOfTheCluster")})
+    plan = made.lab.plan(*BASE, later)
+    assert not plan.refusals, plan.refusals
+    (stack,) = (step for step in plan.steps if step.key.kind == "stack")
+    outdated = {place: before[f"{made.name}-server-{place[8]}-secrets"].id for place in PLACES}
+    (change,) = (each for each in stack.changes if each.field == "outdated")
+    assert change.before == frozenset(f"{place} {volume}" for place, volume in outdated.items())
+    (pending,) = (each.before for each in stack.changes if each.field == "pending")
+    assert {each for each in pending if not each.startswith("update ")} == {f"replace {place}" for place in PLACES}
+    made.lab.apply(*BASE, later)
+    after = volumes(made)
+    assert made.nodes() == nodes
+    assert {name for name, each in after.items() if each.id == before[name].id} == {f"{made.name}-agent-0-secrets"}
+    assert {name.removesuffix("-secrets"): attached_to(each) for name, each in after.items()} == {
+        name: [server] for name, server in nodes.items()
+    }
+
+    made.lab.admin.compute.delete_server(nodes[f"{made.name}-server-0"])
+    made.until(lambda: len(made.nodes()) == 3)
+    made.lab.apply(*BASE, later)
+    assert checked_config(files_of(made, "server"), "server")["token"] == "An0therTokenOfTheCluster"
+    assert volumes(made)[f"{made.name}-server-0-secrets"].id == after[f"{made.name}-server-0-secrets"].id
 
 
 def test_a_credential_of_the_same_spec(made: Cluster, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.resources.heat.heat_list import DEPTH
 
-PORT, SERVER = "OS::Neutron::Port", "OS::Nova::Server"
+PORT, SERVER, VOLUME = "OS::Neutron::Port", "OS::Nova::Server", "OS::Cinder::Volume"
 
 
 @dataclass(frozen=True)
@@ -147,17 +147,21 @@ class HeatStack:
         }
         return {} if found and "allocate_network" in str(self.inputs()[:2]) else found  # such servers may need no port
 
+    def made_of_images(self) -> dict[str, tuple[HeatResource, Raw]]:
+        """Return, by place, its volumes, and what Cinder has copied from the image that each was made of."""
+        listed = self.cloud.volume.list("/volumes/detail", "volumes") if VOLUME in self.types else ()
+        origins = {each["id"]: each.get("volume_image_metadata") for each in listed}
+        made = {place: each for place, each in self.made.items() if each.type == VOLUME}
+        return {place: (each, origin) for place, each in made.items() if (origin := origins.get(each.id))}
+
     @property
     def _leaves(self) -> dict[str, HeatResource]:
         """The servers and ports that were created, by place."""
         leaves = (each for each in self.resources if not each.nested and each.id)
         return {self.places[each.stack] + each.name: each for each in leaves if each.type in (SERVER, PORT)}
 
-    def mark_unhealthy(self, resource: HeatResource) -> None:
+    def mark_unhealthy(self, resource: HeatResource, reason: str) -> None:
         """Make the next update create a resource again."""
-        body = {
-            "mark_unhealthy": True,
-            "resource_status_reason": "openstack-prep: the resource or its port no longer exists",
-        }
+        body = {"mark_unhealthy": True, "resource_status_reason": f"openstack-prep: {reason}"}
         path = f"/stacks/{resource.path}/resources/{quote(resource.name, safe='')}"
         self.cloud.orchestration.request("PATCH", path, json=body)

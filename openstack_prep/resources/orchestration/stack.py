@@ -17,14 +17,16 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_outputs
-from openstack_prep.resources.heat.heat import SERVER, HeatStack
+from openstack_prep.resources.heat.heat import SERVER, VOLUME, HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_events import Waiting, in_progress
+from openstack_prep.resources.heat.heat_groups import Effect
 from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
 from openstack_prep.resources.heat.heat_package import Package, digest
 from openstack_prep.resources.heat.heat_preview import Refused, preview_update
 from openstack_prep.resources.heat.heat_servers import ServerActions
 from openstack_prep.resources.heat.heat_signals import Signals
 from openstack_prep.resources.heat.heat_types import ResourceTypes
+from openstack_prep.resources.image.glance import ID, NAME, SPEC
 from openstack_prep.resources.orchestration import stack_checks
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
 from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
@@ -111,6 +113,7 @@ class Stack(Inputs):
             tags=tags,
             missing=missing | cut_off,
             cut_off=frozenset(cut_off),
+            outdated={} if in_progress(raw) else self._outdated(run, stack),
         )
         if isinstance(self.package, Package):
             template, files, environment = stack.inputs()
@@ -122,6 +125,7 @@ class Stack(Inputs):
                 record = self._preview(run, record, values, ours)
         conditions = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " without a port")
         values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in conditions.items())
+        values["outdated"] = frozenset(f"{place} {each.id}" for place, each in record.outdated.items())
         values["pending"] = frozenset(map(str, record.preview))
         outputs, secrets = self._outputs(raw)
         return Observed(
@@ -135,10 +139,26 @@ class Stack(Inputs):
             contained_ids=stack.contained_ids,
         )
 
+    def _outdated(self, run: CloudRun, stack: HeatStack) -> dict[str, HeatResource]:
+        """Return, by place, the volumes that were not made of the present images of secrets, or of what follows them.
+
+        Heat knows these images by name, so it keeps such a volume, also for the successor of its server. A volume made
+        of a copy of such an image is not one of them.
+        """
+        present = {image.name: image.find_present(run) for image in self.secrets_images}
+        return {
+            place: volume
+            for place, (volume, origin) in (stack.made_of_images() if present else {}).items()
+            if origin.get(SPEC) == run.ownership.spec
+            and origin.get(NAME) in present
+            and origin.get(ID) == origin.get("image_id") != present[origin[NAME]]
+        }
+
     def _preview(self, run: CloudRun, record: StackRecord, values: Raw, ours: bool) -> StackRecord:
         """Ask Heat what an update would do, if the stack differs and all resources that it refers to exist."""
         wanted = self.desired()
-        same = all(values.get(name) == wanted[name] for name in COMPARED if name in wanted) and not record.missing
+        same = all(values.get(name) == wanted[name] for name in COMPARED if name in wanted)
+        same = same and not record.missing and not record.outdated
         if (same and (ours or not self.takes_over)) or not isinstance(self.package, Package) or not self.askable(run):
             return record
         body, secrets = self.body(record.tags, absent=self.absent_images(run))
@@ -150,7 +170,9 @@ class Stack(Inputs):
             )
         except Refused as error:
             return replace(record, asked=True, refused=str(error))
-        return replace(record, asked=True, preview=tuple(found))
+        known = {each.place for each in found}
+        found += [Effect("replace", place, VOLUME) for place in record.outdated if place not in known]
+        return replace(record, asked=True, preview=tuple(sorted(found)))
 
     def _outputs(self, raw: Raw) -> tuple[dict[str, str], dict[str, Secret]]:
         """Return the stack's outputs as text, with stars for those that are secrets, and these."""
@@ -221,7 +243,9 @@ class Stack(Inputs):
         QuotaCheck.of(run, self.owner).ensure_quota(run, self, observed)
         stack = record.stack
         for each in record.missing.values():
-            stack.mark_unhealthy(each)
+            stack.mark_unhealthy(each, "the resource or its port no longer exists")
+        for each in record.outdated.values():
+            stack.mark_unhealthy(each, "the secrets on it have changed")
         body, secrets = self.body(record.tags | ({run.ownership.tag} if tagged else NOTHING))
         stack.cloud.orchestration.request("PUT", stack.path, json=body, secrets=secrets, once=True)
         return self._finished(run, stack)

@@ -13,7 +13,7 @@ from openstack_prep.base.errors import Loss, Mistake, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Observed
 from openstack_prep.resources.heat.heat import SERVER, HeatResource, HeatStack
-from openstack_prep.resources.heat.heat_groups import MAYBE
+from openstack_prep.resources.heat.heat_groups import MAYBE, Effect
 from openstack_prep.resources.heat.heat_preview import STATELESS, Refused
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
 from openstack_prep.resources.orchestration.stack_quota import planned
@@ -75,12 +75,17 @@ def list_losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
     if cut_off := sorted(record.cut_off):
         what = f"{', '.join(cut_off)} have lost their last port and would be replaced"
         yield _loss(stack, what, "save the data on their disks, and allow the replacement (--allow-replace)", cut_off)
-    touched = [each for each in record.preview if each.place in standing and each.type not in STATELESS]
+    touched = [each for each in record.preview if each.place in standing and not _is_stateless(each, record)]
     for verb, (what, fix) in WORDS.items():
         lost = [each.place for each in touched if verb == ("wipe" if each.verb in WIPES else each.verb)]
         if lost:
             named = _named(heat, {place: standing[place] for place in lost})
             yield _loss(stack, what.format(named), fix, lost)
+
+
+def _is_stateless(effect: Effect, record: StackRecord) -> bool:
+    """Whether a replacement loses nothing: nodes read volumes with secrets only once."""
+    return effect.type in STATELESS or effect.place in record.outdated
 
 
 def _of_failed_delete(stack: Inputs, heat: HeatStack, standing: Mapping[str, HeatResource]) -> Iterator[Loss]:

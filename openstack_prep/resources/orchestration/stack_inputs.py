@@ -130,6 +130,7 @@ class Inputs(ByProjectUser, Adoptable):
             "tags": frozenset(self.tags or ()),
             "status": "complete",
             "missing": frozenset(),
+            "outdated": frozenset(),
             "pending": frozenset(),
         }
 

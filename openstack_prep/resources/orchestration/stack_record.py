@@ -20,6 +20,8 @@ class StackRecord:
     """By place: servers and ports that an update has to create again, including servers without a port."""
     cut_off: frozenset[str] = frozenset()
     """Places of the servers that have lost their last port."""
+    outdated: Mapping[str, HeatResource] = field(default_factory=dict)
+    """By place: volumes that an update has to create again, because the secrets on them have changed."""
     preview: tuple[Effect, ...] = ()
     """What an update would do; empty if Heat was not ``asked``, or has ``refused``."""
     asked: bool = False

@@ -27,7 +27,7 @@ from openstack_prep.core.model import Key, Observed, Resolved
 from openstack_prep.resources.heat.heat_flow import NOT_EMPTY, Flow
 from openstack_prep.resources.heat.heat_package import Package
 from openstack_prep.resources.image.glance import ImageRecord
-from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.image.image import Family, Image
 
 HEAD = b"openstack-prep secrets 1\n"
 BLOCK = 1 << 16
@@ -111,6 +111,16 @@ class SecretsImage(Resolved[CloudRun], Image):
 
     def needs(self) -> Iterable[Key]:
         return (*super().needs(), *self.writers)
+
+    def find_present(self, run: CloudRun) -> str | None:
+        """Return the id of the existing image, unless its content differs, or will differ, from these secrets.
+
+        Secrets that nobody has fetched are not compared: only a plan to apply fetches them.
+        """
+        fetched = all(secret.fetched for secret, _ in self.secrets.values())
+        wanted = self.with_checksum() if fetched else self
+        seen = run.look(self) if self.ready else None
+        return seen.id if seen and wanted._is_good(seen.record_as(Family).image) else None
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         if observed is not None and not observed.ours:

@@ -37,6 +37,13 @@ SECRETS = {
 }
 
 
+def _never() -> str:
+    raise AssertionError("nobody may fetch this secret")
+
+
+NEVER = Secret(fetch=_never)
+
+
 def resolve(run: CloudRun, *more: Any, **fields: Any) -> tuple[ResolvedStack, dict[str, SecretsImage]]:
     stack = Stack(name="c1", template="shipped:rke2-cluster.yaml", **{"secret_parameters": SECRETS} | fields)
     first, *images = stack.resolve(Context(resources=[*more, stack], cloud=run.admin, for_apply=True))
@@ -136,3 +143,23 @@ def test_an_image_of_somebody_else_is_not_used(services: requests_mock.Mocker, r
     assert [each.code for each in image.check(run, foreign)] == ["plan.foreign"]
     assert list(image.check(run, own)) == list(image.check(run, None)) == []
     assert image.key == Key("image", "c1-agent-secrets")
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_present_image(run: CloudRun, monkeypatch: pytest.MonkeyPatch, asked: bool) -> None:
+    """An image with other secrets will be another one; secrets that nobody has fetched are not fetched for this."""
+    given = SECRETS if asked else {"token": NEVER}
+    stack = Stack(name="c1", template="shipped:rke2-cluster.yaml", secret_parameters=given)
+    _, image, *_ = stack.resolve(Context(resources=[stack], cloud=run.admin, for_apply=asked))
+    assert isinstance(image, SecretsImage)
+
+    def exists(checksum: str) -> None:
+        properties = {"openstack_prep_sha256": checksum, "openstack_prep": "s", "openstack_prep_id": "i1"}
+        record = ImageRecord(id="i1", status="active", visibility="private", name=image.name, properties=properties)
+        run.known[image.key] = Observed(id="i1", ours=True, record=Family(record, (record,)))
+
+    exists("0" * 64)
+    assert image.find_present(run) == (None if asked else "i1")
+    if asked:
+        exists(str(image.checksum).removeprefix("sha256:"))
+        assert image.find_present(run) == "i1"
