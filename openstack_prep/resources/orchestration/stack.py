@@ -27,7 +27,7 @@ from openstack_prep.resources.heat.heat_servers import ServerActions
 from openstack_prep.resources.heat.heat_signals import Signals
 from openstack_prep.resources.heat.heat_types import ResourceTypes
 from openstack_prep.resources.image.glance import ID, NAME, SPEC
-from openstack_prep.resources.orchestration import stack_checks
+from openstack_prep.resources.orchestration import stack_checks, stack_warnings
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
 from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
 from openstack_prep.resources.orchestration.stack_record import StackRecord
@@ -65,6 +65,13 @@ class Stack(Inputs):
         quota = next(iter(quotas), None)
         resolved = ResolvedStack.of(known, after=(*after, *images), quota=quota, secrets_images=images)
         return (resolved, *images)
+
+    def list_warnings(self, context: Context) -> Iterable[str]:
+        if not isinstance(self.package, Package):
+            return
+        images = self.secrets_images or self._list_secrets_images(self._comes_after(context), for_apply=False)
+        yield from stack_warnings.list_shown(self, self.package, images)
+        yield from stack_warnings.list_unset(self)
 
     # --- existing state -------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, Key, Observed
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+from openstack_prep.resources.heat.heat_package import SECRETS_IMAGE
 from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.image.image import Family
 from openstack_prep.resources.orchestration import stack_secrets
@@ -143,6 +144,56 @@ def test_an_image_of_somebody_else_is_not_used(services: requests_mock.Mocker, r
     assert [each.code for each in image.check(run, foreign)] == ["plan.foreign"]
     assert list(image.check(run, own)) == list(image.check(run, None)) == []
     assert image.key == Key("image", "c1-agent-secrets")
+
+
+OWN = """
+heat_template_version: 2018-08-31
+parameters:
+  password: {type: string, hidden: true}
+  plain: {type: string}
+  compared: {type: string, hidden: true}
+  unused: {type: string, hidden: true}
+conditions:
+  has: {equals: [{get_param: compared}, ""]}
+resources:
+  value: {type: "OS::Heat::Value", properties: {value: {if: [has, {get_param: unused}, {get_param: password}]}}}
+  node:
+    type: OS::Nova::Server
+    properties: {flavor: f, user_data: {str_replace: {template: "x", params: {x: {get_param: password}}}}}
+outputs:
+  out: {value: {get_param: plain}}
+"""
+
+
+def test_warnings_of_secrets_that_heat_shows(run: CloudRun, tmp_path: Path) -> None:
+    """One per secret, with its places; a condition that compares it, or a branch that is not taken, shows nothing."""
+    (tmp_path / "own.yaml").write_text(OWN)
+    names = ("password", "plain", "compared", "unused")
+    stack = Stack(name="s", template=str(tmp_path / "own.yaml"), secret_parameters=dict.fromkeys(names, NEVER))
+    password, plain = stack.list_warnings(Context(resources=[stack], cloud=run.admin))
+    places = "resources.value.properties.value[0], resources.node.properties.user_data.str_replace.params.x"
+    assert f"parameter password reaches {places} of the template" in password
+    assert SECRETS_IMAGE in password
+    assert "plain is not hidden" in plain
+
+
+def test_warnings_of_a_shipped_template(run: CloudRun) -> None:
+    """Of tokens that are not set, and of secrets that a spec gives to Heat itself; none otherwise."""
+    tokens = {"token": NEVER, "agent_token": NEVER}
+
+    def warnings(**fields: Any) -> list[str]:
+        stack = Stack(name="c1", template="shipped:rke2-cluster.yaml", **fields)
+        context = Context(resources=[stack], cloud=run.admin)
+        found = list(stack.list_warnings(context))
+        assert list(stack.resolve(context)[0].list_warnings(context)) == found
+        return found
+
+    assert warnings(secret_parameters=tokens) == []
+    assert [each.split()[0] for each in warnings()] == ["secret_parameters.token", "secret_parameters.agent_token"]
+    off = dict.fromkeys(("server_secrets", "agent_secrets"), "")
+    shown = warnings(secret_parameters=tokens, parameters=off)
+    assert len(shown) == 2
+    assert all(each.endswith("omit server_secrets and agent_secrets") for each in shown)
 
 
 @pytest.mark.parametrize("asked", [True, False])
