@@ -107,7 +107,8 @@ def test_from_a_spec_to_an_attached_cluster_and_back(installer: Prep, devcloud: 
 
     installer.run("ipi", "--spec", "spec.yaml", "--yes", "--", "openshift-install", "destroy", "cluster")
     kept = {"install-config.yaml.kept", "metadata.json.kept"}
-    assert {each.name for each in folder.iterdir()} == kept | {".openshift_install.log"}
+    of_spec = {"clouds.yaml", "ocp42-user.password"}
+    assert {each.name for each in folder.iterdir()} == kept | of_spec | {".openshift_install.log"}
     assert json.loads((folder / "metadata.json.kept").read_text())["infraID"] == infra_id
     assert cluster.nodes() == []
     assert served(connection, INGRESS) is None
