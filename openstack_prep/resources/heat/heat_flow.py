@@ -7,7 +7,7 @@ engine/resource.py (_update_stored_properties, _add_event), engine/api.py (forma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from openstack_prep.base.raw import Raw
@@ -97,10 +97,14 @@ def _use(place: str, by: str, taken: object) -> Use:
 class Flow:
     """The parameters of a template, and the resources and outputs that their values reach.
 
-    With ``given`` values of parameters, branches are left out whose conditions these values decide.
+    With ``given`` values of parameters, branches are left out whose conditions these values decide. ``narrow`` returns
+    the part of a resource that an attribute of it is made of; without it, that is the whole resource.
     """
 
-    def __init__(self, template: Raw, given: Raw | None = None) -> None:
+    def __init__(
+        self, template: Raw, given: Raw | None = None, narrow: Callable[[Use, Raw], object] | None = None
+    ) -> None:
+        self._narrow = narrow or (lambda use, definition: definition)
         self._conditions = Conditions(template, given)
         self.parameters = frozenset(template.get("parameters") or {})
         self.resources: Raw = template.get("resources") or {}
@@ -117,12 +121,8 @@ class Flow:
     def uses_of_output(self, output: str) -> list[Use]:
         """Return what an output takes from resources, also by attributes of other resources."""
         part = self.outputs.get(output)
-        behind = self._resources_behind(part, frozenset())
-        found = (
-            use
-            for each in (part, *(self.resources[name] for name in behind))
-            for use in uses(each, "", self._conditions)
-        )
+        parts = (part, *self._parts_behind(part, frozenset()))
+        found = (use for each in parts for use in uses(each, "", self._conditions))
         return [use for use in found if use.name in self.resources]
 
     def places(self, parameter: str) -> list[str]:
@@ -132,17 +132,20 @@ class Flow:
         return [use.place for use in found if use.by in PARAMETERS and use.name == parameter]
 
     def _reaching(self, part: object, seen: frozenset[str]) -> frozenset[str]:
-        behind = self._resources_behind(part, seen)
-        parts = (part, *(self.resources[name] for name in behind))
+        parts = (part, *self._parts_behind(part, seen))
         found = (use.name for each in parts for use in uses(each, "", self._conditions) if use.by in PARAMETERS)
         return frozenset(found) & self.parameters
 
-    def _resources_behind(self, part: object, seen: frozenset[str]) -> frozenset[str]:
-        behind: set[str] = set()
+    def _parts_behind(self, part: object, seen: frozenset[str]) -> list[object]:
+        """Return the parts of resources that a part is made of, by attributes of these; without resources ``seen``."""
+        known: set[tuple[str, str]] = set()
+        behind: list[object] = []
         waiting = [part]
         while waiting:
             for use in uses(waiting.pop(), "", self._conditions):
-                if use.by in ATTRIBUTES and use.name in self.resources and use.name not in behind | seen:
-                    behind.add(use.name)
-                    waiting.append(self.resources[use.name])
-        return frozenset(behind)
+                key = (use.name, use.attribute)
+                if use.by in ATTRIBUTES and use.name in self.resources.keys() - seen and key not in known:
+                    known.add(key)
+                    waiting.append(self._narrow(use, self.resources[use.name] or {}))
+                    behind.append(waiting[-1])
+        return behind

@@ -75,7 +75,7 @@ def secret_outputs(package: Package) -> frozenset[str]:
 
 
 def _outputs(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> frozenset[str]:
-    flow = Flow(template)
+    flow = _flow(template, files, registry, depth)
     declared: Raw = template.get("parameters") or {}
     hidden = {name for name, each in declared.items() if each.get("hidden") in (True, "true") or each.get("NoEcho")}
 
@@ -88,13 +88,34 @@ def _outputs(template: Raw, files: Mapping[str, str | bytes], registry: Raw, dep
     return frozenset(filter(is_secret, flow.outputs))
 
 
+def _flow(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> Flow:
+    """Return the flow of a template, which knows of what an output of a nested template is made."""
+
+    def narrow(use: Use, definition: Raw) -> object:
+        member, attribute = _member(use, definition)
+        text = files.get(str(registry.get(str(member.get("type")), member.get("type"))))
+        nested: Raw = (yaml.safe_load(text) or {}) if text is not None and depth > 0 else {}
+        if attribute not in (nested.get("outputs") or {}):
+            return definition
+        names = _flow(nested, files, registry, depth - 1).into_output(attribute)
+        return {name: each for name, each in (member.get("properties") or {}).items() if name in names}
+
+    return Flow(template, narrow=narrow)
+
+
+def _member(use: Use, definition: Raw) -> tuple[Raw, str]:
+    """Return a resource, or the definition of the members of a group, and the attribute that is taken from it."""
+    inner, attribute = MEMBERS.get(str(definition.get("type"))), use.attribute
+    if inner is None:
+        return definition, attribute
+    if attribute.startswith(("resource.", "attributes")):  # of one member, or a mapping of all
+        attribute = attribute.partition(".")[2].partition(".")[2]
+    return (definition.get("properties") or {}).get(inner) or {}, attribute
+
+
 def _is_source(use: Use, resources: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> bool:
     """Whether what is taken from a resource is a secret."""
-    definition, attribute = resources.get(use.name) or {}, use.attribute
-    if (inner := MEMBERS.get(str(definition.get("type")))) is not None:
-        definition = (definition.get("properties") or {}).get(inner) or {}
-        if attribute.startswith(("resource.", "attributes")):  # of one member, or a mapping of all
-            attribute = attribute.partition(".")[2].partition(".")[2]
+    definition, attribute = _member(use, resources.get(use.name) or {})
     kind = str(definition.get("type"))
     kind = str(registry.get(kind, kind))
     if kind in SECRET_ATTRIBUTES:

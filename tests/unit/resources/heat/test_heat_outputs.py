@@ -5,7 +5,7 @@ import base64
 import pytest
 import yaml
 
-from openstack_prep.resources.heat import heat_outputs
+from openstack_prep.resources.heat import heat_outputs, heat_package
 from openstack_prep.resources.heat.heat_package import Package
 
 TEMPLATE = """
@@ -109,3 +109,33 @@ def test_secrets_are_found_in_whatever_notation() -> None:
     forms += [base64.b64encode(b"x" * pad + secret.encode() + b"yz").decode() for pad in range(3)]
     assert [form for form in forms if not heat_outputs.contains(form, [secret])] == []
     assert not heat_outputs.contains("the secret key", [secret, ""])
+
+
+NESTED = """
+heat_template_version: 2018-08-31
+parameters: {name: {type: string}, files: {type: string, hidden: true}}
+resources: {server: {type: OS::Nova::Server, properties: {name: {get_param: name}, user_data: {get_param: files}}}}
+outputs:
+  label: {value: {get_param: name}}
+  content: {value: {get_param: files}}
+"""
+
+
+@pytest.mark.parametrize("member", [True, False])
+def test_an_output_of_a_nested_template_is_made_of_its_own_parameters(member: bool) -> None:
+    """Not of all that the nested stack gets; what it has no output for is doubtful."""
+    node = {"type": "node.yaml", "properties": {"name": "n", "files": {"get_param": "token"}}}
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 1, "resource_def": node}}
+    names = ("label", "content", "other")
+    template = {
+        "parameters": {"token": {"type": "string", "hidden": True}},
+        "resources": {"nodes": group if member else node},
+        "outputs": {name: {"value": {"get_attr": ["nodes", name]}} for name in names},
+    }
+    package = Package(template, {"node.yaml": NESTED}, {})
+    assert heat_outputs.secret_outputs(package) == {"content", "other"}
+
+
+@pytest.mark.parametrize("name", ["rke2-cluster.yaml", "rke-cluster.yaml"])
+def test_shipped_templates_show_addresses_and_names(name: str) -> None:
+    assert heat_outputs.secret_outputs(heat_package.read(f"shipped:{name}", ())) == set()
