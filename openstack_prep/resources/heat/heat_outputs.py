@@ -39,10 +39,12 @@ SECRET_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "OS::Heat::WaitCondition": ALL,
     "OS::Heat::WaitConditionHandle": ALL,
     "OS::Nova::KeyPair": frozenset({"private_key", "show"}),
-    "OS::Nova::Server": frozenset({"console_urls", "show"}),
+    "OS::Nova::Server": frozenset({"console_urls", "os_collect_config", "show"}),
     "OS::Zaqar::SignedQueueURL": ALL,
 }
 """Attributes that are secrets, or contain what servers have sent; ALL: each one, and the resource as a whole."""
+UNSEEN = {"OS::Nova::Server": ("admin_pass", "personality", "user_data")}
+"""Properties that no other attribute of a resource is made of (Heat 27.0.0, nova/server.py, attributes_schema)."""
 MEMBERS = {
     "OS::Heat::AutoScalingGroup": "resource",
     "OS::Heat::InstanceGroup": "resource",
@@ -89,16 +91,20 @@ def _outputs(template: Raw, files: Mapping[str, str | bytes], registry: Raw, dep
 
 
 def _flow(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> Flow:
-    """Return the flow of a template, which knows of what an output of a nested template is made."""
+    """Return the flow of a template, which knows of what attributes of servers and of nested templates are made."""
 
     def narrow(use: Use, definition: Raw) -> object:
         member, attribute = _member(use, definition)
-        text = files.get(str(registry.get(str(member.get("type")), member.get("type"))))
+        kind, properties = str(member.get("type")), member.get("properties") or {}
+        kind = str(registry.get(kind, kind))
+        if kind in UNSEEN:
+            return {name: each for name, each in properties.items() if name not in UNSEEN[kind]}
+        text = files.get(kind)
         nested: Raw = (yaml.safe_load(text) or {}) if text is not None and depth > 0 else {}
         if attribute not in (nested.get("outputs") or {}):
             return definition
         names = _flow(nested, files, registry, depth - 1).into_output(attribute)
-        return {name: each for name, each in (member.get("properties") or {}).items() if name in names}
+        return {name: each for name, each in properties.items() if name in names}
 
     return Flow(template, narrow=narrow)
 

@@ -49,7 +49,7 @@ NODE = """
 parameters: {given: {type: string, default: ""}}
 resources:
   secret: {type: OS::Heat::RandomString}
-  server: {type: OS::Nova::Server}
+  server: {type: OS::Nova::Server, properties: {user_data: {get_attr: [secret, value]}}}
 outputs:
   login: {value: {get_attr: [secret, value]}}
   address: {value: {get_attr: [server, first_address]}}
