@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.secret import Secret
+
+if TYPE_CHECKING:
+    from openstack_prep.base.secret import Secret
 
 T = TypeVar("T")
 

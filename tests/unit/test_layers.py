@@ -79,6 +79,32 @@ def test_nothing_heavy_is_loaded_at_the_start(start: str) -> None:
     assert loaded_by(start, [*HEAVY, "dataclasses", "logging", *ours]) == []
 
 
+ALONE = """
+import sys
+
+class Refusal:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in {*sys.stdlib_module_names, "openstack_prep", "shtab"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Refusal())
+
+from openstack_prep.cli.main import build_parser
+from openstack_prep.cli.reference.completion import script
+
+parser = build_parser()
+print(parser.format_help(), script(parser, "bash"), script(parser, "zsh"))
+"""
+"""Makes the parser of all commands, and walks through it, where no other package is installed."""
+
+
+def test_the_parser_needs_no_package_but_this_one() -> None:
+    """setup.py makes the man page and the completion where pip has installed only what builds the wheel."""
+    process = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
+    assert process.stderr == ""
+    assert "address-pairs" in process.stdout
+
+
 def test_a_spec_loads_only_what_it_declares() -> None:
     spec = ROOT.parent / "install_configs" / "openshift-lab.yaml"
     script = f"import openstack_prep as prep; prep.load_spec({str(spec)!r}); prep.plan"
