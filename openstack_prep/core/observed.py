@@ -20,13 +20,14 @@ class Observed:
 
     ``id`` is its id in OpenStack, or the path of a file; ``created_at`` its time of creation, as far as it matters.
     ``ours``: whether it has the ownership tag of the spec. ``values`` are in the vocabulary of a spec, normalised, so
-    that ``==`` compares them. ``outputs`` are shown besides the id (an address, a checksum). ``record`` is data that
-    the kind itself needs later and that is never compared: a frozen dataclass of the kind. ``contained_ids`` are the
-    ids of what is deleted with it. ``twins`` are further resources with our ownership tag and the same name, created by
-    concurrent or interrupted runs where OpenStack allows a name twice. ``used_by`` names the users of one of several
-    twins. ``home`` is the id of the home project in its ownership tag, empty if the tag names none; None for resources
-    in a project, where the project itself distinguishes specs with the same name. ``managed_by`` names another spec
-    whose ownership tag it has. ``kept_because`` is why destroy keeps something of which there is nothing to delete.
+    that ``==`` compares them. ``outputs`` are shown besides the id (an address, a checksum); ``secrets`` are the values
+    of those shown as stars. ``record`` is data that the kind itself needs later and that is never compared: a frozen
+    dataclass of the kind. ``contained_ids`` are the ids of what is deleted with it. ``twins`` are further resources
+    with our ownership tag and the same name, created by concurrent or interrupted runs where OpenStack allows a name
+    twice. ``used_by`` names the users of one of several twins. ``home`` is the id of the home project in its ownership
+    tag, empty if the tag names none; None for resources in a project, where the project itself distinguishes specs with
+    the same name. ``managed_by`` names another spec whose ownership tag it has. ``kept_because`` is why destroy keeps
+    something of which there is nothing to delete.
     """
 
     id: str

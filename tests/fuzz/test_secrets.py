@@ -71,7 +71,7 @@ read; ``tests/functional/test_secrets.py`` applies and destroys on a devcloud.""
 CRASHES = [
     *("openstack_prep.core.planner.plan_apply", "openstack_prep.core.planner.plan_destroy"),
     *("openstack_prep.core.executor.execute", "openstack_prep.core.observing.examine"),
-    *("openstack_prep.cloud.service.Service.get", "openstack_prep.spec.loading.with_opened"),
+    *("openstack_prep.cloud.service.Service.get", "openstack_prep.spec.completion.with_exposures"),
     *("openstack_prep.resources.identity.user.User.find", "openstack_prep.spec.resolving.resolve_spec"),
     "openstack_prep.cli.running.print_result",
 ]

@@ -162,7 +162,8 @@ def _unread_services(asked: Deletions) -> Iterator[Dependent]:
     """Refuse to claim anything about services that this table does not know."""
     types = {each["type"] for each in asked.run.admin.endpoints}
     if unknown := sorted(types - KNOWN):
-        raise NotAllowed(f"openstack-prep does not read {', '.join(unknown)}")
+        services = ", ".join(unknown)
+        raise NotAllowed(f"these services are not read: {services}")
     yield from ()
 
 

@@ -41,7 +41,11 @@ def obstacle(run: CloudRun, port: PortRecord, staying: Iterable[AddressPair]) ->
         specs = specs_of(each.ip_address, port)
         whose = f"of spec {', '.join(specs)}" if specs else "added without openstack-prep"
         shown.append(f"{each.ip_address} {each.mac_address} ({whose})")
-    words = [f"--allowed-address ip-address={each.ip_address},mac-address={each.mac_address}" for each in rejected]
+    words = [
+        word
+        for each in rejected
+        for word in ("--allowed-address", f"ip-address={each.ip_address},mac-address={each.mac_address}")
+    ]
     what = f"port {port.name} {port.id} has address pairs that overlap multicast, {', '.join(shown)}; "
     what += "this cloud's Neutron refuses every update of pairs that keeps them"
-    return what, f"remove them: openstack port unset {' '.join(words)} {shlex.quote(port.id)}"
+    return what, f"remove them: openstack port unset {shlex.join(words)} {shlex.quote(port.id)}"

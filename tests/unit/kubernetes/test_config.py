@@ -31,6 +31,7 @@ def test_from_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     warnings: list[str] = []
     monkeypatch.setenv("S3_SECRET", "hush")
     (tmp_path / "token").write_text("quiet\n")
+    (tmp_path / "token").chmod(0o600)
     cluster = read(s3({"env": "S3_SECRET"}), tmp_path, warnings)
     assert list(mistakes(cluster, None)) == []
     assert "hush" not in str(cluster) + str(document(cluster, (), "c"))

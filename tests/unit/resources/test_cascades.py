@@ -70,7 +70,7 @@ def test_zones_and_load_balancers_are_left(run: CloudRun, catalogue: requests_mo
 
 def test_other_services_are_not_claimed_to_be_empty(run: CloudRun, catalogue: requests_mock.Mocker) -> None:
     (unread,) = found(run, row_of(project.PROJECT, "resource"))
-    assert unread == "not checked: what other services hold for a project: openstack-prep does not read share"
+    assert unread == "not checked: what other services hold for a project: these services are not read: share"
 
 
 def test_routes_are_those_of_now(run: CloudRun, services: requests_mock.Mocker) -> None:
