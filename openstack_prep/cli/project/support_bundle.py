@@ -71,8 +71,9 @@ def _spec(options: argparse.Namespace) -> tuple[Spec | None, Values]:
         spec = read_spec(options, options.spec, needs_secrets=not options.offline)
     except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
         return None, _failed("spec", error)
-    found = support.of_spec(spec)
+    found: Values = {}
     try:
+        found = support.of_spec(spec)
         return spec, found | {"warnings": [*spec.warnings, *check(spec)]}
     except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
         return spec, found | _failed("spec", error)

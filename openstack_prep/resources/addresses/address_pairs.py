@@ -101,6 +101,8 @@ class AddressPairs(PairFields):
     # --- desired state --------------------------------------------------------------------
 
     def desired(self) -> Values:
+        if self.pools and not self.neighbours.pools:  # only resolved pairs know the addresses of their pools
+            return {"addresses": self.given, "pools": self.pools}
         return {"addresses": self.allowed, "elsewhere": frozenset()}
 
     # --- existing state -------------------------------------------------------------------

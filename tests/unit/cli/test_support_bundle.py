@@ -25,6 +25,8 @@ flavors:
 object_store: {temp_url_key: "${word}"}
 """
 
+SHIPPED = sorted((Path(__file__).parents[3] / "install_configs").glob("*.yaml"))
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB engineer@example"
 URL = "http://me:url%21word@keystone/v3"
 
 pytestmark = pytest.mark.usefixtures("clouds_yaml", "flavors")
@@ -129,6 +131,28 @@ def test_logins_in_urls_and_the_secrets_of_the_tenant_are_hidden(
         assert not [each for each in ("tenant-word", "url%21word") if each in written]
         assert "see https://********@mirror/x of " in written
     assert "holds a login" in found["cloud"]["errors"][0]["what"]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_spec(path: Path, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_ed25519.pub").write_text(f"{KEY}\n")
+    found = bundle("--offline", str(path))["spec"]
+    assert "errors" not in found
+    pairs = [each for key, each in found["resources"].items() if key.startswith("address_pairs/")]
+    assert all(each["addresses"] or each["pools"] for each in pairs)
+
+
+def test_a_spec_that_cannot_be_described(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def crash(*_: object) -> None:
+        raise RuntimeError("forced")
+
+    monkeypatch.setattr("openstack_prep.reports.support.fields_of_new", crash)
+    assert bundle("--offline", "spec.yaml")["spec"]["errors"][0]["code"] == "error.internal"
+    assert "warning: spec: " in capsys.readouterr().err
 
 
 def test_without_an_installation_there_are_no_packages(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
