@@ -22,6 +22,13 @@ from openstack_prep.base.suggestion import similar, suggest
         ("cloud_config", ["harvesterCloudProvider", "openstackCloudProvider", "name"], []),
         ("node_selector_terms", ["node"], []),
         ("cloud", ["load"], []),
+        ("rem", ["access", "ram", "vcpus"], ["ram"]),
+        ("rma", ["access", "ram", "vcpus"], ["ram"]),
+        ("vip", ["cidr", "vips", "via", "tag"], ["vips"]),
+        ("rem", ["ram", "rum"], []),
+        ("rem", ["rom", "rim", "node"], []),
+        ("ab", ["abc", "ac"], ["abc"]),
+        ("ib", ["id", "ip"], []),
     ],
 )
 def test_only_names_that_differ_by_a_few_letters(name: str, known: list[str], found: list[str]) -> None:
