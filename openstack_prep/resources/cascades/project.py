@@ -17,6 +17,8 @@ from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Dele
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
 
+NO_OPERATOR = "the user needs one of Swift's operator_roles, often swiftoperator"
+"""Why Swift refuses the list of a user who may log in to the project: swift 2.38.3, keystoneauth.py, authorize."""
 NO_EVENT = "keystone 30.0.0, resource/core.py, _delete_project: no other service takes part"
 
 
@@ -73,10 +75,14 @@ def _containers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     """Return the containers of the project's account; Swift keeps them, and then only a reseller reaches them."""
     if not run.admin.has("object-store"):
         return ()
+    user = _user_of(run, project)
     try:
-        listed = _user_of(run, project).object_store.ask_list("", params={"format": "json"})
+        listed = user.object_store.ask_list("", params={"format": "json"})
     except NotFound:  # nobody has used the account yet
         return ()
+    except NotAllowed as error:
+        reason = f"{error}; {NO_OPERATOR}" if error.status == 403 else str(error)
+        raise NotAllowed(reason, status=error.status) from None
     return [{"id": each["name"]} for each in listed]
 
 

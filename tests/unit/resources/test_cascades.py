@@ -162,3 +162,13 @@ def test_stacks_and_containers_need_a_user_of_the_project(run: CloudRun, service
     for takes in ("stack", "container"):
         (unread,) = found(run, row_of(project.PROJECT, takes))
         assert unread.startswith(f"not checked: {takes}s in a project"), NotAllowed
+
+
+def test_a_user_without_operator_role_reads_why_containers_are_unknown(
+    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project, "_user_of", lambda *_: run.admin)
+    services.get(f"{ENDPOINTS['object-store']}/", status_code=403)
+    (unread,) = found(run, row_of(project.PROJECT, "container"))
+    assert "403 Forbidden" in unread
+    assert unread.endswith(f"; {project.NO_OPERATOR}")
