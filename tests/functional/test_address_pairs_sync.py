@@ -106,6 +106,7 @@ def entry(lab: Lab, folder: Path) -> dict[str, str]:
 def from_a_timer(lab: Lab, cluster: Cluster, devcloud: Devcloud, tmp_path: Path) -> None:
     """With a spec whose secrets nobody has: what is missing comes back, by eight at once; nothing to do is cheap."""
     timer = Prep(tmp_path, entry(lab, tmp_path))
+    user = lab.as_user().connection
     timer.write(
         {
             "name": lab.name,
@@ -137,6 +138,8 @@ def from_a_timer(lab: Lab, cluster: Cluster, devcloud: Devcloud, tmp_path: Path)
         assert each.returncode == 0, out + err
     assert cluster.pairs() == [POOL | V6] * 2
     assert json.loads(timer.run(*words, "--format", "json").stdout)["steps"][0]["action"] == "keep"
+    (own,) = user.identity.application_credentials(user.current_user_id, name="timer")
+    user.identity.delete_application_credential(user.current_user_id, own)  # destroy would refuse to take it along
 
 
 def test_pairs_are_exact_on_every_node_at_each_step(lab: Lab, image: str, devcloud: Devcloud, tmp_path: Path) -> None:

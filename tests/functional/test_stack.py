@@ -193,7 +193,7 @@ def test_from_create_by_scaling_and_mending_to_destroy(lab: Lab, folder: Path, i
     (outputs,) = [each.observed.outputs for each in report.results if each.step.key.kind == "stack" and each.observed]
     (address,) = json.loads(outputs["nodes"])
     assert address.startswith("10.0.0.")
-    assert outputs["said"] == "the password is ********"
+    assert outputs["said"] == "********"
     assert password.reveal() not in caplog.text + str(report) + json.dumps(report.data())
 
     other = group(folder, image, parameters={"flavor": "m1.medium", "count": 2})
