@@ -220,6 +220,7 @@ def test_a_network_that_is_shared_with_a_project(lab: Lab) -> None:
     failed = lab.run(replace(network, shared_with=()), subnet, guest).failed
     assert [str(each.step.key) for each in failed] == ["network/net"]
     assert targets(lab, found.id) == {other.id}
+    assert lab.apply(network, subnet, guest) == {}  # declared again: destroy refuses to cut off what is not
     lab.destroy()
     assert lab.admin.identity.find_project(lab.name) is None
     for each in (other, third):

@@ -99,6 +99,6 @@ def test_a_project_with_containers_stays(lab: Lab) -> None:
     with pytest.raises(PlanRefused) as refused:
         lab.destroy()
     assert [(each.code, each.keys) for each in refused.value.mistakes] == [(Code.STILL_USED, (lab.project.key,))]
-    assert "containers backups" in str(refused.value)
+    assert "container/backups" in str(refused.value)
     user.object_store.delete("/backups")
     assert str(lab.project.key) in lab.destroy()
