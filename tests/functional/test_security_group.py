@@ -63,9 +63,11 @@ def test_drift_is_mended_and_what_others_made_stays(lab: Lab) -> None:
     (http,) = [rule for rule in rules(lab) if rule.port_range_min == 80]
     neutron.delete_security_group_rule(http)
     theirs = {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22, "direction": "ingress"}
-    neutron.create_security_group_rule(security_group_id=http.security_group_id, project_id=lab.project_id, **theirs)
+    group = {"security_group_id": http.security_group_id, "project_id": lab.project_id}
+    made = neutron.create_security_group_rule(**group, **theirs)
     assert lab.apply(WEB, BALANCER) == {"security_group_rules/web": "update"}
     assert {22, 80} <= {rule.port_range_min for rule in rules(lab)}
+    neutron.delete_security_group_rule(made)  # destroy would refuse to take it along
 
 
 def test_rules_no_longer_declared_go(lab: Lab) -> None:
