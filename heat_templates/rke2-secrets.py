@@ -38,7 +38,7 @@ def read(device):
 
 
 def fill(path, secrets):
-    """Put the secrets into a file, and keep its mode."""
+    """Put the secrets into a file, which then has mode 0600."""
     with open(path, encoding="utf-8") as file:
         text = before = file.read()
     for placeholder, value in secrets.items():

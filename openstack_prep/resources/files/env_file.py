@@ -142,6 +142,8 @@ class EnvFile(Resource[CloudRun]):
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
+        if not Path(self.path).exists():  # the lock would create a missing folder again
+            return
         with one_writer(Path(self.path)) as target:
             found = self.find_one(run)
             if found is not None and found.ours:

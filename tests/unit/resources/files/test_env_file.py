@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -55,6 +56,15 @@ def test_drift_is_mended_and_destroy_removes_it(run: CloudRun, path: Path) -> No
     assert sourced(path) == {"OS_CLOUD": "other"}
     executor.execute(planner.plan_destroy("lab", [file], observing.observe(run, [file])), run).raise_for_failures()
     assert not path.exists()
+
+
+def test_destroy_makes_no_folder_that_is_gone(run: CloudRun, tmp_path: Path) -> None:
+    file = EnvFile(path=str(tmp_path / "lab" / "lab.env"), cloud="lab")
+    file.create(run)
+    plan = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
+    shutil.rmtree(tmp_path / "lab")
+    executor.execute(plan, run).raise_for_failures()
+    assert not (tmp_path / "lab").exists()
 
 
 @pytest.mark.parametrize("text", ["", "export OS_CLOUD=mine\n", "it's\n", "# [openstack-prep:other/lab.env]\n"])
