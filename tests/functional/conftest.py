@@ -81,8 +81,8 @@ class Prep:
         out = self.run("apply", "--yes", "--format", "json", *words, self.spec.name, code=code).stdout
         return {step["resource"]: step for step in json.loads(out)["steps"]}
 
-    def destroy(self, code: int = 0) -> subprocess.CompletedProcess[str]:
-        return self.run("destroy", "--yes", self.spec.name, code=code)
+    def destroy(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        return self.run("destroy", "--yes", *words, self.spec.name, code=code)
 
     def changes(self) -> set[str]:
         """Return what a second apply would touch."""

@@ -33,7 +33,7 @@ def test_what_nobody_declared_is_reported(prep: Prep, devcloud: Devcloud) -> Non
     admin = devcloud.admin
     project = admin.identity.find_project("audited", ignore_missing=False)
     group = admin.network.find_security_group("web", project_id=project.id, ignore_missing=False)
-    admin.network.create_security_group_rule(security_group_id=group.id, direction="ingress", protocol="tcp")
+    rule = admin.network.create_security_group_rule(security_group_id=group.id, direction="ingress", protocol="tcp")
     network = admin.network.create_network(name="by-hand", project_id=project.id)
     net = admin.network.find_network("net", project_id=project.id, ignore_missing=False)
     pairs = [{"ip_address": "10.1.0.200"}]
@@ -59,5 +59,10 @@ def test_what_nobody_declared_is_reported(prep: Prep, devcloud: Devcloud) -> Non
         ("user/audited", "disabled"),
     }
     admin.identity.update_user(user, enabled=True)
+    # What is of others goes first: a destroy refuses to take it along.
+    admin.image.remove_member(admin.current_project_id, image)
+    admin.compute.flavor_remove_tenant_access(flavor, admin.current_project_id)
+    admin.identity.unassign_project_role_from_user(project, person, role)
+    admin.network.delete_security_group_rule(rule)
     admin.network.delete_port(port)
     admin.network.delete_network(network)

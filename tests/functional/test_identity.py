@@ -259,7 +259,7 @@ def test_a_keypair_belongs_to_its_user(lab: Lab) -> None:
     lab.apply(keypair, entry)
     (seen,) = lab.connect(lab.name).compute.keypairs()
     home = lab.devcloud.admin.identity.find_project(lab.name).id
-    tags = f"openstack-prep:{lab.name}~{home} openstack-prep:{lab.name}"
+    tags = f"openstack-prep:{lab.name}~{home} openstack-prep:{lab.name}/key"
     assert (seen.name, seen.public_key) == ("key", f"{KEY} me@here {tags}")
     other = Keypair(name="key", public_key=KEY.replace("FlqgB", "FlqgC"), project=lab.name)
     plan = api.plan(lab.cloud, lab.spec(other, entry))

@@ -130,7 +130,13 @@ def test_shared_with_projects(lab: Lab, devcloud: Devcloud, tmp_path: Path) -> N
     disk = tmp_path / "disk.qcow2"
     disk.write_bytes(SMALL)
     others = [Project(name=f"{lab.name}-{end}") for end in "bc"]
-    image = Image(name=f"{lab.name}-rhcos", source=str(disk), checksum=sha256(SMALL), shared_with=(others[0].name,))
+    image = Image(
+        name=f"{lab.name}-rhcos",
+        project=lab.name,
+        source=str(disk),
+        checksum=sha256(SMALL),
+        shared_with=(others[0].name,),
+    )
     with devcloud.faults(Fault("glance", method="POST", path_regex="/members$", drop_answer=True)):
         lab.apply(image, *others)
     (made,) = images(lab)
