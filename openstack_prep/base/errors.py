@@ -210,6 +210,10 @@ class NotAllowed(CloudError):
     code = "access.denied"
 
 
+class LoginBlocked(NotAllowed):
+    """Keystone refuses a login for another reason than its credentials, such as a second factor or a lock."""
+
+
 class QuotaExceeded(CloudError):
     """The project's quota is used up."""
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar, cast
 
-from openstack_prep.base.errors import NotAllowed, NotUnique
+from openstack_prep.base.errors import LoginBlocked, NotAllowed, NotUnique
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
@@ -89,8 +89,16 @@ class CloudRun(Run):
         """Return the connection scoped to a project; raises NotAllowed if there is none."""
         found = self.find_tenant(project)
         if found is None:
+            if refused := self.refused_login(project):
+                raise refused
             raise NotAllowed(f"no user can log in to {project.key if project else 'the project'}: {DECLARE_USER}")
         return found
+
+    def refused_login(self, project: Resource | None) -> NotAllowed | None:
+        """Return why the spec's user cannot log in to a project; None if that is unknown, or the user may."""
+        actor = self.actor(project)
+        project_id = self._workplace(actor) if actor else None
+        return self._refusal(actor, project_id) if actor and project_id else None
 
     def has_tenant(self, project: Resource | None) -> bool:
         """Whether there is a connection scoped to a project, or a user of the spec who can log in when it exists."""
@@ -104,14 +112,15 @@ class CloudRun(Run):
         return self.admin, {"project_id": self.id(cast(Resource, project))}
 
     def logs_in(self, actor: Actor) -> bool:
-        """Whether a user's password is the known one.
+        """Whether a user's password is the known one, as far as Keystone tells: it does not test that of a locked user.
 
         One attempt per run: services lock users out after several. An acting user logs in to its project anyway, if it
         can.
         """
         mine = (other for other in self._actors.values() if other.user.key == actor.user.key)
         project_id = next(filter(None, map(self._workplace, mine)), "")
-        return self._logged_in(actor, project_id) is not None
+        refused = self._refusal(actor, project_id)
+        return refused is None or isinstance(refused, LoginBlocked)
 
     def log_out(self, user: Resource) -> None:
         """Forget the result of a user's logins; its password or its right to log in has changed."""
@@ -143,6 +152,14 @@ class CloudRun(Run):
             )
         except NotAllowed:
             return None
+
+    def _refusal(self, actor: Actor, project_id: str) -> NotAllowed | None:
+        """Return why Keystone refuses the login of a user, requested once; None if the user may log in."""
+        if self._logged_in(actor, project_id) is not None:
+            return None
+        error = self._logins[actor.user.key, project_id].exception()
+        assert isinstance(error, NotAllowed)
+        return error
 
 
 class Identified(Protocol):

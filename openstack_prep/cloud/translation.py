@@ -6,13 +6,33 @@ import re
 from collections.abc import Iterable
 
 from openstack_prep.base import certificate
-from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded, Unreachable
+from openstack_prep.base.errors import (
+    CloudError,
+    ConfigError,
+    LoginBlocked,
+    NotAllowed,
+    NotFound,
+    QuotaExceeded,
+    Unreachable,
+)
 from openstack_prep.cloud.login import is_login
 from openstack_prep.cloud.reasons import Reason, presentable, read_reason
 
 LOGGED_OUT = "this user can no longer log in: its password, token or credential has changed or ended"
 NEW_TOKEN = "the token that is refused was new; run the command again"
-SECOND_FACTOR = "this user logs in with several factors; use an application credential"
+SECOND_FACTOR = "this user logs in with several factors; use an application credential, if a rule allows it alone"
+BLOCKS = (
+    (
+        re.compile("account is locked"),
+        "wait until the lock ends, or have an administrator run openstack user set --enable",
+    ),
+    (re.compile("password is expired"), "set another password"),
+    (re.compile("account is disabled"), "run openstack user set --enable as an administrator"),
+)
+"""What Keystone's answers say about blocked users, and what helps: they have no code that tells these apart.
+
+Source: keystone 30.0.0, exception.py (AccountLocked, PasswordExpired, UserDisabled), identity/backends/sql.py.
+"""
 RETRIABLE_LATER = (408, 409, 412, 429, 500, 502, 503, 504)
 
 
@@ -33,14 +53,18 @@ def translate(
     if not isinstance(error, ksa.ClientException | sdk.SDKException):
         return error
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
+    block = ""
     if isinstance(error, ksa.MissingAuthMethods):
-        status, fix = error.response.status_code, fix or SECOND_FACTOR
+        status, block = error.response.status_code, SECOND_FACTOR
     # an answer came through TLS: its text may tell how a service has failed to reach another one
     trust = "set cacert of the clouds.yaml entry to a file with its CA"
     if status is None and (why := certificate.explain(str(error), trust)):
         return ConfigError(f"{doing}: {why}")
     reason = _reason_of(error)
     detail = presentable(reason.text, hidden)
+    if status == 401 and not block:
+        block = next((remedy for pattern, remedy in BLOCKS if pattern.search(reason.text)), "")
+    fix = block or fix
     if isinstance(error, ksa.EndpointNotFound):
         fix = "check region_name and interface of the clouds.yaml entry"
     elif status == 401:
@@ -48,7 +72,7 @@ def translate(
     message = "; ".join(filter(None, (f"{doing}: {status} {detail}" if status else f"{doing}: {detail}", fix)))
     kind, retryable = _sort(error, status, reason)
     if status == 401 and (is_login(error) or refused is not CloudError):
-        kind, retryable = refused, False
+        kind, retryable = (LoginBlocked if block else refused), False
     return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
 
 
@@ -57,7 +81,11 @@ _STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")
 
 def _reason_of(error: Exception) -> Reason:
     """Return the reason that a service gives, otherwise the text of keystoneauth or the SDK."""
+    from keystoneauth1.exceptions import MissingAuthMethods
+
     response = getattr(error, "response", None)
+    if isinstance(error, MissingAuthMethods):  # the body of a receipt says who has logged in, not what is missing
+        response = None
     found = Reason("") if response is None else read_reason(response)
     text = found.text or _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
     return Reason(_POOL.sub(lambda pool: pool[1] or pool[0], text), found.type)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import CloudError, ConfigError, EntryUnusable, Mistake
+from openstack_prep.base.errors import CloudError, ConfigError, EntryUnusable, LoginBlocked, Mistake
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.observing import in_parallel
@@ -39,6 +39,8 @@ def _examined(run: CloudRun, step: Step) -> Finding | None:
     except (EntryUnusable, ConfigError) as error:
         fix = "correct what is in the way, or remove the entry so that apply writes it again"
         return Mistake.about(step.key, str(error), fix, code=Code.ENTRY_LOGIN)
+    except LoginBlocked as error:  # the entry is right, and somebody has decided about the user
+        return f"{step.key}: no client can log in by it: {error}"
     except CloudError as error:  # another machine may reach what this one does not
         return f"{step.key}: clients on this machine cannot log in by it: {error}"
     return None

@@ -74,12 +74,16 @@ HARMLESS = {
 
 def missing_logins(run: CloudRun, plan: Plan) -> Iterator[Mistake]:
     """Yield the steps of a plan that only a user of their project can do, and no user can log in to it."""
+    pending = {step.key for step in plan.pending}
     for step in plan.pending:
         resource = step.resource
         if not isinstance(resource, InProject) or not resource.needs_login or step.action is Action.DELETE:
             continue
         if not run.has_tenant(owner := resource.owner):
             what = f"no user can log in to {owner.key if owner else 'the project'}, which this step needs"
+            yield Mistake.about(step.key, what, DECLARE_USER, code=Code.MISSING_LOGIN)
+        elif (actor := run.actor(owner)) and actor.user.key not in pending and (why := run.refused_login(owner)):
+            what = f"{actor.user.key}, who does this step, cannot log in: {why}"
             yield Mistake.about(step.key, what, DECLARE_USER, code=Code.MISSING_LOGIN)
 
 

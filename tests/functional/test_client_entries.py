@@ -17,6 +17,7 @@ import trustme
 import yaml
 
 from tests.devcloud.pytest_devcloud import Devcloud
+from tests.functional import client
 from tests.functional.conftest import Prep
 from tests.unit.distant import running
 
@@ -114,3 +115,34 @@ def test_clients_of_written_entries(prep: Prep, tls: dict[str, Any]) -> None:
     assert "[clouds-yaml.login]" in behind.run("plan", prep.spec.name, code=2).stderr
     written.write_text(damaged.replace("application_credential_secret: x", "application_credential_secret: "))
     assert not behind.changes()
+
+
+def test_users_who_may_not_log_in(prep: Prep) -> None:
+    """A second factor, or a disabled user or project, is a warning: the entry is right, and later applies go on."""
+    name = f"mfa{secrets.token_hex(3)}"
+    prep.write(
+        {
+            "name": name,
+            "project": {"name": name},
+            "users": [
+                {"name": f"{name}-a", "password": {"generate": "a"}},
+                {"name": f"{name}-b", "password": {"generate": "b"}, "enabled": False},
+            ],
+            "role_assignments": [{"user": f"{name}-{each}", "role": "member"} for each in "ab"],
+            "clouds_yaml": [{"path": "clouds.yaml", "cloud": each, "user": f"{name}-{each}"} for each in "ab"],
+            "application_credentials": [{"name": name, "clouds_yaml": "clouds.yaml", "cloud": "app"}],
+            "env_file": {"path": "env", "cloud": "a", "variables": {"OS_INTERFACE": "public"}},
+        }
+    )
+    prep.apply()
+    warned = prep.run("plan", prep.spec.name, "--detailed-exitcode").stderr
+    assert [warned.count(f"{each}: no client can log in") for each in ("#a", "#b")] == [0, 1]
+
+    user = f"{name}-a"
+    factors = ("--enable-multi-factor-auth", "--multi-factor-auth-rule", "password,token")
+    for change in (factors, ("--disable",), ("--enable", "--disable-multi-factor-auth")):
+        client.openstack(["user", "set", *change, user], prep.environment, prep.folder)
+        warned = prep.run("plan", prep.spec.name, "--detailed-exitcode").stderr  # exit code 0: no changes
+        assert warned.count("no client can log in") == (1 if "--enable" in change else 4)
+        assert "unchanged" in prep.run("apply", "--yes", prep.spec.name).stdout
+    prep.destroy()

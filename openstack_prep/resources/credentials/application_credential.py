@@ -35,10 +35,10 @@ from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
 from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
 from openstack_prep.resources.credentials.credential_roles import compared, lacking, role_changes
-from openstack_prep.resources.files.client_login import PAUSES
 from openstack_prep.resources.files.clouds_entry import UNKNOWN, whole_entry
 from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.user import User
 
 REFUSED = (400, 401, 403)  # then no credential was created, unlike after a lost answer
 SECRET = "application_credential_secret"
@@ -82,6 +82,10 @@ class ApplicationCredential(CredentialFields):
         if own is not None:
             return own, own.user_id
         return run.admin, run.find_id(user) if user else None
+
+    def acting_user(self, run: CloudRun) -> User | None:
+        user = run.acting_user(self.owner)
+        return user if isinstance(user, User) else None
 
     def _listed(self, run: CloudRun) -> list[CredentialRecord]:
         """Return the user's credentials in the project."""
@@ -250,7 +254,7 @@ class ApplicationCredential(CredentialFields):
         self._drop(run.tenant(self.owner), left)
         with clouds_yaml.turn(self.file):
             self._write(run, live, (self.read_entry() or {}).get("auth") or {})
-        self.client_login().log_in(PAUSES)
+        self.confirm_login(run)
         return self._made(run, live)
 
     def _renew(self, run: CloudRun, live: CredentialRecord | None, left: Iterable[CredentialRecord]) -> Observed:
@@ -278,7 +282,7 @@ class ApplicationCredential(CredentialFields):
             except PrepError:  # its secret is lost, so nobody can use it
                 self._drop(tenant, [CredentialRecord.read(made)])
                 raise
-            self.client_login().log_in(PAUSES)
+            self.confirm_login(run)
             if live and not self.keeps_old:
                 self._drop(tenant, [live])
         return self._made(run, CredentialRecord.read(made))

@@ -7,11 +7,11 @@ without the variables of this process. Source: openstacksdk 4.22.0, openstack/co
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openstack_prep.base.errors import ConfigError, EntryUnusable, NotAllowed, SpecError
+from openstack_prep.base.errors import ConfigError, EntryUnusable, LoginBlocked, NotAllowed, SpecError
 from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.connection import FoundByClient, found_by_client
@@ -21,6 +21,7 @@ PAUSES = (0.5, 1.0, 2.0)
 DEFAULTS = {"verify": True, "interface": "public", "auth_type": "password"}
 INSECURE = "insecure"
 """Another name for the opposite of ``verify``, which wins (openstacksdk 4.22.0, get_requests_verify_args)."""
+UNUSABLE = "written, but no client can log in by it: {}"
 SAME = {"v3password": "password"}
 """Ways to log in that need the same settings."""
 
@@ -51,11 +52,12 @@ class ClientLogin:
         found = self.find()
         return [self._place_of(name, found) for name in self._differing(found)]
 
-    def log_in(self, pauses: Sequence[float] = ()) -> None:
+    def log_in(self, find_block: Callable[[], str], pauses: Sequence[float] = ()) -> None:
         """Log in; raises EntryUnusable, with the places of overrides, if Keystone refuses it, ConfigError, CloudError.
 
         A refused login is retried after ``pauses``, unless something else than the entry determines it: the
-        password is that of the entry then, and no user is locked out by it.
+        password is that of the entry then, and no user is locked out by it. Raises LoginBlocked if the entry may be
+        right: ``find_block`` returns what Keystone tells nobody who logs in, such as that the user is disabled.
         """
         found = self.find()
         overrides = [self._place_of(name, found) for name in self._differing(found)]
@@ -64,7 +66,11 @@ class ClientLogin:
             try:
                 found.cloud.authenticate()
                 return
+            except LoginBlocked:
+                raise
             except NotAllowed as error:
+                if not overrides and (block := find_block()):
+                    raise LoginBlocked(block, status=error.status) from error
                 if not remaining:
                     raise self._unusable(error, overrides) from error
             time.sleep(remaining.pop(0))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused
+from openstack_prep.base.errors import ConfigError, LoginBlocked, Mistake, PlanRefused
 from openstack_prep.base.fields import File, Name, Text
 from openstack_prep.base.private_file import PRIVATE, mode
 from openstack_prep.base.secret import Secret
@@ -24,7 +24,8 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import IDENTITY_VERSION, PER_SERVICE, absolute
 from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.core.written_file import WrittenFile
-from openstack_prep.resources.files.client_login import INSECURE, PAUSES, ClientLogin
+from openstack_prep.resources.files.blocked_login import find_block
+from openstack_prep.resources.files.client_login import INSECURE, PAUSES, UNUSABLE, ClientLogin
 from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity.in_project import InProject, access
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
@@ -166,9 +167,20 @@ class InCloudsYaml(InProject):
         names = (*SETTINGS.values(), *(self.service_settings or ()))
         return ClientLogin(self.file, self.cloud, entry or self.read_entry() or {}, names)
 
-    def check_login(self, run: CloudRun) -> None:
+    def check_login(self, run: CloudRun, pauses: Sequence[float] = ()) -> None:
         """Log in as a client does, by what is in the file; raises EntryUnusable, ConfigError, CloudError."""
-        self.client_login().log_in()
+        self.client_login().log_in(lambda: find_block(run, self.acting_user(run), self.owner), pauses)
+
+    def acting_user(self, run: CloudRun) -> User | None:
+        """Return the user who logs in by the entry; None if it is the connection's own."""
+        raise NotImplementedError
+
+    def confirm_login(self, run: CloudRun) -> None:
+        """Log in by the entry that has just been written; a user who may not log in is reported, and fails nothing."""
+        try:
+            self.check_login(run, PAUSES)
+        except LoginBlocked as error:
+            run.note(self.key, UNUSABLE.format(error))
 
     def check_overrides(self, entry: Mapping[str, Any]) -> Iterator[Mistake]:
         """Yield what would go before the settings of the entry that apply writes."""
@@ -344,7 +356,7 @@ class CloudsEntry(InCloudsYaml):
         assert self.password is not None
         auth = self._auth(self.password.reveal())
         self.write_entry(auth, partial(self._refuse_foreign, run), **{OWNER: run.ownership.describe(self.cloud)})
-        self.client_login().log_in(PAUSES)
+        self.confirm_login(run)
         return self._observed(run, self.read_entry() or {})
 
     def _refuse_foreign(self, run: CloudRun, found: Mapping[str, Any] | None) -> None:
@@ -353,9 +365,12 @@ class CloudsEntry(InCloudsYaml):
         if observed is not None and not observed.ours:
             raise PlanRefused(list(self._foreign(run, observed)))
 
-    def check_login(self, run: CloudRun) -> None:
-        if not self._is_known_to_work(run):
-            super().check_login(run)
+    def check_login(self, run: CloudRun, pauses: Sequence[float] = ()) -> None:
+        if pauses or not self._is_known_to_work(run):
+            super().check_login(run, pauses)
+
+    def acting_user(self, run: CloudRun) -> User:
+        return self._user()
 
     def _is_known_to_work(self, run: CloudRun) -> bool:
         """Whether this run has logged in by the same settings and login: most specs write the entry of their actor."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from openstack_prep.base.errors import Mistake, PrepError
+from openstack_prep.base.errors import LoginBlocked, Mistake, PrepError
 from openstack_prep.base.fields import File, Name, Text
 from openstack_prep.base.file_lock import one_writer
 from openstack_prep.base.given_file import read_text, unreadable
@@ -25,7 +25,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.entries import SELECTORS
 from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.written_file import WrittenFile
-from openstack_prep.resources.files.client_login import ClientLogin
+from openstack_prep.resources.files.blocked_login import find_block, identity_in
+from openstack_prep.resources.files.client_login import UNUSABLE, ClientLogin
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, entry, folder_of
 from openstack_prep.resources.files.marked_files import SECRET
 from openstack_prep.resources.files.owned_file import foreign_file, refuse_file_of_others, unwritable
@@ -118,7 +119,10 @@ class EnvFile(Resource[CloudRun]):
         with one_writer(Path(self.path)) as target:
             refuse_file_of_others(self, run, self.path)
             write_private(target, "\n".join((f"# {home.ownership(run).describe(self.name)}", *exports, "")))
-        self.check_login(run)
+        try:
+            self.check_login(run)
+        except LoginBlocked as error:
+            run.note(self.key, UNUSABLE.format(error))
         return self._observed(run)
 
     def check_login(self, run: CloudRun) -> None:
@@ -127,7 +131,7 @@ class EnvFile(Resource[CloudRun]):
         Raises EntryUnusable, ConfigError, CloudError. Variables go before the entry (openstackclient, its options).
         """
         if (login := self._client_login()) and (login.options or clouds_yaml.OWNER not in login.entry):
-            login.log_in()
+            login.log_in(lambda: find_block(run, *identity_in(login.find().cloud.config.get("auth") or {})))
 
     def _client_login(self) -> ClientLogin | None:
         """Return how a client logs in that has read the file; None if it names no entry that exists."""

@@ -12,7 +12,7 @@ import yaml
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import EntryUnusable
 from openstack_prep.base.secret import Secret, from_spec
-from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Status
 from openstack_prep.core.plan import Plan
@@ -148,11 +148,48 @@ def test_a_refused_login_fails_the_step_and_the_next_plan(
     assert found.code == Code.ENTRY_LOGIN
 
 
+MFA = {
+    "status_code": 401,
+    "headers": {"Content-Type": "application/json", "Openstack-Auth-Receipt": "r"},
+    "json": {
+        "receipt": {"methods": ["password"], "expires_at": "2036-11-21T00:00:00.000000Z", "user": {"id": "u"}},
+        "required_auth_methods": [["password", "totp"]],
+    },
+}
+"""Keystone 30.0.0, server/flask/application.py: the answer to a right password that is not enough."""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        MFA,
+        failure(401, "The password is expired and needs to be changed for user: u."),
+        failure(401, "The account is locked for user: u."),
+        failure(401, "The account is disabled for user: u."),
+    ],
+)
+def test_a_user_who_may_not_log_in_is_a_warning(
+    run: CloudRun, folder: Path, services: requests_mock.Mocker, answer: dict[str, Any]
+) -> None:
+    entry = wanted(run, folder)
+    notes: list[str] = []
+    run.note = lambda key, text: notes.append(text)
+    services.post(TOKENS, **answer)
+    entry.create(run)
+    assert len(notes) == 1
+    (found,) = entry_logins.examine(run, plan(run, entry), jobs=1)
+    assert isinstance(found, str)
+    actor = Actor(entry._user(), Secret("s3cret"), "Default")
+    assert run.logs_in(actor)  # the password is not known to be wrong, so no apply sets it again
+
+
 def test_a_role_that_keystone_does_not_know_yet_is_waited_for(
     run: CloudRun, folder: Path, services: requests_mock.Mocker
 ) -> None:
     entry = wanted(run, folder)
     made = plan(run, entry)
+    for plural in ("users", "projects", "domains"):
+        services.get(f"{IDENTITY}/{plural}", json={plural: [{"id": "x", "name": "x", "enabled": True}]})
     services.post(TOKENS, [REFUSED, {"json": token(), "status_code": 201, "headers": {"X-Subject-Token": "t"}}])
     executor.execute(made, run).raise_for_failures()
 
