@@ -15,10 +15,29 @@ from openstack_prep.base.errors import ConfigError, PrepError
 PRIVATE = "0600"
 
 
+CHOOSE_FOLDER = (
+    "store it in a folder of a file system with modes, or mount this one with a mode for its owner alone "
+    "(vfat, exFAT, NTFS: uid=, umask=077; CIFS: uid=, file_mode=0600)"
+)
+
+
 def mode(path: Path) -> str:
-    """Return a file's mode as in ``chmod``; any mode that only the owner can read counts as 0600."""
+    """Return a file's mode as in ``chmod``.
+
+    Any mode that only the owner can read counts as 0600, and so does the one that its file system gives to all files:
+    writing the file again would not change it.
+    """
     found = path.stat().st_mode & 0o777
-    return f"{found:04o}" if found & 0o077 else PRIVATE
+    return f"{found:04o}" if found & 0o077 and not _has_forced_modes(path.parent) else PRIVATE
+
+
+def _has_forced_modes(folder: Path) -> bool:
+    """Whether a file system gives its own mode to a file that is created with 0600, such as vfat or CIFS."""
+    try:
+        with tempfile.NamedTemporaryFile(prefix=".mode.", dir=folder) as probe:
+            return bool(os.fstat(probe.fileno()).st_mode & 0o077)
+    except OSError:  # a folder that is not writable shows nothing
+        return False
 
 
 def write_private(path: Path, text: str) -> None:
@@ -64,6 +83,9 @@ def create_once(path: Path, text: str) -> None:
         raise PrepError(f"{path} cannot be written: {error.strerror}: {target.parent}") from error
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            if os.fstat(descriptor).st_mode & 0o077:
+                what = "its file system lets other users of this machine read each file"
+                raise ConfigError(f"{path} is not created: {what}; {CHOOSE_FOLDER}")
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -20,6 +20,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.fields import file_path
 from openstack_prep.base.given_file import MOST_SECRET, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.private_file import CHOOSE_FOLDER
 from openstack_prep.base.raw import Values
 
 if TYPE_CHECKING:
@@ -193,6 +194,8 @@ def from_spec(
         raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
     if source in ("file", "content") and (warning := _readable_file(file_path(where, base))):
         warn(warning)
+    if source == "generate":
+        _close_to_others(file_path(where, base), warn, change=needed)
     if source == "prompt" and not needed:
         _check_prompt(where)
         return Secret(missing="nobody was prompted for the secret")
@@ -307,7 +310,6 @@ def _check_prompt(wanted: object) -> None:
 
 def _generated(name: str, base: Path) -> Secret:
     path = file_path(name, base)
-    _refuse_readable(path)
 
     def fetch() -> str:
         from openstack_prep.base.private_file import create_once
@@ -315,7 +317,7 @@ def _generated(name: str, base: Path) -> Secret:
         if not os.path.exists(path):
             create_once(Path(path), secrets.token_urlsafe(24) + "\n")
         try:
-            _refuse_readable(path)
+            _close_to_others(path)
             return _from_file(path, base).reveal()  # of whoever has created it
         except InvalidValue as error:
             raise ConfigError(str(error)) from None
@@ -332,8 +334,25 @@ def _readable_mode(path: str | Path) -> str:
     return f"{found & 0o777:04o}" if stat.S_ISREG(found) and found & 0o077 else ""
 
 
-def _refuse_readable(path: str) -> None:
-    """Raise InvalidValue for a file of a generated secret that is no longer its owner's alone."""
-    if mode := _readable_mode(path):
-        what = f"{path} has mode {mode}, so other users of this machine can read or replace the secret"
-        raise InvalidValue(what, f"chmod 600 {shlex.quote(path)}", Code.SECRET_READABLE)
+def _close_to_others(path: str, warn: Callable[[str], None] = lambda text: None, *, change: bool = True) -> None:
+    """Make the file of a generated secret its owner's alone, with a warning; only warn unless ``change`` is set.
+
+    Other tools open such files: Kubernetes with fsGroup at each mount of a volume, Git and artifacts of pipelines by
+    the umask. Raises InvalidValue for a file of another user, and on a file system that has no modes.
+    """
+    mode = _readable_mode(path)
+    if not mode:
+        return
+    what = f"{path} has mode {mode}, so other users of this machine can read or replace the secret"
+    if os.stat(path).st_uid != os.geteuid():
+        fix = f"have its owner run chmod 600 {shlex.quote(path)}, or copy it to a file of your own"
+        raise InvalidValue(f"{what}, and it belongs to another user", fix, Code.SECRET_READABLE)
+    if not change:
+        warn(f"{what}; apply sets mode 0600")
+        return
+    with contextlib.suppress(OSError):  # whether it has helped is read back: some file systems only pretend
+        os.chmod(path, os.stat(path).st_mode & 0o700)
+    if _readable_mode(path):
+        what = f"{what}, and its file system does not let openstack-prep change the mode"
+        raise InvalidValue(what, CHOOSE_FOLDER, Code.SECRET_READABLE)
+    warn(f"{what}: its mode is 0600 now; if somebody may have used it, delete it and apply with --allow-replace")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from openstack_prep.base import private_file
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.private_file import (
     create_once,
@@ -316,3 +317,9 @@ def test_a_shared_file_survives_a_power_failure(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(PrepError, match="was written, but may be lost in a power failure"):
         write_shared(path, "newer\n")
     assert path.read_text() == "newer\n"
+
+
+def test_the_mode_of_a_file_system_without_modes_is_no_drift(tmp_path: Path, forced_modes: None) -> None:
+    write_private(tmp_path / "x", "x")
+    assert (mode(tmp_path / "x"), private_file.mode(tmp_path / "x")) == (0o644, private_file.PRIVATE)
+    assert os.listdir(tmp_path) == ["x"]

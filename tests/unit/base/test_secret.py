@@ -10,10 +10,12 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -313,17 +315,46 @@ def test_processes_that_generate_one_file_at_once_use_what_is_in_it(tmp_path: Pa
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o666, 0o640, 0o602])
-def test_a_generated_file_that_is_open_to_others_is_refused(tmp_path: Path, mode: int) -> None:
-    secret = from_spec({"generate": "word"}, base=tmp_path)
+def test_a_generated_file_that_is_open_to_others_is_closed_with_a_warning(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "word"
+    warnings: list[str] = []
+    path.write_text("hunter2\n")
+    path.chmod(mode)
+    from_spec({"generate": "word"}, base=tmp_path, warn=warnings.append, needed=False)
+    assert (path.stat().st_mode & 0o777, len(warnings)) == (mode, 1)  # validate changes nothing
+    assert from_spec({"generate": "word"}, base=tmp_path, warn=warnings.append).reveal() == "hunter2"
+    assert (path.stat().st_mode & 0o777, len(warnings)) == (mode & 0o700, 2)
+    from_spec({"generate": "word"}, base=tmp_path, warn=warnings.append)
+    assert len(warnings) == 2
+    assert "hunter2" not in "".join(warnings)
+
+
+@pytest.mark.parametrize("change", [lambda path, mode: None, mock.Mock(side_effect=PermissionError)])
+def test_a_generated_file_that_cannot_be_closed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[str, int], None]
+) -> None:
     (tmp_path / "word").write_text("hunter2\n")
-    (tmp_path / "word").chmod(mode)
+    (tmp_path / "word").chmod(0o644)
+    monkeypatch.setattr(os, "chmod", change)  # CIFS, or vfat
     with pytest.raises(InvalidValue) as caught:
         from_spec({"generate": "word"}, base=tmp_path)
     assert caught.value.code == "secret.readable"
-    with pytest.raises(PrepError, match="chmod 600"):
-        secret.reveal()
-    subprocess.run(["sh", "-c", caught.value.fix], check=True)
-    assert from_spec({"generate": "word"}, base=tmp_path).reveal() == "hunter2"
+    assert "umask=077" in caught.value.fix
+
+
+def test_a_generated_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "word").write_text("hunter2\n")
+    (tmp_path / "word").chmod(0o644)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(InvalidValue) as caught:
+        from_spec({"generate": "word"}, base=tmp_path)
+    assert (caught.value.code, (tmp_path / "word").stat().st_mode & 0o777) == ("secret.readable", 0o644)
+
+
+def test_no_secret_is_generated_where_others_can_read_each_file(tmp_path: Path, forced_modes: None) -> None:
+    with pytest.raises(ConfigError, match="umask=077"):
+        from_spec({"generate": "word"}, base=tmp_path).reveal()
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("source", ["file", "content"])
