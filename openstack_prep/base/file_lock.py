@@ -1,23 +1,29 @@
 """Locks between the processes and threads of openstack-prep that change the same file.
 
 flock(2) belongs to an open file, so the kernel releases it with the process, and two threads exclude each other too. A
-file itself cannot carry the lock, because each write replaces it: its folder does, or a separate file beside it.
+file itself cannot carry the lock, because each write replaces it: its folder does, or a separate file beside it. Who
+waits for longer than a second is told for whom.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from openstack_prep.base.errors import PrepError
+from openstack_prep.base.lock_wait import WAIT, LockWait
 from openstack_prep.base.private_file import target_of
 
 LOCK = ".openstack-prep.lock"
 """Name of the lock file of a folder that cannot be locked itself."""
+WAIT_FOR_TURN = 600.0
+"""Seconds to wait for a run that does several writes, with requests to OpenStack and retries in between."""
+
+_log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
@@ -37,12 +43,12 @@ def one_writer_in(folder: Path, *, named: Path | None = None) -> Iterator[None]:
     folder = Path(os.path.realpath(folder))
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(_locked(folder, folder, os.O_RDONLY))
+            stack.enter_context(_locked(folder, folder, os.O_RDONLY, LockWait(named or folder, WAIT, _log.warning)))
         except OSError as error:
             if error.errno != errno.EBADF:
                 raise PrepError(f"{named or folder} cannot be written: {error}") from error
             # Linux's NFS client locks only what is open for writing, which a folder never is: flock(2), "NFS details"
-            stack.enter_context(_locked_file(folder / LOCK))
+            stack.enter_context(_locked_file(folder / LOCK, LockWait(named or folder, WAIT, _log.warning)))
         yield
 
 
@@ -54,36 +60,37 @@ def turn(path: Path) -> Iterator[None]:
     same name.
     """
     target = target_of(path)
-    with _locked_file(target.with_name(f".{target.name}.lock")):
+    lock = target.with_name(f".{target.name}.lock")
+    with _locked_file(lock, LockWait(path, WAIT_FOR_TURN, _log.warning)):
         yield
 
 
 @contextlib.contextmanager
-def _locked_file(lock: Path) -> Iterator[None]:
+def _locked_file(lock: Path, waiting: LockWait) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(_locked(lock.parent, lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW))
+            stack.enter_context(_locked(lock.parent, lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, waiting))
         except OSError as error:
             raise PrepError(f"{lock} cannot be written: {error}") from error
         yield
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, lock: Path, flags: int) -> Iterator[None]:
-    descriptor = _lock(folder, lock, flags)
+def _locked(folder: Path, lock: Path, flags: int, waiting: LockWait) -> Iterator[None]:
+    descriptor = _lock(folder, lock, flags, waiting)
     try:
         yield
     finally:
         os.close(descriptor)
 
 
-def _lock(folder: Path, lock: Path, flags: int) -> int:
+def _lock(folder: Path, lock: Path, flags: int, waiting: LockWait) -> int:
     """Return the descriptor of a locked file or folder; one that was removed while we waited is opened again."""
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(lock, flags | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            waiting.lock(descriptor)
             if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
                 return descriptor
         except FileNotFoundError:

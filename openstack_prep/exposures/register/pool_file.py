@@ -9,10 +9,11 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.base.given_file import read_bytes, unreadable
+from openstack_prep.base.lock_wait import WAIT
 from openstack_prep.base.private_file import write_shared
 from openstack_prep.exposures.register import pool_text
 from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Outcomes, Request
-from openstack_prep.exposures.register.lock import WAIT, locked
+from openstack_prep.exposures.register.lock import locked
 from openstack_prep.exposures.register.pool import Pool, PoolSettings, key_of
 
 ATTEMPTS = 100

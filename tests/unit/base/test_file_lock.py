@@ -1,4 +1,4 @@
-"""Locks on a file system that locks no folders, which is how Linux's NFS client behaves."""
+"""Locks: waiting for others, and a file system that locks no folders, which is how Linux's NFS client behaves."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import errno
 import fcntl
 import os
 import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from openstack_prep.base import file_lock, lock_wait
+from openstack_prep.base.errors import FileLocked
 from openstack_prep.base.file_lock import LOCK, one_writer
 from openstack_prep.resources.files.marked_files import MarkedFiles
 
@@ -47,3 +54,44 @@ def test_a_folder_of_ours_goes_with_its_lock(tmp_path: Path) -> None:
     (files.folder / "theirs").unlink()
     assert files.remove() == []
     assert not files.folder.exists()
+
+
+HOLD = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), 2); print('locked', flush=True); input()"
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the lock of the folder, until it gets a line."""
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def test_who_waits_says_for_whom_and_goes_on(
+    tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(lock_wait, "INFORM_AFTER", 0.1)
+    path = tmp_path / "clouds.yaml"
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(write, path)
+        while not caplog.messages:
+            time.sleep(0.01)
+        assert not path.exists()
+        holder.communicate("\n", timeout=20)
+        waiting.result(timeout=20)
+    (message,) = caplog.messages
+    assert f"waiting for {path}, which is locked by process {holder.pid} (" in message
+
+
+def test_nobody_waits_for_ever(tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_lock, "WAIT", 0.1)
+    with pytest.raises(FileLocked, match=f"clouds.yaml is locked by process {holder.pid}"):
+        write(tmp_path / "clouds.yaml")
+
+
+def write(path: Path) -> None:
+    with one_writer(path) as target:
+        target.touch()

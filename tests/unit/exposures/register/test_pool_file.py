@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base import private_file
+from openstack_prep.base import lock_wait, private_file
 from openstack_prep.base.errors import ConfigError, FileLocked, PrepError, SpecError
 from openstack_prep.exposures.register import lock
 from openstack_prep.exposures.register.claims import ClaimRefused, Request
@@ -193,7 +193,7 @@ def test_a_file_that_is_no_text_is_a_mistake_and_stays(register: PoolFileRegiste
         (private_file.tempfile, "mkstemp", errno.EACCES, "cannot be written: .*Permission denied"),
         (private_file.os, "fsync", errno.ENOSPC, "No space left on device; the file was not changed"),
         (lock.os, "open", errno.EACCES, "cannot be written: Permission denied; change its permissions"),
-        (lock.fcntl, "flock", errno.ENOLCK, "its file system has no locks .*; keep it on a local file system"),
+        (fcntl, "flock", errno.ENOLCK, "its file system has no locks .*; keep it on a local file system"),
     ],
 )
 def test_what_cannot_be_written_or_locked_is_said_and_changes_nothing(
@@ -272,7 +272,7 @@ def test_a_dead_holder_has_no_lock(register: PoolFileRegister, holder: subproces
 def test_without_proc_the_holder_is_unknown(
     register: PoolFileRegister, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock, "LOCKS", Path("/nonexistent"))
+    monkeypatch.setattr(lock_wait, "LOCKS", Path("/nonexistent"))
     with pytest.raises(FileLocked, match="another process"):
         claim_one(replace(register, timeout=0.0), "web")
 
