@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
@@ -73,13 +73,33 @@ class Loss(Mistake):
         return frozenset(self.lost or (self.what,))
 
 
+@dataclass(frozen=True)
+class MisreadNumber(Mistake):
+    """A number that YAML reads otherwise than it is written, which causes what a field says about its value.
+
+    If only its form ``loses_digits``, the field knows better what to write.
+    """
+
+    loses_digits: bool = field(default=False, kw_only=True)
+
+
+def _one_per_number(mistakes: Sequence[Mistake]) -> Iterator[Mistake]:
+    """Leave out the second mistake about a number that YAML misreads."""
+    misread = {each.where: each for each in mistakes if isinstance(each, MisreadNumber)}
+    explained = {each.where for each in mistakes if not isinstance(each, MisreadNumber)}
+    for each in mistakes:
+        cause = misread.get(each.where)
+        if cause is None or each.where not in explained or (each is cause) is not cause.loses_digits:
+            yield each
+
+
 class Mistaken(PrepError):
     """Base of the errors that consist of mistakes; ``mistakes`` lists all of them, not only the first."""
 
     exit_code: int = 2
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        self.mistakes: tuple[Mistake, ...] = tuple(mistakes)
+        self.mistakes: tuple[Mistake, ...] = tuple(_one_per_number(mistakes))
         super().__init__("\n".join(map(str, self.mistakes)))
 
     @property

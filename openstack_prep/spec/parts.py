@@ -191,7 +191,7 @@ class _Files:
         if within and "name" in data:
             what = "an included file has no name of its own"
             self.mistakes.append(Mistake(document.place(("name",)), what, "remove it", code=Code.SPEC_UNKNOWN_KEY))
-        self.mistakes += [*document.repeated, *document.misread]
+        self.mistakes += [*document.repeated, *document.misread(ignored=IGNORED)]
         head = self._head(document, data)
         left_out = (*HEAD, *(("name",) if within else ()))
         plain = {key: value for key, value in data.items() if key not in left_out and not str(key).startswith(IGNORED)}

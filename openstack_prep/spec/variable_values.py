@@ -103,7 +103,7 @@ class Values:
             self.mistakes += error.mistakes
             self.refused |= self.declared.keys()
             return
-        self.mistakes += [*document.repeated, *document.misread]
+        self.mistakes += [*document.repeated, *document.misread()]
         if not isinstance(document.data, dict):
             self._refuse(f"{path}:1", "is not a mapping", "write one line NAME: VALUE per variable")
             return

@@ -146,7 +146,7 @@ def is_plain(value: object) -> bool:
 def _parsed(text: str) -> object:
     """Return the value that a text describes, as in a file of a spec; raises SpecError."""
     document = Document(Path("value"), text)
-    if wrong := [*document.repeated, *document.misread]:
+    if wrong := [*document.repeated, *document.misread()]:
         raise SpecError(wrong)
     return document.data
 

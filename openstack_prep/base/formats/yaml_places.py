@@ -7,6 +7,7 @@ keys, which YAML forbids and PyYAML accepts, are errors.
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import Any
 import yaml
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.errors import MisreadNumber, Mistake, SpecError
 from openstack_prep.base.formats.excess import Excess
 from openstack_prep.base.formats.foreign_text import MOST_PARTS, count_parts, excess, refuse_deep, refuse_large_yaml
 from openstack_prep.base.given_file import read_text, unreadable
@@ -117,6 +118,7 @@ def _repeated(node: object, name: str) -> Iterator[tuple[int, Mistake]]:
 
 _INTEGER = re.compile("-?(0|[1-9][0-9]*)")
 _QUOTES = "put it in quotes if it is text"
+_LOSES_DIGITS = "loses digits at its beginning or end, or an exponent"
 _FORMS = {
     re.compile(".*:.*"): ("has colons, which YAML 1.1 reads in base 60", f"{_QUOTES}; a range has a hyphen: 22-30"),
     re.compile("[-+]?0[xb].*"): ("is in base 16 or 2", f"write it in base 10, or {_QUOTES}"),
@@ -126,13 +128,22 @@ _FORMS = {
     ),
     re.compile(".*_.*"): ("has underscores, which YAML 1.1 ignores", f"remove them, or {_QUOTES}"),
     re.compile("[+].*"): ("has a plus sign, which gets lost", f"remove it, or {_QUOTES}"),
-    re.compile(".*"): ("loses digits at its beginning or end, or an exponent", f"{_QUOTES}, or shorten it"),
+    re.compile(".*"): (_LOSES_DIGITS, f"{_QUOTES}, or shorten it"),
 }
 """Numbers of YAML 1.1 that do not mean what they look like, and the fix; the first form that fits counts."""
 
 
-def _is_as_written(text: str, tag: str) -> bool:
-    """Whether a number is written as it is printed, so that text that looks like one stays the same."""
+_TAG = re.compile(r"(&\S+\s+)?!")
+"""A tag before a value, perhaps behind an anchor, such as !!float 5."""
+
+
+def _is_as_written(text: str, tag: str, *, is_tagged: bool) -> bool:
+    """Whether a number is written as it is printed, so that text that looks like one stays the same.
+
+    Who writes ``!!float`` means a number, whose form does not matter unless it changes the value.
+    """
+    if is_tagged and tag.endswith(":float") and not {":", "_"} & {*text}:
+        return True
     if tag.endswith(":int"):
         return _INTEGER.fullmatch(text) is not None
     if text.lower().endswith((".inf", ".nan")):  # which each field refuses
@@ -140,22 +151,58 @@ def _is_as_written(text: str, tag: str) -> bool:
     return not {":", "_"} & {*text} and str(float(text)) == text  # such as 1_.5, which Python refuses
 
 
-def _misread(node: Any, where: str, known: set[int]) -> Iterator[tuple[Any, str, str]]:
-    """Yield the node and the path of each number that YAML reads otherwise than it is written; keys as well."""
-    if id(node) in known:
-        return
-    known.add(id(node))
-    if isinstance(node, yaml.ScalarNode):
-        if node.tag.endswith((":int", ":float")) and not _is_as_written(node.value, node.tag):
-            yield node, where, node.value
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            yield from _misread(value, f"{where}[{index}]", known)
-    elif isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            inner = f"{where}.{key.value}".lstrip(".") if isinstance(key, yaml.ScalarNode) else where
-            yield from _misread(key, inner, known)
-            yield from _misread(value, inner, known)
+class _Numbers:
+    """The numbers of a text that YAML reads otherwise than they are written; keys as well.
+
+    Keys of the document that begin with ``ignored`` are left out, except where an alias leads to their parts. JSON has
+    numbers of one form: what YAML makes of it is the same number.
+    """
+
+    def __init__(self, text: str, ignored: str | None) -> None:
+        self._text, self._ignored = text, ignored
+        self._known: set[int] = set()
+
+    def find(self, root: Any) -> Iterator[tuple[int, str, str]]:
+        """Yield line, path and text of each."""
+        if _is_json(self._text):
+            return
+        if self._ignored is None or not isinstance(root, yaml.MappingNode):
+            yield from self._below(root, 0, "")
+            return
+        for key, value in root.value:
+            if not (isinstance(key, yaml.ScalarNode) and key.value.startswith(self._ignored)):
+                yield from self._of_pair(key, value, "")
+
+    def _below(self, node: Any, line: int, where: str) -> Iterator[tuple[int, str, str]]:
+        if id(node) in self._known:
+            return
+        self._known.add(id(node))
+        if isinstance(node, yaml.ScalarNode):
+            is_tagged = _TAG.match(self._text, node.start_mark.index) is not None
+            if node.tag.endswith((":int", ":float")) and not _is_as_written(node.value, node.tag, is_tagged=is_tagged):
+                yield line, where, node.value
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                yield from self._below(value, value.start_mark.line, f"{where}[{index}]")
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                yield from self._of_pair(key, value, where)
+
+    def _of_pair(self, key: Any, value: Any, where: str) -> Iterator[tuple[int, str, str]]:
+        name = key.value if isinstance(key, yaml.ScalarNode) and key.value != "<<" else ""
+        inner = f"{where}.{name}".strip(".") if name else where
+        yield from self._below(key, key.start_mark.line, inner)
+        yield from self._below(value, key.start_mark.line, inner)
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _yaml_error(name: str, error: yaml.YAMLError, text: str) -> SpecError:
@@ -232,7 +279,7 @@ class Document:
         ``origin`` is where to read it from if ``path`` only names it in messages.
         """
         self.path = path
-        text = _text(path, origin) if text is None else text
+        self._text = text = _text(path, origin) if text is None else text
         try:
             loader, self._root = _composed(text)
             count_parts(self._root, {})
@@ -249,18 +296,21 @@ class Document:
         """Duplicate keys; ``repeated_at`` has them by where they begin in the text, as ``part`` returns it."""
         return list(self.repeated_at.values())
 
-    @property
-    def misread(self) -> list[Mistake]:
-        """Numbers that YAML 1.1 reads otherwise than they are written, for the files of a spec.
+    def misread(self, *, ignored: str | None = None) -> list[MisreadNumber]:
+        """Return numbers that YAML 1.1 reads otherwise than they are written, for the files of a spec.
 
-        They are not shown, because a password may look like one. Other programs read their own files as they do.
+        They are not shown, because a password may look like one. Other programs read their own files as they do. What
+        is below keys of the document that begin with ``ignored`` does not count.
         """
         mistakes = []
-        for node, where, text in _misread(self._root, "", set()):
-            what, fix = next(words for form, words in _FORMS.items() if form.fullmatch(text))
-            place = f"{self.path}:{node.start_mark.line + 1}"
-            place += f": {where}" if where else ""
-            mistakes.append(Mistake(place, f"this number {what}", fix, code=Code.SPEC_INVALID_VALUE))
+        for line, where, number in _Numbers(self._text, ignored).find(self._root):
+            what, fix = next(words for form, words in _FORMS.items() if form.fullmatch(number))
+            place = f"{self.path}:{line + 1}" + (f": {where}" if where else "")
+            loses_digits = what == _LOSES_DIGITS
+            mistake = MisreadNumber(
+                place, f"this number {what}", fix, code=Code.SPEC_INVALID_VALUE, loses_digits=loses_digits
+            )
+            mistakes.append(mistake)
         return mistakes
 
     @property

@@ -67,7 +67,7 @@ def read(path: Path, text: str) -> Pool:
     if marks := list(_conflicts(path, text)):
         raise SpecError(marks)
     document = Document(path, text)
-    if wrong := [*document.repeated, *document.misread]:
+    if wrong := [*document.repeated, *document.misread()]:
         raise SpecError(wrong)
     if not isinstance(document.data, dict) or "version" not in document.data:
         raise SpecError([Mistake(f"{path}:1", "is not a pool file", "choose another file, or restore this one")])

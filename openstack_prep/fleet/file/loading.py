@@ -48,7 +48,7 @@ class _Reading:
             what = "is empty" if document.data is None else "is not a mapping of sections"
             fix = "start the file with `name: my-fleet`"
             raise SpecError([Mistake(f"{self.path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
-        self.mistakes += [*document.repeated, *document.misread]
+        self.mistakes += [*document.repeated, *document.misread(ignored=IGNORED)]
         rows = Rows(self.path, base)
         filling = Filling(document, Values({}), Tokens(), rows=rows.read)
         given = {key: value for key, value in document.data.items() if not str(key).startswith(IGNORED)}

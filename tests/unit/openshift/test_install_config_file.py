@@ -420,7 +420,7 @@ def test_a_release_that_is_none(folder: Path, release: str, said: str) -> None:
     )
     with pytest.raises(SpecError) as caught:
         load_spec(folder / "spec.yaml")
-    assert str(caught.value.mistakes[-1]) == f"{folder}/spec.yaml:2: {said}"
+    assert [str(each) for each in caught.value.mistakes] == [f"{folder}/spec.yaml:2: {said}"]
 
 
 # --- shipped specs ------------------------------------------------------------------------
