@@ -87,11 +87,12 @@ def choose(
     fleet: Fleet,
     only: Collection[str] = (),
     cloud: str | None = None,
-    examine: Callable[[Spec], list[str]] | None = None,
+    examine: Callable[[Spec], tuple[Spec, list[str]]] | None = None,
 ) -> Chosen:
     """Return the targets of some groups or names, or all; raises SpecError, ConfigError.
 
-    ``cloud`` is the entry for targets that name none, ``examine`` a function that returns warnings about a spec.
+    ``cloud`` is the entry for targets that name none, ``examine`` a function that returns a spec with the
+    resources that a plan lists, and warnings about them.
     """
     targets = {each.name: each for each in waves.choose(fleet, only)}
     folder = str(fleet.folder)

@@ -30,7 +30,7 @@ class Checked:
     files: dict[str, list[str]] = field(default_factory=dict)
     """The files of the spec of each target, and those that it names."""
     resources: dict[str, int] = field(default_factory=dict)
-    """How many resources the spec of each target declares."""
+    """How many resources a plan of each target lists."""
     warnings: dict[str, list[str]] = field(default_factory=dict)
     """Which targets a warning is about."""
 
@@ -39,11 +39,12 @@ def check(
     targets: Mapping[str, Target],
     orders: Mapping[str, Order],
     cloud: str | None = None,
-    examine: Callable[[Spec], list[str]] | None = None,
+    examine: Callable[[Spec], tuple[Spec, list[str]]] | None = None,
 ) -> Checked:
     """Read the spec of each target; raises SpecError with the mistakes of all, and for targets that are doubles.
 
-    ``cloud`` is the entry for targets that name none. ``examine`` returns warnings about a spec, or raises SpecError;
+    ``cloud`` is the entry for targets that name none. ``examine`` returns a spec with the resources that
+    a plan lists, and warnings about them, or raises SpecError;
     with it the specs are only checked, which needs no values of secrets.
     """
     found, wrong = Checked(), dict[Mistake, list[str]]()
@@ -54,12 +55,12 @@ def check(
         try:
             spec = process.spec_of(order, needs_secrets=examine is None)
             _refuse_sources(spec, order, targets[name].from_row)
-            warnings = [*spec.warnings, *(examine(spec) if examine else ())]
+            planned, more = examine(spec) if examine else (spec, [])
         except SpecError as error:
             for mistake in error.mistakes:
                 wrong.setdefault(mistake, []).append(name)
             continue
-        for warning in warnings:
+        for warning in (*spec.warnings, *more):
             found.warnings.setdefault(warning, []).append(name)
         named = order.cloud or cloud or spec.clouds.admin
         if named not in entries:
@@ -68,7 +69,7 @@ def check(
         region = order.region or region
         labels, environment = tuple(filter(None, (region, entry))), _environment(spec)
         found.orders[name] = replace(order, cloud=entry, address=address, labels=labels, environment=environment)
-        found.clouds[name], found.specs[name], found.resources[name] = entry or "", spec.name, len(spec.resources)
+        found.clouds[name], found.specs[name], found.resources[name] = entry or "", spec.name, len(planned.resources)
         found.files[name] = [*(str(each.path) for each in spec.parts), *local_files(spec)]
         other = owners.setdefault((spec.name, entry or "", region), name)
         if other != name:

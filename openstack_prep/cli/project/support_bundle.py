@@ -74,7 +74,8 @@ def _spec(options: argparse.Namespace) -> tuple[Spec | None, Values]:
     found: Values = {}
     try:
         found = support.of_spec(spec)
-        return spec, found | {"warnings": [*spec.warnings, *check(spec)]}
+        _, warnings = check(spec)
+        return spec, found | {"warnings": [*spec.warnings, *warnings]}
     except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
         return spec, found | _failed("spec", error)
 

@@ -24,6 +24,7 @@ class Validated:
 
     path: Path
     spec: Spec | None = None
+    """With its resources as a plan counts them."""
     warnings: tuple[str, ...] = ()
     """About resources, each with its place; the others are in the spec."""
     error: SpecError | None = None
@@ -76,8 +77,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _validated(options: argparse.Namespace, path: Path) -> Validated:
     try:
-        spec = read_spec(options, path, needs_secrets=False)
-        warnings = check(spec)
+        spec, warnings = check(read_spec(options, path, needs_secrets=False))
     except SpecError as error:
         return Validated(path, error=error)
     for warning in warnings:
@@ -85,8 +85,11 @@ def _validated(options: argparse.Namespace, path: Path) -> Validated:
     return Validated(path, spec, tuple(warnings))
 
 
-def check(spec: Spec) -> list[str]:
-    """Return the warnings about the resources of a spec; raises SpecError with everything that is wrong with them."""
+def check(spec: Spec) -> tuple[Spec, list[str]]:
+    """Return a spec with the resources that a plan lists, and the warnings about them.
+
+    Raises SpecError with everything that is wrong with them.
+    """
     with no_garbage():
         from openstack_prep.core import planner
         from openstack_prep.spec.resolving import list_warnings, refuse_mistakes, resolve_spec
@@ -97,7 +100,7 @@ def check(spec: Spec) -> list[str]:
     if resolved.unread:
         raise SpecError(spec.placed(resolved.unread))
     planner.in_order(resolved.resources, planner.dependencies(resolved.resources))
-    return list_warnings(spec)
+    return resolved, list_warnings(spec)
 
 
 def _data(found: list[Validated], error: SpecError | None) -> dict[str, object]:

@@ -29,6 +29,15 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "spec.yaml"
 
 
+def test_it_counts_what_a_plan_lists(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The cluster adds rules to the group of its nodes, which are a resource of their own in a plan."""
+    assert main(["example", "exposures-metallb"]) == 0
+    spec.write_text(capsys.readouterr().out)
+    assert main(["validate", "--format", "json", "spec.yaml"]) == 0
+    listed = json.loads(capsys.readouterr().out)["resources"]
+    assert (len(listed), "security_group_rules/nodes" in listed) == (17, True)
+
+
 def test_a_valid_spec_needs_neither_a_cloud_nor_an_entry(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["example", "openshift-lab"]) == 0
     spec.write_text(capsys.readouterr().out)
