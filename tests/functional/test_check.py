@@ -155,6 +155,30 @@ class Site:
         found = self.check(*words, code=code, **changes)
         return [f"{each['status']} {each['where']}: {each['what']}".replace(f"-{self.suffix}", "") for each in found]
 
+    def carry_out(self, fix: str, cloud: str = "devcloud-admin") -> str:
+        """Run the commands of a fix, by default as an administrator; return the output of the last one."""
+        clouds_file = self.devcloud.clouds_file if cloud == "devcloud-admin" else self.tenant.clouds_file
+        environment = {"OS_CLIENT_CONFIG_FILE": str(clouds_file), "OS_CLOUD": cloud}
+        for command in fix.partition("  # ")[0].split(" && "):
+            client, *words = shlex.split(command)
+            assert client == "openstack"
+            out = openstack(words, environment)
+        return out
+
+    def new_entry(self, name: str, fix: str) -> None:
+        """Create an application credential as a fix says, and write an entry with what the fix says belongs there."""
+        command, _, then = fix.partition("  # ")
+        printed = json.loads(self.carry_out(f"{command} -f json", self.tenant.cloud))
+        answer = {key.lower(): value for key, value in printed.items()}  # openstackclient 10.5 prints "ID"
+        self.made.append(
+            lambda: self.connection.identity.delete_application_credential(self.tenant.user_id, answer["id"])
+        )
+        given = {"auth_url": self.devcloud.auth_url, "application_credential_id": answer["id"]}
+        given |= {"application_credential_secret": answer["secret"]}
+        assert all(key in then for key in given)
+        assert f"auth_url: {self.devcloud.auth_url}, " in then
+        self.entry(name, {"auth_type": "v3applicationcredential", "auth": given})
+
     def mend(self, *findings: dict[str, str]) -> None:
         """Do what findings on quotas say an administrator shall, all by one command."""
         options, project = list[str](), ""
@@ -258,7 +282,10 @@ def test_quotas_that_are_just_enough_pass_and_one_less_of_each_is_found_and_mend
     assert site.told() == []
     (kind,) = site.cluster.control_plane.root_volume.types  # type: ignore[union-attr]
     site.limit("volume", {f"volumes_{kind}": 3, f"gigabytes_{kind}": 399})
-    assert [each["where"] for each in site.check(code=1)] == [f"quota.volumes_{kind}", f"quota.gigabytes_{kind}"]
+    found = site.check(code=1)
+    assert [each["where"] for each in found] == [f"quota.volumes_{kind}", f"quota.gigabytes_{kind}"]
+    site.mend(*found)
+    assert site.told() == []
 
 
 # --- flavors, images, zones, volume types -------------------------------------------------
@@ -291,14 +318,40 @@ def test_names_that_are_not_there_are_all_told_at_once(site: Site) -> None:
 
 def test_an_image_twice_and_one_that_is_not_active(site: Site) -> None:
     second = site.image("rhcos")
-    (said,) = site.told(code=1)
-    assert said.startswith(f"error {PLATFORM}.clusterOSImage: 2 images are called 'rhcos': ")
+    site.admin.image.deactivate_image(second)
+    (finding,) = site.check(code=1)
+    assert finding["what"].startswith("2 images are called 'rhcos': ")
+    site.carry_out(finding["fix"], site.tenant.cloud)
+    assert site.told() == []
+    assert site.connection.image.get_image(second.id).name == f"rhcos-{second.id[:8]}"
     site.connection.image.delete_image(second)
     (image,) = site.connection.image.images(name="rhcos")
     site.admin.image.deactivate_image(image)
     (finding,) = site.check(code=1)
-    site.admin.image.reactivate_image(image)
     assert finding["what"] == "image 'rhcos' is deactivated"
+    site.carry_out(finding["fix"], site.tenant.cloud)
+    assert site.told() == []
+
+
+def test_flavors_that_a_fix_creates_or_names_are_large_enough(site: Site) -> None:
+    site.limit("compute", {"ram": -1, "cores": -1})
+    name = f"it's new-{site.suffix}"
+    both = {"control_plane": Pool(flavor=name), "compute": Pool(replicas=2, flavor=name)}
+    first, _ = site.check(code=1, **both)
+    site.carry_out(first["fix"])
+    site.made.append(lambda: site.admin.compute.delete_flavor(site.admin.compute.find_flavor(name)))
+    assert site.told(**both) == []
+    private = site.admin.compute.create_flavor(name=f"p-{site.suffix}", ram=8192, vcpus=2, disk=100, is_public=False)
+    site.made.append(lambda: site.admin.compute.delete_flavor(private))
+    hidden = {"compute": Pool(replicas=2, flavor=private.name)}
+    (missing,) = site.check(code=1, **hidden)
+    site.carry_out(missing["fix"].partition("private: ")[2].partition("; ")[0])
+    assert site.told(**hidden) == []
+    small = site.flavor("tiny", 1024, 1, 10)
+    found = site.check(code=1, compute=Pool(replicas=2, flavor=small))
+    assert {each["code"] for each in found} == {"flavor.too-small", "flavor.small-disk"}
+    (named,) = {each["fix"].removeprefix("write ").partition(", of ")[0] for each in found}
+    assert site.told(compute=Pool(replicas=2, flavor=named)) == []
 
 
 # --- who installs -------------------------------------------------------------------------
@@ -318,6 +371,31 @@ def test_credentials_and_the_registry(site: Site) -> None:
         "error quota.gigabytes: 500 GiB are needed (4 of machines + the registry's, without an object store), "
         "499 of 499 GiB are free"
     ]
+
+
+def test_entries_that_fixes_create_suit(site: Site) -> None:
+    """The names of application credentials are unique per user: each fix chooses a free one."""
+    (password,) = site.check(cloud=site.tenant.cloud)
+    site.new_entry("instead-of-password", password["fix"])
+    assert site.told(cloud="instead-of-password") == []
+    expires = f"{datetime.now(UTC) + timedelta(days=30):%Y-%m-%dT%H:%M:%S}"
+    site.entry("expires", site.credential(expires_at=expires))
+    (expiring,) = site.check(cloud="expires")
+    site.new_entry("unlimited", expiring["fix"])
+    assert site.told(cloud="unlimited") == []
+    site.entry("narrow", site.credential(roles=[{"name": "member"}]))
+    (registry,) = site.check(cloud="narrow")
+    grant, _, again = registry["fix"].partition("; then: ")
+    site.carry_out(grant)
+    site.new_entry("wide", again)
+    assert site.told(cloud="wide") == []
+    site.entry("reads", site.credential(roles=[{"name": "reader"}]))
+    reading = next(each for each in site.check(code=1, cloud="reads") if each["code"] == "credential.read-only")
+    site.new_entry("writes", reading["fix"])
+    assert {each["code"] for each in site.check(cloud="writes")} == {"object-store.unusable"}
+    (old,) = site.check(code=1, release="4.11")
+    assert (old["code"], "user and password" in old["fix"]) == ("credential.unsupported", True)
+    assert site.told(release="4.11", cloud=site.tenant.cloud) == []
 
 
 def test_an_entry_that_leads_nowhere(site: Site) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from dataclasses import replace
 from importlib import resources
 from typing import Any
@@ -130,6 +132,53 @@ def test_two_stacks_need_ports_of_the_users_own(room: Room) -> None:
     made = neutron.find_port("dev-ingress-port", ignore_missing=False)
     neutron.update_port(made, device_owner="compute:nova")
     assert f"10.0.0.7: in use by port dev-ingress-port {made.id} compute:nova" in "\n".join(room.found(**stateful))
+
+
+def test_networks_that_fixes_name_are_right(room: Room) -> None:
+    neutron = room.connection.network
+    network, subnet = room.own()
+    for name in ("twice", "twice", "other"):
+        neutron.create_network(name=name)
+    own = {"machines_subnets": (Reference(id=subnet.id),), "external_dns": ()}
+    for name, code in (("nobodys", "missing"), ("twice", "ambiguous"), ("other", "not-of-subnet")):
+        found = room.findings(**own, machines_network=Reference(name=name))
+        (finding,) = (each for each in found if each.code.startswith("network."))
+        assert finding.code == f"network.{code}"
+        named = Reference(id=finding.fix.removeprefix("write the id ").partition(",")[0])
+        assert named.id == network.id
+        assert not [each for each in room.findings(**own, machines_network=named) if each.code.startswith("network.")]
+    for code, field, wrong in (
+        ("network.overlap", "machine_networks", {"machine_networks": ("192.168.0.0/16",)}),
+        ("network.overlap", "cluster_networks", {"cluster_networks": ("192.168.0.0/17",)}),
+        ("network.shadows-address", "service_networks", {"external_dns": ("172.30.0.10",)}),
+    ):
+        (finding,) = room.findings(**wrong)
+        assert finding.code == code
+        assert room.findings(**wrong | {field: (finding.fix.partition(", such as ")[2],)}) == []
+
+
+def test_room_and_floating_ips_that_fixes_make(room: Room, devcloud: Devcloud) -> None:
+    neutron = room.connection.network
+    _, subnet = room.own()
+    neutron.update_subnet(subnet, allocation_pools=[{"start": "10.0.0.10", "end": "10.0.0.12"}])
+    own = {"machines_subnets": (Reference(id=subnet.id),), "external_dns": ()}
+    (full,) = (each for each in room.findings(**own) if each.code == "subnet.full")
+    room.mend(full)
+    assert {each.code for each in room.findings(**own)} == {"subnet.no-dns-server", "router.missing"}
+    with (
+        contextlib.closing(sqlite3.connect(devcloud.layout.db / "neutron.sqlite", timeout=30)) as database,
+        database,
+    ):  # what an agent writes that fails
+        row = (room.cluster.api_floating_ip,)
+        database.execute("UPDATE floatingips SET status = 'ERROR' WHERE floating_ip_address = ?", row)
+    (stale,) = room.findings()
+    assert stale.code == "floating-ip.not-down"
+    before = {each.floating_ip_address for each in neutron.ips()}
+    room.mend(stale)
+    (address,) = {each.floating_ip_address for each in neutron.ips()} - before or before & {stale.what.split()[0]}
+    room.cluster = replace(room.cluster, api_floating_ip=address)
+    room.name()
+    assert room.findings() == []
 
 
 def test_ten_mistakes_at_once(shared: Room, prep: Prep) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import shlex
+import subprocess
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from openstack_prep.openshift.check import Diagnostic
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.client import carry_out
+from tests.functional.conftest import OPENSTACK
 
 
 @dataclass
@@ -28,6 +32,8 @@ class Room:
     ports: dict[str, list[str]] = field(default_factory=dict)
     subnets: dict[str, Any] = field(default_factory=dict)
     members: list[Member] = field(default_factory=list)
+    nodes: str = ""
+    """What kubectl prints of the nodes of a cluster: pods' parts and addresses."""
 
     def __post_init__(self) -> None:
         self.neutron = self.tenant.connect().network
@@ -95,18 +101,24 @@ class Room:
         """Return a finding, with names for ids of subnets and nothing for others."""
         return f"{finding.status} {finding.where}: {finding.what}"
 
-    def mend(self, finding: Diagnostic, **words: str) -> None:
+    def mend(self, finding: Diagnostic) -> None:
         """Do what a finding says, as a shell would read it."""
-        carry_out(finding.fix, {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)}, **words)
+        environment = {"OS_CLIENT_CONFIG_FILE": str(self.tenant.clouds_file)}
+        if not finding.fix.startswith("kubectl "):
+            carry_out(finding.fix, environment)
+            return
+        kubectl = f"kubectl() {{ printf {shlex.quote(self.nodes)}; }}"
+        environment["PATH"] = f"{Path(OPENSTACK).parent}:{os.environ['PATH']}"
+        subprocess.run(["bash", "-ec", f"{kubectl}\n{finding.fix}"], check=True, env=os.environ | environment)
 
-    def mend_all(self, **words: str) -> list[str]:
+    def mend_all(self) -> list[str]:
         """Do what the first finding says, and all of its kind, until there is none; return them."""
         told: list[str] = []
         while found := self.look().findings:
             assert len(told) < 20, told
             for each in (one for one in found if _kind(one) == _kind(found[0])):
                 told.append(self.told(each))
-                self.mend(each, **words)
+                self.mend(each)
         return told
 
 
@@ -181,8 +193,8 @@ def test_pods_that_are_routed_as_they_are(room: Room) -> None:
         f"error two to one: router r {router.id} has no route to the pods' 10.65.0.0/16 by "
         + ", ".join(room.addresses("one")),
     ]
-    pods = {f"PODS_OF_{each}": f"10.65.{n}.0/24" for n, each in enumerate(room.addresses("one"))}
-    assert len(room.mend_all(**pods)) == 3
+    room.nodes = "".join(f"10.65.{n}.0/24 {each} one-{n}\\n" for n, each in enumerate(room.addresses("one")))
+    assert len(room.mend_all()) == 3
     assert {each["destination"] for each in room.neutron.get_router(router.id).routes} == {
         "10.65.0.0/24",
         "10.65.1.0/24",

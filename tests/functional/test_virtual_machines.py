@@ -29,6 +29,7 @@ from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.spec.python import spec_from
 from tests.devcloud.qcow2 import qcow2
+from tests.functional.client import carry_out
 from tests.functional.lab import Lab
 
 MAC, ADDRESS = "06:00:00:00:00:01", "192.0.2.10"
@@ -53,8 +54,9 @@ TAGGED = replace(PLAIN, networks=(replace(OUTSIDE, vlan=30),))
 class Servers:
     """Servers of the lab's project, and what Neutron has of them."""
 
-    def __init__(self, lab: Lab) -> None:
-        self.lab = lab
+    def __init__(self, lab: Lab, folder: Path) -> None:
+        self.lab, self.folder = lab, folder
+        self.by_fixes: list[str] = []
         self.user: Any = lab.as_user().connection
         self.image: Any = None
 
@@ -76,6 +78,8 @@ class Servers:
             self.user.compute.wait_for_delete(server, interval=0.2, wait=60)
         for trunk in [*self.user.network.trunks()]:
             self.user.network.delete_trunk(trunk)
+        for port_id in self.by_fixes:
+            self.user.network.delete_port(port_id)
         if self.image is not None:
             self.lab.admin.image.delete_image(self.image)
 
@@ -99,14 +103,25 @@ class Servers:
             trunks=self.read("trunks"),
         )
 
+    def carry_out(self, code: str, settings: Virtualization = PLAIN) -> None:
+        """Run the commands of a fix as the user."""
+        (found,) = (each for each in diagnose(settings, [PLACED], self.visible()) if each.code == code)
+        login = {"auth_url": self.lab.cloud.auth_url, "username": self.lab.name, "password": "of-the-lab"}
+        login |= {"user_domain_name": "Default", "project_id": self.lab.project_id}
+        clouds = self.folder / "clouds.yaml"
+        clouds.write_text(yaml.safe_dump({"clouds": {"lab": {"auth": login}}}))
+        before = {each["id"] for each in self.read("ports")}
+        carry_out(found.fix, {"OS_CLIENT_CONFIG_FILE": str(clouds)})
+        self.by_fixes += {each["id"] for each in self.read("ports")} - before
+
     def codes(self, settings: Virtualization = PLAIN, placed: Placed = PLACED) -> list[str]:
         return [each.code for each in diagnose(settings, [placed], self.visible())]
 
 
 @pytest.fixture
-def servers(lab: Lab) -> Iterator[Servers]:
+def servers(lab: Lab, tmp_path: Path) -> Iterator[Servers]:
     lab.apply(*BASE)
-    made = Servers(lab)
+    made = Servers(lab, tmp_path)
     yield made
     made.delete()
 
@@ -170,16 +185,17 @@ def test_a_node_without_a_port_on_the_network(lab: Lab, servers: Servers) -> Non
     lab.apply(*BASE, Port(name="elsewhere", network="trunked"))
     servers.create("node1", "elsewhere")
     assert servers.codes() == ["bridge.no-port"]
+    servers.carry_out("bridge.no-port")
+    assert servers.codes() == ["bridge.pair-missing"]
 
 
 def test_tagged_frames_pass_the_subport_of_a_trunk(lab: Lab, servers: Servers, tmp_path: Path) -> None:
-    ports = (Port(name="parent", network="trunked"), Port(name="node1-vlan30", network="provider"))
+    ports = (Port(name="parent", network="trunked"),)
     lab.apply(*BASE, *ports)
-    trunk = servers.user.network.create_trunk(name="node1-trunk", port_id=servers.port("parent").id)
+    servers.user.network.create_trunk(name="node1-trunk", port_id=servers.port("parent").id)
     servers.create("node1", "parent")
     assert servers.codes(TAGGED) == ["bridge.no-subport"]
-    subport = {"port_id": servers.port("node1-vlan30").id, "segmentation_type": "vlan", "segmentation_id": 30}
-    servers.user.network.add_trunk_subports(trunk, [subport])
+    servers.carry_out("bridge.no-subport", TAGGED)
     assert servers.codes(TAGGED) == ["bridge.pair-missing"]
     lab.apply(*BASE, *ports, *exposed(tmp_path, TAGGED, "web", ports=("parent",)))
     ((address, mac),) = claimed(tmp_path)
@@ -195,5 +211,6 @@ def test_a_port_that_reserves_the_mac_address(lab: Lab, servers: Servers) -> Non
     network = servers.user.network.find_network("provider")
     reserved = servers.user.network.create_port(network_id=network.id, name="reserved", mac_address=MAC)
     assert servers.codes() == ["bridge.mac-in-use"]
-    servers.user.network.delete_port(reserved)
+    servers.carry_out("bridge.mac-in-use")
+    assert servers.user.network.find_port(reserved.id) is None
     assert servers.codes() == []

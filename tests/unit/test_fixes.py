@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -168,7 +168,71 @@ def test_a_shell_is_right_after_the_fix(
 # --- what a fix looks like ------------------------------------------------------------------
 
 COMMANDS = ("openstack ", "openstack-prep ", "kubectl ", "oc ", "curl ", "openssl ", "podman ", "unset ", "export ")
-PLACEHOLDER = re.compile(r"\b[A-Z][A-Z-]{2,}\b")
+PACKAGE = TESTS.parent / "openstack_prep"
+PLACEHOLDER = re.compile(r"\b(?:[A-Z]+_OF_\w*|[A-Z][A-Z-]+[A-Z]|ID)\b")
+WORDS = frozenset(
+    """API CIDR CNI CSI DHCP DNS FIPS HTTP JSON KUBECONFIG MAC MTU OCPBUGS OIDC OVN RHCOS RKE SVG TLS TTL UTC VLAN YAML
+    ACTIVE CREATE DOWN ERROR SHUTOFF UPDATE
+    CLUSTER NODE PODS""".split()  # noqa: SIM905 - a list of words
+)
+"""Words in capitals that are no placeholders: abbreviations, states, and headings of columns."""
+HELP = {"cli/exposures/convert.py", "cli/kubernetes/address_pairs.py", "cli/main.py", "cli/reference/output_schema.py"}
+"""Modules in which commands stand in help texts alone."""
+OPEN: Mapping[tuple[str, str], str] = {
+    ("cloud/lease/waiting.py", "SPEC"): "the file that the command was given; the library has none",
+    ("resources/credentials/credential_fields.py", "SPEC"): "the file that the command was given; the library has none",
+    ("exposures/convert/steps.py", "ADDRESS"): "each address of the list that the step refers to",
+    ("exposures/convert/steps.py", "EXTERNAL-IP"): "a column of kubectl",
+    ("exposures/convert/steps.py", "INTERFACE"): "OpenStack does not know the interfaces of machines",
+    ("exposures/register/pool_text.py", "NAME"): "what a line of a file consists of",
+    ("exposures/register/pool_text.py", "SPEC"): "what a line of a file consists of",
+    ("kubernetes/convert/moving.py", "NAME"): "volumes and clusters that only the user knows",
+    ("kubernetes/convert/nodes.py", "NAME"): "nodes that do not exist yet",
+    ("kubernetes/rke2.py", "NAME"): "nodes that do not exist yet",
+    ("openshift/check/mirror/release.py", "IMAGESET"): "the user's file for oc mirror",
+    ("openshift/check/mirror/release.py", "WORKSPACE"): "the user's folder of oc mirror",
+    ("openshift/check/network/own_subnet.py", "ADDRESS"): "the user chooses a DNS server",
+    ("openshift/check/network/floating_ips.py", "ADDRESS"): "the address that the command before it returns",
+    ("openshift/check/network/ovn.py", "ID"): "the user knows which machines have the address",
+    ("openshift/verify/access_path.py", "ADDRESS"): "nobody said which floating IP",
+    ("openshift/verify/outside.py", "ADDRESS"): "no floating IP serves the port",
+}
+"""Placeholders in printed commands whose values this package cannot know, with the reason."""
+
+
+def commands_with_placeholders(path: Path) -> set[str]:
+    """Return the placeholders in the functions and statements of a module that make a command."""
+    found = set[str]()
+    for part in parts(ast.parse(path.read_text())):
+        texts = [each.value for each in part if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+        named = any(isinstance(each, ast.Attribute) and each.attr in ("openstack", "client", "repair") for each in part)
+        if named or any(re.search(r"\b(openstack|openstack-prep|kubectl|oc|curl) [a-z]", text) for text in texts):
+            found |= {word for text in texts for word in PLACEHOLDER.findall(text)}
+    return found - WORDS
+
+
+def parts(tree: ast.Module | ast.ClassDef) -> Iterator[list[ast.AST]]:
+    """Yield the nodes of each function, and of each other statement, without docstrings."""
+    for statement in tree.body:
+        if isinstance(statement, ast.ClassDef):
+            yield from parts(statement)
+        elif not is_text(statement):
+            body = statement.body if isinstance(statement, ast.FunctionDef) else [statement]
+            yield [node for each in body if not is_text(each) for node in ast.walk(each)]
+
+
+def is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def test_no_command_has_a_placeholder_whose_value_is_known() -> None:
+    found = {
+        (name, word)
+        for path in PACKAGE.rglob("*.py")
+        if (name := path.relative_to(PACKAGE).as_posix()) not in HELP
+        for word in commands_with_placeholders(path)
+    }
+    assert found == OPEN.keys()
 
 
 def test_commands_of_codes_are_written_for_a_shell() -> None:

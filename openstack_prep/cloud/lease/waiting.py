@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import secrets
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +23,6 @@ POLL = 1.0  # seconds between two polls while another run holds it
 FAILURES = 4  # transient errors that taking a lease tolerates
 PAUSE = 0.5  # seconds after the first of them; doubled after each further one
 LOCK_TIMEOUT = 60.0  # seconds to wait for another run; longer than the lease of a killed run lasts
-UNLOCK = "wait until it ends, or, if that run is dead: openstack-prep unlock SPEC"
 
 _log = logging.getLogger(__name__)
 
@@ -117,13 +117,20 @@ class _Wait:
         self.idle = 0.0  # seconds during which this run has seen no renewal
         self.entry = _entry_of(sight.spec)
 
+    @property
+    def _unlock(self) -> str:
+        """The command that ends the lease; a project other than the connection's is named by the spec alone."""
+        if self.sight.project is not None:
+            return "openstack-prep unlock SPEC"
+        return shlex.join(["openstack-prep", "unlock", "--os-cloud", self.run.admin.name, "--name", self.sight.spec])
+
     def take(self) -> Held:
         """Return the lease; raises LeaseHeld, Vanished, CloudError."""
         group = self.sight.group or self._first()
         ends, swaps, reported = time.monotonic() + self.timeout, 0, False
         while True:
             interrupts.raise_passed_on()
-            why, fix = self._blocking_reason(group.text), UNLOCK
+            why, fix = self._blocking_reason(group.text), f"wait until it ends, or, if that run is dead: {self._unlock}"
             if not why:
                 lease = self._try(group)
                 if lease is not None:

@@ -23,6 +23,8 @@ from openstack_prep.exposures.virtualization.model import Virtualization
 from openstack_prep.neutron.addresses import addresses_of
 from openstack_prep.neutron.ovn import runs_ovn
 
+RESERVE_MAC = "reserve another MAC address for the exposure"
+
 
 @dataclass(frozen=True, kw_only=True)
 class VisibleNodes:
@@ -35,7 +37,7 @@ class VisibleNodes:
     declared: Collection[str] = ()
     """Exposures for which the spec declares address pairs itself, perhaps on one node alone."""
     servers: Mapping[str, str] = field(default_factory=dict)
-    """Names of the servers, by id."""
+    """Names for the servers, by id: their own, or those of their ports."""
     networks: Sequence[Raw] = ()
     """Networks."""
     subnets: Sequence[Raw] = ()
@@ -166,22 +168,17 @@ def _in_subnet(path: Path) -> Iterator[Diagnostic]:
 
 def _on_each_node(path: Path) -> Iterator[Diagnostic]:
     """Yield nodes without a port on the network, or without a subport for tagged frames."""
-    missing = sorted(name for each, name in path.visible.servers.items() if each not in path.ports)
+    missing = {name: each for each, name in path.visible.servers.items() if each not in path.ports}
     if not missing:
         return
-    create = ("port", "create", "--network", path.network["id"])
+    names = ", ".join(sorted(missing))
     if path.vlan is None:
-        commands = []
-        for server in missing:
-            port = f"{server}-{path.network['name']}"
-            commands += [path.visible.openstack(*create, port)]
-            commands += [path.visible.openstack("server", "add", "port", server, port)]
         yield Diagnostic(
             code="bridge.no-port",
             where=path.name,
-            what=f"{', '.join(missing)} have no port on {path.network['name']}",
+            what=f"{names} have no port on {path.network['name']}",
             why="the bridge has no interface there, and a virtual machine on these nodes is not reached",
-            fix=" && ".join(commands),
+            fix=" && ".join(command for name in sorted(missing) for command in _add_port(path, name, missing[name])),
         )
         return
     if path.visible.trunks is None:
@@ -193,17 +190,45 @@ def _on_each_node(path: Path) -> Iterator[Diagnostic]:
             fix="have service plugin trunk enabled in Neutron; or give each node a second port, and remove vlan",
         )
         return
-    port = f"{missing[0]}-vlan{path.vlan}"
-    subport = f"port={port},segmentation-type=vlan,segmentation-id={path.vlan}"
-    made, added = path.visible.openstack(*create, port), ("network", "trunk", "set", "--subport", subport)
     yield Diagnostic(
         code="bridge.no-subport",
         where=path.name,
-        what=f"{', '.join(missing)} have no trunk with VLAN {path.vlan} of {path.network['name']}",
+        what=f"{names} have no trunk with VLAN {path.vlan} of {path.network['name']}",
         why="Neutron drops tagged frames of a port that is not the parent of a trunk with this VLAN",
-        fix=f"{made} && {path.visible.openstack(*added, f'{missing[0]}-trunk')}"
-        "  # the server's port must be the trunk's parent from its creation",
+        fix=_add_subports(path, missing),
     )
+
+
+def _add_port(path: Path, name: str, server_id: str) -> list[str]:
+    port = f"{name}-{path.network['name']}"
+    return [
+        path.visible.openstack("port", "create", "--network", path.network["id"], port),
+        path.visible.openstack("server", "add", "port", server_id, port),
+    ]
+
+
+def _add_subports(path: Path, missing: Mapping[str, str]) -> str:
+    """Return the commands that add subports to the trunks of servers, and which servers have no trunk.
+
+    Several trunks of one server cannot be told apart: which of them the bridge uses is not visible.
+    """
+    commands, without = [], []
+    for name in sorted(missing):
+        parents = {each["id"] for each in path.visible.ports if each["device_id"] == missing[name]}
+        trunks = [each["id"] for each in path.visible.trunks or () if each["port_id"] in parents]
+        if not trunks:
+            without.append(name)
+            continue
+        port = f"{name}-vlan{path.vlan}"
+        subport = f"port={port},segmentation-type=vlan,segmentation-id={path.vlan}"
+        commands += [
+            path.visible.openstack("port", "create", "--network", path.network["id"], port),
+            path.visible.openstack("network", "trunk", "set", "--subport", subport, trunks[0]),
+        ]
+    lacking = f"create the port of {', '.join(without)} anew, as the parent of a trunk, before its server"
+    if not commands:
+        return lacking
+    return " && ".join(commands) + (f"  # and {lacking}" if without else "")
 
 
 def _with_pairs(path: Path) -> Iterator[Diagnostic]:
@@ -248,20 +273,25 @@ def _not_reserved(path: Path) -> Iterator[Diagnostic]:
     mine = {each["id"] for each in path.ports.values()}
     for port in (each for each in path.visible.on(path.network) if each["id"] not in mine):
         name = port["name"] or port["id"]
+        delete = path.visible.openstack("port", "delete", port["id"])
         if port["mac_address"].lower() == path.mac:
             yield Diagnostic(
                 code="bridge.mac-in-use",
                 where=path.name,
                 what=f"port {name} has the MAC address {path.mac} itself",
                 why="the cloud sends the frames for the virtual machine to this port",
-                fix="reserve another MAC address for the exposure",
+                fix=RESERVE_MAC if _is_used(port) else f"{delete}  # if it only reserves; or {RESERVE_MAC}",
             )
         if ipaddress.ip_address(path.address) in addresses_of(port):
             yield from _reserved(path, port, name)
 
 
+def _is_used(port: Raw) -> bool:
+    return bool(port["device_id"] or port["device_owner"].startswith(("compute:", "network:")))
+
+
 def _reserved(path: Path, port: Raw, name: str) -> Iterator[Diagnostic]:
-    if port["device_id"] or port["device_owner"].startswith(("compute:", "network:")):
+    if _is_used(port):
         yield Diagnostic(
             code="bridge.address-taken",
             where=path.name,

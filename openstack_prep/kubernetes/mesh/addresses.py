@@ -6,6 +6,7 @@ Source: Networking API v2.0, "Allowed address pairs" and "Routers" (routes).
 from __future__ import annotations
 
 import ipaddress
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -13,9 +14,10 @@ from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.routing import longest
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks, block_of
-from openstack_prep.neutron.addresses import Block, addresses_of, covers
+from openstack_prep.neutron.addresses import Address, Block, addresses_of, covers
 from openstack_prep.neutron.pairs import allowed_parts, allows
 
+POD_NETWORKS = "kubectl get nodes -o custom-columns=NODE:.metadata.name,PODS:.spec.podCIDRs"
 FOR_ALL = "  # or declare address_pairs in the spec, which also covers nodes added later"
 
 
@@ -91,7 +93,7 @@ def _partly(visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[Raw]
         what=f"the ports {cluster.port_names(port['id'] for port in ports)} have allowed address pairs for a part of "
         f"the pods' {pods} only",
         why="Neutron drops what the pods of a node send from the rest; no route shows which part belongs to which node",
-        fix=" && ".join(commands) + "  # unless kubectl get node NAME -o yaml shows their pairs as podCIDRs",
+        fix=f"{' && '.join(commands)}  # unless {POD_NETWORKS} shows their pairs",
     )
 
 
@@ -154,9 +156,36 @@ def _last_router(
         if block.overlaps(ipaddress.ip_network(each["destination"]))
     }
     missing = [address for address in other.addresses(block.version) if address not in hops]
-    if missing:
-        words = [(f"PODS_OF_{address}", str(address)) for address in missing]
-        yield _missing(visible, router_id, one, other, block, words)
+    parts = {address: _known_part(visible, other, address, block) for address in missing}
+    known = [(str(part), str(address)) for address, part in parts.items() if part]
+    if known:
+        yield _missing(visible, router_id, one, other, block, known)
+    if unknown := [str(address) for address, part in parts.items() if not part]:
+        fix = _routes_by_kubectl(visible, router_id, other, block, unknown)
+        yield _without_route(visible, router_id, one, other, block, unknown, fix)
+
+
+def _known_part(visible: VisibleNetworks, cluster: MeshCluster, address: Address, pods: Block) -> Block | None:
+    """Return the pods' part of a node, if a route to the node or the only pair of its port shows it."""
+    routes = (route for router in visible.routers.values() for route in router["routes"])
+    here = (ipaddress.ip_network(each["destination"]) for each in routes if each["nexthop"] == str(address))
+    routed = {block for block in here if covers(pods, block) and block != pods}
+    ports = (port for port in cluster.ports if address in addresses_of(port))
+    allowed = {block for port in ports for block in allowed_parts(port, pods) if block != pods}
+    found = routed or allowed
+    return found.pop() if len(found) == 1 else None
+
+
+def _routes_by_kubectl(
+    visible: VisibleNetworks, router_id: str, cluster: MeshCluster, pods: Block, nodes: Sequence[str]
+) -> str:
+    """Return a line for the shell that adds the routes to nodes: only Kubernetes knows which pods each one has."""
+    number = [*map(ipaddress.ip_network, cluster.pod_networks)].index(pods)  # podCIDRs has one per IP version
+    path = f'{{range .items[*]}}{{.spec.podCIDRs[{number}]}} {{.status.addresses[*].address}}{{"\\n"}}{{end}}'
+    add = f'{visible.openstack("router", "set")} --route "destination=$pods,gateway=$address" {router_id}'
+    each = f"for address in $addresses; do case $address in {'|'.join(nodes)}) {add};; esac; done"
+    lines = f"kubectl get nodes -o jsonpath={shlex.quote(path)} | while read -r pods addresses; do {each}; done"
+    return f"{lines}  # with the kubeconfig of cluster {cluster.name}"
 
 
 def _missing(
@@ -168,11 +197,23 @@ def _missing(
     routes: Sequence[tuple[str, str]],
 ) -> Diagnostic:
     options = [word for cidr, hop in routes for word in ("--route", f"destination={cidr},gateway={hop}")]
-    hint = "" if str(block) == routes[0][0] else "  # kubectl get nodes -o wide; kubectl get node NAME -o yaml: podCIDR"
+    fix = visible.openstack("router", "set", *options, router_id)
+    return _without_route(visible, router_id, one, other, block, [hop for _, hop in routes], fix)
+
+
+def _without_route(
+    visible: VisibleNetworks,
+    router_id: str,
+    one: MeshCluster,
+    other: MeshCluster,
+    block: Block,
+    hops: Sequence[str],
+    fix: str,
+) -> Diagnostic:
     return Diagnostic(
         code="route.missing",
         where=f"{one.name} to {other.name}",
-        what=f"{visible.router(router_id)} has no route to the pods' {block} by {', '.join(hop for _, hop in routes)}",
+        what=f"{visible.router(router_id)} has no route to the pods' {block} by {', '.join(hops)}",
         why="without a tunnel, only routes lead to the pods",
-        fix=visible.openstack("router", "set", *options, router_id) + hint,
+        fix=fix,
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
@@ -64,3 +65,14 @@ class CheckContext:
     def openstack(self, *words: str) -> str:
         """Return a line for the shell: the client's command, with the installer's own entry of clouds.yaml."""
         return shlex.join(["openstack", "--os-cloud", self.cloud.name, *words])
+
+    def leave_name(self, kind: str, things: Sequence[Raw], kept: Raw) -> str:
+        """Return the commands that rename all but one of the networks or images (``kind``) with one name."""
+        others = [each for each in things if each is not kept]
+        own = all(each.get("owner", each.get("project_id")) == self.cloud.project_id for each in others)
+        lines = []
+        for each in others:
+            words = (kind, "set", "--name", f"{each['name']}-{each['id'][:8]}", each["id"])
+            lines.append(self.openstack(*words) if own else shlex.join(["openstack", *words]))
+        who = "" if own else "as an administrator; "
+        return f"{' && '.join(lines)}  # {who}leaves the name to {kept['id']}"

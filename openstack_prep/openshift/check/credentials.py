@@ -6,15 +6,18 @@ credentials".
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.openshift.check.context import CheckContext
 
 SINCE = 12
 READER = "reader"  # Keystone's default roles (Identity, "Default roles"); member implies it
+MEMBER = "member"
 INSTALLATION = timedelta(hours=3)
 COPIED = "the entry becomes the cluster's own credential, in its secret kube-system/openstack-credentials"
 
@@ -33,7 +36,7 @@ def credentials(context: CheckContext) -> Iterator[Diagnostic]:
             where=where,
             what="is an application credential",
             why=f"{context.cluster.release} does not work with application credentials; 4.{SINCE} and later do",
-            fix="name an entry with user and password",
+            fix="name an entry with user and password in platform.openstack.cloud",
         )
     yield from _expiring(context, where, context.cloud.application_credential_id)
 
@@ -41,13 +44,16 @@ def credentials(context: CheckContext) -> Iterator[Diagnostic]:
 def _reading(context: CheckContext, where: str) -> Iterator[Diagnostic]:
     """Yield whether the token has no other role than reader, to which no policy allows writing."""
     if {role.lower() for role in context.cloud.roles} == {READER}:
-        create = ("application", "credential", "create", "--role", "member", context.cluster.cluster_name)
+        if context.cloud.application_credential_id is None:
+            fix = grant(context, MEMBER)
+        else:
+            fix = create_credential(context, "--role", MEMBER, who="a user who has the role")
         yield Diagnostic(
             code="credential.read-only",
             where=where,
             what=f"gives only the role {READER} in its project",
             why="it may list everything and create nothing: the installer passes its checks, and fails when it creates",
-            fix=f"{shlex.join(['openstack', *create])}  # by a user with the role member; then use it in the entry",
+            fix=fix,
         )
 
 
@@ -57,10 +63,42 @@ def _password(context: CheckContext, where: str) -> Diagnostic:
         where=where,
         what="holds a user's password",
         why=f"{COPIED}: with the password, and changing the password stops the cluster",
-        fix=context.openstack("application", "credential", "create", context.cluster.cluster_name)
-        + "  # and use it in the entry; or declare application_credentials in a spec",
+        fix=f"{create_credential(context)}; or declare application_credentials in a spec",
         status=Status.WARNING,
     )
+
+
+def grant(context: CheckContext, role: str) -> str:
+    """Return the command by which an administrator gives the user of the entry a role in its project."""
+    on = ("--user", context.cloud.user_id, "--project", context.cloud.project_id)
+    return f"{shlex.join(['openstack', 'role', 'add', *on, role])}  # as an administrator"
+
+
+def create_credential(context: CheckContext, *options: str, who: str = "the user") -> str:
+    """Return the command that creates an application credential, and what to write into the entry.
+
+    An application credential creates no other one unless it is unrestricted, so its entry is of no use for the command
+    (keystone 30.0.0, api/users.py, _check_unrestricted_application_credential).
+    """
+    words = ("application", "credential", "create", *options, _free_name(context))
+    by_entry = context.cloud.application_credential_id is None
+    command = context.openstack(*words) if by_entry else shlex.join(["openstack", *words])
+    return (
+        f"{command}  # {'' if by_entry else f'as {who}, with the password; '}then let the entry have auth_type: "
+        f"v3applicationcredential and, below auth, auth_url: {context.cloud.auth_url}, application_credential_id "
+        "and application_credential_secret, no user and no project"
+    )
+
+
+def _free_name(context: CheckContext) -> str:
+    """Return a name that no application credential of the user has: the cluster's, with a number if necessary."""
+    path, name = f"/users/{context.cloud.user_id}/application_credentials", context.cluster.cluster_name
+    try:
+        taken = {each["name"] for each in context.cloud.identity.list(path, "application_credentials")}
+    except (NotAllowed, NotFound):
+        return name
+    numbered = (f"{name}-{number}" for number in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if each not in taken)
 
 
 def _expiring(context: CheckContext, where: str, credential_id: str) -> Iterator[Diagnostic]:
@@ -69,8 +107,6 @@ def _expiring(context: CheckContext, where: str, credential_id: str) -> Iterator
     expires = found["expires_at"]
     if expires is None:
         return
-    name = context.cluster.cluster_name
-    create = ["application", "credential", "create", f"{name}-2" if found["name"] == name else name]
     moment = datetime.fromisoformat(expires).replace(tzinfo=UTC)
     soon = moment - datetime.now(UTC) < INSTALLATION
     yield Diagnostic(
@@ -83,7 +119,6 @@ def _expiring(context: CheckContext, where: str, credential_id: str) -> Iterator
             if soon
             else "afterwards the cluster can neither scale nor mount volumes"
         ),
-        # an application credential creates no other one, unless it is unrestricted
-        fix=f"{shlex.join(['openstack', *create])}  # as the user, without --expiration; then use it in the entry",
+        fix=create_credential(context),  # without --expiration
         status=Status.ERROR if soon else Status.WARNING,
     )

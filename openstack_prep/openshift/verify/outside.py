@@ -226,11 +226,14 @@ def _gateway(path: AccessPath, routers: Sequence[Raw]) -> Diagnostic:
             else f"set the external gateway of router {first['id']} to the network of the floating IPs",
         )
     enable = f"{path.client} router set --enable {router['id']}"
-    renew = f"{path.client} router set --disable {router['id']} && {enable}"  # makes Neutron's agent build it again
     if not router["admin_state_up"]:
         return Diagnostic(code="router.disabled", where=ROUTER, what=f"{router['name']} is switched off", fix=enable)
     if router["status"] == "ERROR":
-        return Diagnostic(code="router.error", where=ROUTER, what=f"{router['name']} is in status ERROR", fix=renew)
+        # no agent took it when it was created; nothing sets the status back (neutron 29.0.0, db/l3_hamode_db.py)
+        agents = (
+            f"openstack network agent list --router {router['id']}  # as an administrator: who forwards its packets"
+        )
+        return Diagnostic(code="router.error", where=ROUTER, what=f"{router['name']} is in status ERROR", fix=agents)
     return ok(ROUTER, f"{router['name']} joins the port's subnet and the outside")
 
 

@@ -40,18 +40,18 @@ def flavors_of_machines(context: CheckContext) -> Iterator[Diagnostic]:
         seen.add((where, like.flavor))
     default, where = context.cluster.machines.flavor, context.place("machines.flavor")
     if default is not None and default not in flavors(context) and (where, default) not in seen:
-        yield _missing(context, where, default, MINIMA["control_plane"])
+        yield _missing(context, where, default)
 
 
 def _one(context: CheckContext, where: str, pool: str, like: Machines) -> Iterator[Diagnostic]:
     assert like.flavor is not None
     flavor = flavors(context).get(like.flavor)
     if flavor is None:
-        yield _missing(context, where, like.flavor, MINIMA[pool])
+        yield _missing(context, where, like.flavor)
     elif (flavor.get("extra_specs") or {}).get("baremetal") != "true":
-        yield from _too_small(context, where, MINIMA[pool], flavor)
+        yield from _too_small(context, where, pool, like, flavor)
         if like.root_volume is None:
-            yield from _disk(context, where, flavor)
+            yield from _disk(context, where, pool, like, flavor)
     if like.root_volume is not None and like.root_volume.size < GOOD_DISK:
         yield Diagnostic(
             code="root-volume.small",
@@ -63,36 +63,55 @@ def _one(context: CheckContext, where: str, pool: str, like: Machines) -> Iterat
         )
 
 
-def _missing(context: CheckContext, where: str, name: str, least: Minimum) -> Diagnostic:
+def _missing(context: CheckContext, where: str, name: str) -> Diagnostic:
     names = ", ".join(sorted(flavors(context))[:10])
+    pools = [pool for pool in POOLS if effective(context.cluster, pool).flavor == name]
+    least = MINIMA[pools[0] if pools else POOLS[0]]  # the control plane's, which comes first, is the larger one
+    private = shlex.join(["openstack", "flavor", "set", "--project", context.cloud.project_id, name])
     return Diagnostic(
         code="flavor.missing",
         where=where,
         what=f"there is no flavor {name!r} for this project; it has {names or 'none'}",
         why=SKIPPED,
-        fix=_create(name, least),
+        fix=f"{_create(name, least)}  # as an administrator; if it exists, but is private: {private}; or name another",
     )
 
 
 def _create(name: str, least: Minimum) -> str:
     sizes = ["--ram", str(least.ram), "--vcpus", str(least.vcpus), "--disk", str(GOOD_DISK)]
-    return f"{shlex.join(['openstack', 'flavor', 'create', *sizes, name])}  # as an administrator; or name another"
+    return shlex.join(["openstack", "flavor", "create", *sizes, name])
 
 
-def _too_small(context: CheckContext, where: str, least: Minimum, flavor: Raw) -> Iterator[Diagnostic]:
+def _larger(context: CheckContext, pool: str, like: Machines) -> str:
+    """Return the flavor to name: the smallest one that is large enough, or else a new one."""
+    least, disk = MINIMA[pool], 0 if like.root_volume else GOOD_DISK
+    fitting = [
+        each
+        for each in flavors(context).values()
+        if each["ram"] >= least.ram and each["vcpus"] >= least.vcpus and each["disk"] >= disk
+        if (each.get("extra_specs") or {}).get("baremetal") != "true"
+    ]
+    if fitting:
+        found = min(fitting, key=lambda each: (each["ram"], each["vcpus"], each["disk"], each["name"]))
+        return f"write {found['name']}, of {found['ram']} MiB, {found['vcpus']} vCPUs and {found['disk']} GiB"
+    name = f"{context.cluster.cluster_name}-{pool.replace('_', '-')}"
+    return f"{_create(name, least)}  # as an administrator; then write {name}"
+
+
+def _too_small(context: CheckContext, where: str, pool: str, like: Machines, flavor: Raw) -> Iterator[Diagnostic]:
     for name, unit in (("ram", " MiB"), ("vcpus", " vCPUs")):
-        wanted = getattr(least, name)
+        wanted = getattr(MINIMA[pool], name)
         if flavor[name] < wanted:
             yield Diagnostic(
                 code="flavor.too-small",
                 where=where,
                 what=f"flavor {flavor['name']!r} has {flavor[name]}{unit}, {wanted} are needed",
                 why="the installer refuses it",
-                fix=context.openstack("flavor", "list", "--min-ram", str(least.ram)) + "  # and name a larger one",
+                fix=_larger(context, pool, like),
             )
 
 
-def _disk(context: CheckContext, where: str, flavor: Raw) -> Iterator[Diagnostic]:
+def _disk(context: CheckContext, where: str, pool: str, like: Machines, flavor: Raw) -> Iterator[Diagnostic]:
     if flavor["disk"] < GOOD_DISK:
         fatal = flavor["disk"] < DISK
         yield Diagnostic(
@@ -100,7 +119,6 @@ def _disk(context: CheckContext, where: str, flavor: Raw) -> Iterator[Diagnostic
             where=where,
             what=f"flavor {flavor['name']!r} has a disk of {flavor['disk']} GiB",
             why=f"the installer refuses less than {DISK}" if fatal else f"the installer recommends {GOOD_DISK}",
-            fix=context.openstack("flavor", "list", "--min-disk", str(GOOD_DISK))
-            + "  # and name a larger one, or give the machines a rootVolume",
+            fix=f"{_larger(context, pool, like)}; or give the machines a rootVolume",
             status=Status.ERROR if fatal else Status.WARNING,
         )

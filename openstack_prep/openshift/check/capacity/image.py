@@ -7,6 +7,7 @@ docs/user/openstack/customization.md; openshift/installer #3745 for images too o
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import get_args
@@ -21,6 +22,7 @@ from openstack_prep.openshift.install_config.releases import STREAMS
 from openstack_prep.resources.image.glance import ImageRecord, sums
 
 DISKS = ("qcow2", "raw")
+ON_ITS_WAY = ("queued", "saving", "uploading", "importing")
 SCHEMES = ("http", "https", "file")
 SKIPPED = (
     "unless exactly one image has that name, the installer skips all its checks of the cloud, including quotas, "
@@ -49,13 +51,14 @@ def _in_glance(context: CheckContext, where: str, name: str) -> Iterator[Diagnos
         )
     elif len(found) > 1:
         ids = ", ".join(f"{each['id']} ({each['status']}, of {each['owner']})" for each in found)
+        mine = context.cloud.project_id
+        best = max(found, key=lambda each: (each["status"] == "active", each["owner"] == mine))
         yield Diagnostic(
             code="image.ambiguous",
             where=where,
             what=f"{len(found)} images are called {name!r}: {ids}",
             why=SKIPPED,
-            fix=context.openstack("image", "list", "--long", "--name", name)
-            + "  # and rename all but one: image set --name ANOTHER ID",
+            fix=context.leave_name("image", found, best),
         )
     else:
         yield from _one(context, where, ImageRecord.read(found[0]))
@@ -68,8 +71,7 @@ def _one(context: CheckContext, where: str, image: ImageRecord) -> Iterator[Diag
             where=where,
             what=f"image {image.name!r} is {image.status}",
             why="the installer accepts only active images",
-            fix=context.openstack("image", "set", "--activate", image.id)
-            + "  # if it was deactivated; otherwise upload it again",
+            fix=_activate(context, image),
         )
     if image.disk_format not in DISKS:
         yield Diagnostic(
@@ -81,6 +83,21 @@ def _one(context: CheckContext, where: str, image: ImageRecord) -> Iterator[Diag
         )
     if context.installer and (sealed := sums(image).get("sha256")):
         yield from _of_installer(context.installer, where, image.name, sealed, context.cluster.os_image_stream)
+
+
+def _activate(context: CheckContext, image: ImageRecord) -> str:
+    """Return how an image becomes active; by a command only if it is deactivated (glance 33.0.0, domain/__init__.py).
+
+    Only a member of the project that owns it, or an administrator, may do it (glance 33.0.0, policies/image.py).
+    """
+    words = ("image", "set", "--activate", image.id)
+    if image.status == "deactivated":
+        if image.owner == context.cloud.project_id:
+            return context.openstack(*words)
+        return f"{shlex.join(['openstack', *words])}  # as an administrator, or a member of project {image.owner}"
+    if image.status in ON_ITS_WAY:
+        return f"{context.openstack('image', 'show', '-c', 'status', image.id)}  # wait, unless its upload broke off"
+    return "upload it again"
 
 
 def _of_installer(installer: Path, where: str, name: str, sealed: str, stream: str | None) -> Iterator[Diagnostic]:

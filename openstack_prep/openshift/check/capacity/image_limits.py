@@ -7,7 +7,8 @@ clusterOSImage names one; the bootstrap machine's Ignition config since 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.errors import NotFound
@@ -35,8 +36,7 @@ def image_limits(context: CheckContext) -> Iterator[Diagnostic]:
                 where=f"quota.{name}",
                 what=f"{need}{unit} are needed, {max(0, limit - used)} of {limit}{unit} are free",
                 why="Glance refuses the installer's upload, and the installer stops",
-                fix=f"openstack limit list --service glance --project {context.cloud.project_id}"
-                f"  # as an administrator; then limit set --resource-limit {used + need} with its id",
+                fix=f"{shlex.join(['openstack', 'limit', *_raise(context, name, used + need)])}  # as an administrator",
             )
 
 
@@ -46,3 +46,19 @@ def _usage(context: CheckContext) -> Mapping[str, Mapping[str, int]]:
     except NotFound:  # an older Glance
         return {}
     return usage
+
+
+def _raise(context: CheckContext, name: str, limit: int) -> Sequence[str]:
+    """Return the words that raise a limit: that of the project if it has one, or else a new one beside the default.
+
+    Every user sees the limits of the own project, and all defaults (keystone 30.0.0, common/policies/limit.py).
+    """
+    identity, project_id = context.cloud.identity, context.cloud.project_id
+    limits = identity.list("/limits", "limits", resource_name=name)
+    own = next((each["id"] for each in limits if each["project_id"] == project_id), None)
+    if own is not None:
+        return ["set", "--resource-limit", str(limit), own]
+    default = identity.list("/registered_limits", "registered_limits", resource_name=name)[0]
+    region = ["--region", default["region_id"]] if default["region_id"] else []
+    of = ["--project", project_id, "--service", default["service_id"], *region]
+    return ["create", *of, "--resource-limit", str(limit), name]

@@ -6,12 +6,14 @@ swiftoperator, otherwise the registry gets a volume of 100 GiB.  Up to 4.3 the b
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import CloudError
 from openstack_prep.core.run import query
 from openstack_prep.openshift.check.context import CheckContext
+from openstack_prep.openshift.check.credentials import create_credential, grant
 
 ROLE = "swiftoperator"
 IGNITION_UNTIL = 4
@@ -51,6 +53,9 @@ def object_store(context: CheckContext) -> Iterator[Diagnostic]:
 def _fix(context: CheckContext) -> str:
     if not context.cloud.has("object-store"):
         return "none needed if a volume is acceptable"
-    grant = f"openstack role add --user {context.cloud.user_id} --project {context.cloud.project_id} {ROLE}"
-    again = "; then re-create the application credential" if context.cloud.application_credential_id else ""
-    return f"{grant}  # as an administrator{again}"
+    if ROLE in context.cloud.roles:  # the role of the installer's documentation is not what this Swift requires
+        return "ask the administrator for a role of operator_roles (section filter:keystoneauth of Swift's proxy)"
+    create, _, who = grant(context, ROLE).partition("  # ")
+    role = shlex.join(["openstack", "role", "create", "--or-show", ROLE])
+    again = f"; then: {create_credential(context)}" if context.cloud.application_credential_id else ""
+    return f"{role} && {create}  # {who}{again}"

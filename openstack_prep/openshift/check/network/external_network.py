@@ -79,8 +79,7 @@ def _several(context: CheckContext, where: str, found: Sequence[Raw], external: 
         where=where,
         what=f"{len(found)} networks are called {context.cluster.external_network!r}: {ids}",
         why=SILENT if external == 1 else f"{SILENT}; then it uses any of them",
-        fix=context.openstack("network", "list", "--name", context.cluster.external_network or "")
-        + "  # and rename all but one: network set --name ANOTHER ID",
+        fix=context.leave_name("network", found, next(each for each in found if each["router:external"])),
         status=Status.WARNING if external == 1 else Status.ERROR,
     )
 

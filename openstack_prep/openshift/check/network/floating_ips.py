@@ -57,6 +57,7 @@ def _one(context: CheckContext, where: str, address: str) -> Iterator[Diagnostic
 
 def _mine(context: CheckContext, where: str, raw: Raw) -> Iterator[Diagnostic]:
     address, network = raw["floating_ip_address"], external_network(context)
+    beyond = {"id": raw["floating_network_id"]}
     if raw["port_id"]:
         yield Diagnostic(
             code="floating-ip.in-use",
@@ -71,7 +72,9 @@ def _mine(context: CheckContext, where: str, raw: Raw) -> Iterator[Diagnostic]:
             where=where,
             what=f"{address} serves no port, yet its status is {raw['status']}: left behind by something deleted",
             why="the installer accepts only floating IPs whose status is DOWN",
-            fix=context.openstack("floating", "ip", "delete", address) + "  # and create another",
+            # only an agent changes the status, which Neutron cannot be asked to do (neutron 29.0.0, db/l3_db.py)
+            fix=context.openstack("floating", "ip", "delete", address)
+            + f" && {_create_on(context, network or beyond)}, and let the names lead there",
         )
     if network is not None and raw["floating_network_id"] != network["id"]:
         what = f"{address} is of network {raw['floating_network_id']}, not of {network['name']!r} ({network['id']})"
@@ -83,6 +86,10 @@ def _create(context: CheckContext) -> str:
     network = external_network(context)
     if network is None:  # another check reports it
         return "create a floating IP on the external network, and write its address"
+    return _create_on(context, network)
+
+
+def _create_on(context: CheckContext, network: Raw) -> str:
     return context.openstack("floating", "ip", "create", network["id"]) + "  # and write the address that it returns"
 
 

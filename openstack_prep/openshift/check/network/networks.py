@@ -25,6 +25,8 @@ from openstack_prep.openshift.check.network.topology import (
 )
 
 DNS_SINCE = 4
+PRIVATE = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fd00::/8")))
+"""RFC 1918 and RFC 4193."""
 IPV6_PART = 64
 """Length of the prefix of a node's part of an IPv6 network of pods."""
 
@@ -50,6 +52,19 @@ def overlaps(
                 yield context.place(of), own
 
 
+def such_as(context: CheckContext, own: Block) -> str:
+    """Return a private network of the size of one, for a fix; it overlaps nothing that the checks know."""
+    known = [*blocks(each["cidr"] for each in listed(context, "subnets"))]
+    known += [block for of in OWN_NETWORKS for block in blocks(getattr(context.cluster, of))]
+    known += [ipaddress.ip_network(each) for each in (_address(host) for _, _, host in _needed(context)) if each]
+    taken = [each for each in known if each.version == own.version]
+    for private in (each for each in PRIVATE if each.version == own.version and each.prefixlen <= own.prefixlen):
+        for block in private.subnets(new_prefix=own.prefixlen):
+            if not any(each.overlaps(block) for each in taken):
+                return f", such as {block}"
+    return ""
+
+
 def _external(context: CheckContext) -> Iterator[Diagnostic]:
     network = external_network(context)
     if network is None:
@@ -72,7 +87,7 @@ def _external(context: CheckContext) -> Iterator[Diagnostic]:
                 what=f"{own} overlaps {subnet['cidr']} of the external network {network['name']!r}",
                 why="the router cannot connect both, or machines look for floating IPs and gateway "
                 "among their neighbours",
-                fix=f"write a network that does not overlap {subnet['cidr']}",
+                fix=f"write a network that does not overlap {subnet['cidr']}{such_as(context, own)}",
             )
 
 
@@ -87,7 +102,7 @@ def _additional(context: CheckContext) -> Iterator[Diagnostic]:
                     where=where,
                     what=f"there is no network {network_id}",
                     why="no machine gets a port there",
-                    fix=context.openstack("network", "list") + "  # and write one of these ids",
+                    fix=context.openstack("network", "list", "--internal") + "  # and write one of these ids",
                 )
             for subnet in listed(context, "subnets", network_id=network_id):
                 for field, own in overlaps(context, ipaddress.ip_network(subnet["cidr"])):
@@ -96,7 +111,8 @@ def _additional(context: CheckContext) -> Iterator[Diagnostic]:
                         where=where,
                         what=f"{subnet['cidr']} of network {network_id} overlaps {own} of {field}",
                         why="machines have addresses in both, and send packets for one network into the other",
-                        fix=f"write another network here, or one that does not overlap {subnet['cidr']} in {field}",
+                        fix=f"write another network here, or one that does not overlap {subnet['cidr']} in {field}"
+                        f"{such_as(context, own)}",
                     )
 
 
@@ -126,7 +142,7 @@ def _unreachable(context: CheckContext) -> Iterator[Diagnostic]:
                 where=where,
                 what=f"{what} {address} lies in {block} of {field}",
                 why="machines and pods look for it there, and never reach it",
-                fix=f"write a network without that address in {field}",
+                fix=f"write a network without that address in {field}{such_as(context, block)}",
             )
 
 

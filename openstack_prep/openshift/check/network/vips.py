@@ -169,6 +169,8 @@ def _create_port(context: CheckContext, of: str, mine: list[Address], subnets: l
     fixed = []
     for address in mine:
         here = next((each for each in subnets if address in ipaddress.ip_network(each["cidr"])), None)
-        fixed += ["--fixed-ip", f"subnet={here['id'] if here else 'SUBNET'},ip-address={address}"]
+        if here is None:
+            return f"write an address of {' or '.join(each['cidr'] for each in subnets)} instead of {address} first"
+        fixed += ["--fixed-ip", f"subnet={here['id']},ip-address={address}"]
     name = f"{context.cluster.cluster_name}-{of.removesuffix('_vips')}-port"
     return context.openstack("port", "create", "--network", subnets[0]["network_id"], *fixed, name)

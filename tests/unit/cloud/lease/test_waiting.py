@@ -86,7 +86,9 @@ def test_who_leaves_at_once_lets_it_end_by_itself(run: CloudRun, group: Group) -
 def test_a_held_one_is_named(run: CloudRun, group: Group) -> None:
     put_in(group, THEIRS)
     with (
-        pytest.raises(LeaseHeld, match=r"ann@laptop \(pid 1\) since 1970.*openstack-prep unlock SPEC"),
+        pytest.raises(
+            LeaseHeld, match=r"ann@laptop \(pid 1\) since 1970.*openstack-prep unlock --os-cloud \S+ --name lab"
+        ),
         lease.held(run, lease.look(run, "lab", None), 0.05),
     ):
         pass

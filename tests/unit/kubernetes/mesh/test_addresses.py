@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shlex
+import subprocess
 from typing import Any
 
 from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
@@ -84,7 +86,30 @@ def test_the_router_beside_the_nodes_leads_to_the_pods_of_each() -> None:
     assert routes(router("r1", ("10.66.0.0/24", "10.2.0.10"), ("10.66.1.0/24", "10.2.0.11"))) == []
     ((what, fix),) = routes(router("r1", ("10.66.0.0/24", "10.2.0.10")))
     assert what == "router r1 r1 has no route to the pods' 10.66.0.0/16 by 10.2.0.11"
-    assert fix.startswith(f"{OPENSTACK} router set --route destination=PODS_OF_10.2.0.11,gateway=10.2.0.11 r1  # ")
+    assert carried_out(fix, "10.66.0.0/24 10.2.0.10 node0\n10.66.1.0/24 10.2.0.11 node1\n") == (
+        "--os-cloud mycloud router set --route destination=10.66.1.0/24,gateway=10.2.0.11 r1\n"
+    )
+
+
+def carried_out(fix: str, nodes: str) -> str:
+    """Run a fix by a shell in which kubectl prints the nodes, and return the words that the client gets."""
+    kubectl = f"kubectl() {{ printf {shlex.quote(nodes)}; }}"
+    script = f'{kubectl}\nopenstack() {{ echo "$@"; }}\n{fix}'
+    return subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True).stdout
+
+
+def test_the_parts_that_routes_and_pairs_show_are_printed() -> None:
+    around = {"subnets": [ONE, TWO], "interfaces": [interface("r1", ONE), interface("r1", TWO)]}
+    routers = [router("r1"), router("r9", ("10.66.7.0/24", "10.2.0.11"))]
+    nodes = (node(0, "10.66.0.0/24"), node(1, "10.66.0.0/16"), node(2, "10.66.2.0/24", "10.66.9.0/24"))
+    two = cluster("two", TWO, *nodes, pod_networks=PODS)
+    known, unknown = pod_routes(visible(**around, routers=routers), cluster("one", ONE), two)
+    route = "--route destination={},gateway={}"
+    both = (route.format("10.66.0.0/24", "10.2.0.10"), route.format("10.66.7.0/24", "10.2.0.11"))
+    assert known.fix == f"{OPENSTACK} router set {' '.join(both)} r1"
+    assert carried_out(unknown.fix, "10.66.2.0/24 10.2.0.12 node2\n10.66.3.0/24 10.2.0.13 node3\n") == (
+        f"--os-cloud mycloud router set {route.format('10.66.2.0/24', '10.2.0.12')} r1\n"
+    )
 
 
 def test_routers_before_it_lead_there() -> None:

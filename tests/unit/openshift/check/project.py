@@ -44,6 +44,9 @@ class Project:
         services.get(f"{GLANCE}/images", json=self._images)
         services.get(f"{NEUTRON}/floatingips", json=lambda *_: {"floatingips": self.floating_ips})
         services.head(f"{SWIFT}/", status_code=204)
+        self.credentials: list[dict[str, Any]] = []
+        path = f"{IDENTITY}/users/admin-user/application_credentials"
+        services.get(path, json=lambda *_: {"application_credentials": self.credentials})
         for path, service, envelope in (
             (f"{NOVA}/os-quota-sets/{ADMIN_PROJECT}/detail", "compute", "quota_set"),
             (f"{NEUTRON}/quotas/{ADMIN_PROJECT}/details.json", "network", "quota"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.openshift.check.credentials import credentials
-from tests.unit.conftest import IDENTITY
+from tests.unit.conftest import IDENTITY, failure
 from tests.unit.openshift.check.project import Project
 
 PATH = f"{IDENTITY}/users/admin-user/application_credentials/c1"
@@ -26,14 +26,22 @@ def test_one_that_does_not_expire(project: Project) -> None:
 def test_a_password_is_a_warning_where_there_is_something_better(project: Project) -> None:
     (found,) = project.findings(credentials)
     assert (found.status, found.what) == ("warning", "holds a user's password")
-    assert "application credential create dev " in found.fix
+    command, _, then = found.fix.partition("  # ")
+    assert command.endswith(" application credential create dev")
+    assert "application_credential_secret" in then
+    project.credentials = [{"name": "dev"}, {"name": "dev-2"}]
+    (found,) = project.findings(credentials)
+    assert " application credential create dev-3  # " in found.fix
+    project.services.get(f"{IDENTITY}/users/admin-user/application_credentials", **failure(403))
+    (found,) = project.findings(credentials)
+    assert " application credential create dev  # " in found.fix
     assert project.found(credentials, release="4.11") == []
 
 
 def test_releases_before_4_12_take_none(project: Project) -> None:
     with_credential(project)
     (found,) = project.findings(credentials, release="4.11")
-    assert (found.status, found.fix) == ("error", "name an entry with user and password")
+    assert (found.status, found.fix) == ("error", "name an entry with user and password in platform.openstack.cloud")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +52,7 @@ def test_one_that_expires(project: Project, hours: int, level: str, why: str) ->
     (found,) = project.findings(credentials)
     assert found.status == level
     assert why in found.why
-    assert "without --expiration" in found.fix
+    assert found.fix.startswith("openstack application credential create dev  # as the user, with the password; ")
 
 
 @pytest.mark.parametrize(
@@ -62,4 +70,10 @@ def test_one_that_may_only_read(project: Project, roles: tuple[str, ...], codes:
     project.services.get(PATH, json={"application_credential": {"name": "c", "expires_at": None}})
     found = project.findings(credentials)
     assert [each.code for each in found] == codes
-    assert all(each.status == "error" and "--role member" in each.fix for each in found)
+    assert all(each.status == "error" and " create --role member dev  # as a user " in each.fix for each in found)
+
+
+def test_a_user_without_the_role_member(project: Project) -> None:
+    project.login(roles=("reader",))
+    (grant,) = (each.fix for each in project.findings(credentials) if each.code == "credential.read-only")
+    assert grant == "openstack role add --user admin-user --project admin-project member  # as an administrator"

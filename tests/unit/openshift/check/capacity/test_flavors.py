@@ -21,7 +21,25 @@ def test_one_that_is_missing_is_told_once_and_with_what_the_installer_makes_of_i
     assert found.where == ALL
     assert found.what == "there is no flavor 'my flavor' for this project; it has master, worker"
     assert "skips all its checks" in found.why
-    assert "flavor create --ram 16384 --vcpus 4 --disk 100 'my flavor'" in found.fix
+    assert found.fix.startswith("openstack flavor create --ram 16384 --vcpus 4 --disk 100 'my flavor'  # as an admin")
+    assert "openstack flavor set --project admin-project 'my flavor'" in found.fix
+
+
+def test_one_for_both_pools_is_created_as_large_as_the_larger_one_needs(project: Project) -> None:
+    found = project.findings(flavors_of_machines, control_plane=Pool(flavor="x"), compute=Pool(flavor="x"))
+    assert len(found) == 2
+    assert all(each.fix.startswith("openstack flavor create --ram 16384 --vcpus 4 ") for each in found)
+
+
+def test_the_smallest_that_is_large_enough_is_named(project: Project) -> None:
+    project.flavors += [flavor("x", 1024), flavor("metal", baremetal="true"), flavor("huge", 65536)]
+    (found,) = project.findings(flavors_of_machines, control_plane=Pool(flavor="x"))
+    assert found.fix == "write master, of 16384 MiB, 4 vCPUs and 100 GiB"
+    project.flavors = [each for each in project.flavors if each["name"] in ("x", "worker", "metal")]
+    given = {"machines": Machines(), "compute": Pool(flavor="worker")}
+    (found,) = project.findings(flavors_of_machines, control_plane=Pool(flavor="x"), **given)
+    created = "openstack flavor create --ram 16384 --vcpus 4 --disk 100 dev-control-plane"
+    assert found.fix == f"{created}  # as an administrator; then write dev-control-plane"
 
 
 def test_the_default_counts_though_no_pool_has_it(project: Project) -> None:

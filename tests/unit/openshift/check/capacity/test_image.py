@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.openshift.check.capacity.image import image
+from tests.unit.conftest import ADMIN_PROJECT
 from tests.unit.openshift.check.project import Project
 from tests.unit.web import Web, serve
 
@@ -49,8 +50,15 @@ def test_none_and_several_of_that_name(project: Project) -> None:
     assert missing.what == "there is no image 'rhcos' that this project sees"
     assert "skips all its checks" in missing.why
     project.images = [rhcos(), rhcos("i2", status="queued", owner="they")]
-    (several,) = project.found(image, cluster_os_image="rhcos")
-    assert several == f"error {WHERE}: 2 images are called 'rhcos': i1 (active, of me), i2 (queued, of they)"
+    (several,) = project.findings(image, cluster_os_image="rhcos")
+    assert (several.where, several.what) == (
+        WHERE,
+        "2 images are called 'rhcos': i1 (active, of me), i2 (queued, of they)",
+    )
+    assert several.fix == "openstack image set --name rhcos-i2 i2  # as an administrator; leaves the name to i1"
+    project.images = [rhcos(), rhcos("i2", owner=ADMIN_PROJECT), rhcos("i3", owner=ADMIN_PROJECT, status="queued")]
+    (several,) = project.findings(image, cluster_os_image="rhcos")
+    assert several.fix.endswith("; leaves the name to i2")
 
 
 @pytest.mark.parametrize(
@@ -64,6 +72,27 @@ def test_none_and_several_of_that_name(project: Project) -> None:
 def test_one_that_does_not_boot(project: Project, fields: dict[str, str], what: str) -> None:
     project.images = [rhcos(**fields)]
     assert project.found(image, cluster_os_image="rhcos") == [f"error {WHERE}: {what}"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "fix"),
+    [
+        ({"status": "deactivated", "owner": ADMIN_PROJECT}, "openstack --os-cloud defaults image set --activate i1"),
+        (
+            {"status": "deactivated"},
+            "openstack image set --activate i1  # as an administrator, or a member of project me",
+        ),
+        (
+            {"status": "importing"},
+            "openstack --os-cloud defaults image show -c status i1  # wait, unless its upload broke off",
+        ),
+        ({"status": "killed"}, "upload it again"),
+    ],
+)
+def test_only_a_deactivated_one_becomes_active_by_a_command(project: Project, fields: dict[str, str], fix: str) -> None:
+    project.images = [rhcos(**fields)]
+    (found,) = project.findings(image, cluster_os_image="rhcos")
+    assert found.fix == fix
 
 
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])

@@ -25,7 +25,14 @@ def test_it_is_for_those_with_the_role_alone(project: Project) -> None:
     project.login(roles=("member", "reader"))
     (found,) = project.findings(object_store)
     assert found.what == "missing role swiftoperator (has: member, reader)"
-    assert "role add --user admin-user --project admin-project swiftoperator  # as an admin" in found.fix
+    assert found.fix == (
+        "openstack role create --or-show swiftoperator"
+        " && openstack role add --user admin-user --project admin-project swiftoperator  # as an administrator"
+    )
+    project.login(roles=("member", "swiftoperator"))
+    project.services.head(f"{SWIFT}/", **failure(403))
+    (found,) = project.findings(object_store)
+    assert "operator_roles" in found.fix
 
 
 def test_one_that_refuses_is_asked_once(project: Project) -> None:
