@@ -1,8 +1,8 @@
 """Locks between the processes and threads of openstack-prep that change the same file.
 
 flock(2) belongs to an open file, so the kernel releases it with the process, and two threads exclude each other too. A
-file itself cannot carry the lock, because each write replaces it: its folder does, or a separate file beside it. Who
-waits for longer than a second is told for whom.
+file itself cannot carry the lock, because each write replaces it: its folder does, or a separate file beside it. A
+run that waits for longer than a second reports for which one.
 """
 
 from __future__ import annotations
