@@ -210,7 +210,7 @@ def _add_port(path: Path, name: str, server_id: str) -> list[str]:
 def _add_subports(path: Path, missing: Mapping[str, str]) -> str:
     """Return the commands that add subports to the trunks of servers, and which servers have no trunk.
 
-    Several trunks of one server cannot be told apart: which of them the bridge uses is not visible.
+    Which of several trunks of one server the bridge uses is not visible.
     """
     commands, without = [], []
     for name in sorted(missing):
@@ -225,7 +225,7 @@ def _add_subports(path: Path, missing: Mapping[str, str]) -> str:
             path.visible.openstack("port", "create", "--network", path.network["id"], port),
             path.visible.openstack("network", "trunk", "set", "--subport", subport, trunks[0]),
         ]
-    lacking = f"create the port of {', '.join(without)} anew, as the parent of a trunk, before its server"
+    lacking = f"re-create {', '.join(without)}, with a port that is the parent of a trunk"
     if not commands:
         return lacking
     return " && ".join(commands) + (f"  # and {lacking}" if without else "")

@@ -177,15 +177,15 @@ def _known_part(visible: VisibleNetworks, cluster: MeshCluster, address: Address
 
 
 def _routes_by_kubectl(
-    visible: VisibleNetworks, router_id: str, cluster: MeshCluster, pods: Block, nodes: Sequence[str]
+    visible: VisibleNetworks, router_id: str, cluster: MeshCluster, pods: Block, addresses: Sequence[str]
 ) -> str:
     """Return a line for the shell that adds the routes to nodes: only Kubernetes knows which pods each one has."""
     number = [*map(ipaddress.ip_network, cluster.pod_networks)].index(pods)  # podCIDRs has one per IP version
     path = f'{{range .items[*]}}{{.spec.podCIDRs[{number}]}} {{.status.addresses[*].address}}{{"\\n"}}{{end}}'
     add = f'{visible.openstack("router", "set")} --route "destination=$pods,gateway=$address" {router_id}'
-    each = f"for address in $addresses; do case $address in {'|'.join(nodes)}) {add};; esac; done"
-    lines = f"kubectl get nodes -o jsonpath={shlex.quote(path)} | while read -r pods addresses; do {each}; done"
-    return f"{lines}  # with the kubeconfig of cluster {cluster.name}"
+    each = f"for address in $addresses; do case $address in {'|'.join(addresses)}) {add};; esac; done"
+    nodes = shlex.join(["kubectl", "get", "nodes", "-o", f"jsonpath={path}"])
+    return f"{nodes} | while read -r pods addresses; do {each}; done  # with the kubeconfig of cluster {cluster.name}"
 
 
 def _missing(
