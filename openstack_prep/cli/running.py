@@ -140,8 +140,8 @@ def print_warnings(plan: Plan, spec: Spec) -> None:
 
 def name_holder(plan: LivePlan) -> None:
     """Print who was at work on the spec when a plan was made."""
-    if plan.lease.holder:
-        say(f"spec {plan.spec} is being applied by {plan.lease.holder}")
+    if plan.lease.worker:
+        say(f"spec {plan.spec} is being applied by {plan.lease.worker}")
 
 
 def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Path | None = None) -> int:

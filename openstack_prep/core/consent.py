@@ -94,7 +94,8 @@ def _replaces_another(step: Step) -> bool:
 
 
 def _foreign(step: Step) -> Mistake:
-    what = f"exists, is not managed by this spec, and these fields cannot be changed in place: {_changed(step)}"
+    owner = (step.observed and owner_of(step.observed)) or "not managed by this spec"
+    what = f"exists, is {owner}, and these fields cannot be changed in place: {_changed(step)}"
     code = Code.PLAN_OTHER_SPEC if step.observed and step.observed.managed_by else Code.PLAN_FOREIGN
     return Mistake.about(step.key, what, "choose another name, or declare its current values", code=code)
 

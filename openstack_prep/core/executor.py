@@ -248,8 +248,20 @@ class _Execution:
                     if error.status in REFUSED and self._was_overtaken(now):
                         raise Overtaken(str(error), retryable=True) from error
                     raise
-                return decided, observed
+                return self._settled_by_another(decided, now), observed
         raise AssertionError("unreachable")  # pragma: no cover
+
+    def _settled_by_another(self, decided: Step, now: Step) -> Step:
+        """Return the step for the report: of a creation that found the resource of somebody else, what is left of it.
+
+        Two specs may declare one name at once; the second one gets a conflict, and keeps what the first one created.
+        """
+        found = now.observed
+        if decided.action is not Action.CREATE or found is None or found.ours or not now.resource.has_tag:
+            return decided
+        owner = consent.owner_of(found) or "not managed by this spec"
+        self.tell(Event(now, "note", note=f"was created by somebody else meanwhile, and is {owner}"))
+        return now
 
     def _was_overtaken(self, step: Step) -> bool:
         """Whether a request was refused because a concurrent run has done some of the work.

@@ -113,6 +113,8 @@ def test_a_killed_holder_on_this_host_is_followed_at_once(spec: Prep, name: str,
         first.kill()
         first.communicate()
         devcloud.wait_until_idle(mark)
+    for plan in (["plan"], ["plan", "--destroy"]):
+        assert "applied by" not in spec.run(*plan, "spec.yaml").stderr
     spec.run("apply", "--yes", "--lock-timeout", "0", "spec.yaml")
     assert set(made(devcloud, name).values()) == {1}
 

@@ -34,8 +34,8 @@ def _run(options: argparse.Namespace) -> int:
     if seen.holder is None:
         print_result(options, f"nobody is at work on spec {seen.spec}", {"spec": seen.spec, "holder": None})
         return 0
-    say(f"spec {seen.spec} is being applied by {seen.holder}")
-    if not options.yes:
+    say(f"spec {seen.spec} {'was' if seen.ended else 'is being'} applied by {seen.holder}")
+    if not options.yes and not seen.ended:
         confirm("If that run still lives, two runs will then change the same things. Type yes to unlock: ", "yes")
     lease.unlock(seen)
     print_result(options, f"spec {seen.spec} is unlocked", {"spec": seen.spec, "holder": str(seen.holder)})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openstack_prep.base.errors import CloudError, LeaseHeld, NotAllowed, NotFound, PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.lease import process
 from openstack_prep.cloud.lease.text import Description, Entry, digest
 from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.model import Resource
@@ -67,11 +68,18 @@ class Sight:
     existed: bool = True
     """Whether the project existed."""
     group: Group | None = None
+    ended: bool = False
+    """Whether the holder's process had ended by then, such as after a kill: nobody was at work."""
 
     @property
     def holder(self) -> Entry | None:
-        """Who was at work on the spec."""
+        """Who has the lease."""
         return self.group.text.of_spec(digest(self.spec)) if self.group else None
+
+    @property
+    def worker(self) -> Entry | None:
+        """Who was at work on the spec."""
+        return None if self.ended else self.holder
 
 
 def look(run: CloudRun, spec: str, project: Resource | None, *, declared: bool = False) -> Sight:
@@ -80,7 +88,8 @@ def look(run: CloudRun, spec: str, project: Resource | None, *, declared: bool =
     with contextlib.suppress(CloudError):
         existed = project is None or project_id(run, project) is not None
         group = read(run, project) if existed else None
-    return Sight(spec, project, declared, existed, group)
+    seen = Sight(spec, project, declared, existed, group)
+    return replace(seen, ended=seen.holder is not None and process.has_ended(seen.holder))
 
 
 def project_id(run: CloudRun, project: Resource | None) -> str | None:

@@ -10,6 +10,8 @@ import os
 import socket
 from pathlib import Path
 
+from openstack_prep.cloud.lease.text import Entry, digest
+
 PROC = Path("/proc")
 
 
@@ -44,6 +46,20 @@ def exists(pid: int) -> bool:
     except (OSError, OverflowError):
         return True
     return True
+
+
+def here() -> str:
+    """Return the digest of this host and process namespace, as entries have it; empty if unknown."""
+    found = place()
+    return found and digest(found)
+
+
+def has_ended(holder: Entry) -> bool:
+    """Whether the process of a lease's holder has ended; False for one that runs elsewhere, which is not known."""
+    if not holder.place or holder.place != here():
+        return False
+    start = started(holder.pid)
+    return not exists(holder.pid) or (bool(start) and digest(start, 3) != holder.start)
 
 
 def owner() -> str:

@@ -73,8 +73,8 @@ def is_outdated(run: CloudRun, sight: Sight) -> bool:
 
     The answers that were read meanwhile may show that run's incomplete work. One request.
     """
-    if sight.holder is not None:
-        return (sight.holder.pid, sight.holder.place) != (os.getpid(), _place())
+    if sight.worker is not None:
+        return (sight.worker.pid, sight.worker.place) != (os.getpid(), process.here())
     try:
         if sight.group is not None:
             return sight.group.again().revision != sight.group.revision
@@ -85,12 +85,6 @@ def is_outdated(run: CloudRun, sight: Sight) -> bool:
         return False
 
 
-def _place() -> str:
-    """Return the digest of this host and process namespace; empty if unknown."""
-    place = process.place()
-    return place and digest(place)
-
-
 def _entry_of(spec: str) -> Entry:
     """Return the entry of a new run of this process."""
     pid = os.getpid()
@@ -98,7 +92,7 @@ def _entry_of(spec: str) -> Entry:
         spec=digest(spec),
         run=secrets.token_urlsafe(3),
         since=int(time.time()),
-        place=_place(),
+        place=process.here(),
         pid=pid,
         start=digest(process.started(pid), 3),
         who=plain(process.owner()),
@@ -237,7 +231,4 @@ class _Wait:
         self.seen, self.looked = (other.run, other.beat), looked
         if self.idle >= DURATION:
             return True
-        if not other.place or other.place != self.entry.place:
-            return False
-        started = process.started(other.pid)
-        return not process.exists(other.pid) or (bool(started) and digest(started, 3) != other.start)
+        return process.has_ended(other)

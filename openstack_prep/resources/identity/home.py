@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openstack_prep.base.errors import NotAllowed, NotFound
+from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.core.run import query
@@ -54,10 +55,14 @@ def is_our_project(run: CloudRun, home: str) -> bool:
 
 
 def another(run: CloudRun, description: str | None) -> str:
-    """Return the name of the other spec that a description names as the owner, or an empty string."""
+    """Return the other spec that a description names as the owner, or an empty string.
+
+    A spec with the same name is told apart by its home project.
+    """
     found = run.ownership.another_in(description)
-    if not found and run.ownership.owns(description) and not is_ours(run, OwnershipTag.home_in(description)):
-        return run.ownership.spec  # a project with the same name that has a different home project
+    project_id = OwnershipTag.home_in(description)
+    if not found and run.ownership.owns(description) and not is_ours(run, project_id):
+        return f"{run.ownership.spec} of project {_name(run, project_id)}"
     return found
 
 
@@ -76,13 +81,24 @@ def _id(run: CloudRun, project: Resource | None) -> str:
     return "" if found in (None, "None") else str(found)  # "None" is the id for a token without a project
 
 
-@query
 def exists(run: CloudRun, project_id: str) -> bool:
     """Whether a project with this id exists, as far as the credentials may read it."""
+    return _record(run, project_id) is not None
+
+
+def _name(run: CloudRun, project_id: str) -> str:
+    """Return a project's name, or its id if the credentials may not read it."""
+    record = _record(run, project_id) or {}
+    return str(record.get("name") or project_id)
+
+
+@query
+def _record(run: CloudRun, project_id: str) -> Raw | None:
+    """Return a project; None if it does not exist, and an empty record if the credentials may not read it."""
     try:
-        run.admin.identity.get(f"/projects/{project_id}")
+        record: Raw = run.admin.identity.get(f"/projects/{project_id}")["project"]
     except NotFound:
-        return False
+        return None
     except NotAllowed:  # it may exist
-        return True
-    return True
+        return {}
+    return record

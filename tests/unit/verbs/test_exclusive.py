@@ -121,9 +121,23 @@ def test_what_cannot_be_read_while_another_run_is_at_work_is_planned_again(
     group = default_group(services)
     failing_once(services, flavors)
     monkeypatch.setattr(process, "place", lambda: "here")
-    monkeypatch.setattr(process, "exists", lambda pid: False)
+    lives = [True]
+    monkeypatch.setattr(process, "started", lambda pid: "")
+    monkeypatch.setattr(process, "exists", lambda pid: bool(lives) and lives.pop())
     held(group, replace(THEIRS, place=digest("here")))  # and is then killed
     verb(cloud, SPEC).raise_for_failures()
+
+
+def test_a_killed_run_is_not_at_work(
+    cloud: Cloud, flavors: list[Row], group: Row, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "place", lambda: "here")
+    monkeypatch.setattr(process, "exists", lambda pid: False)
+    prep.apply(cloud, SPEC)
+    held(group, replace(THEIRS, place=digest("here")))
+    plan = prep.plan(cloud, BIGGER)
+    assert (plan.lease.worker, str(plan.lease.holder).count("ann@laptop")) == (None, 1)
+    assert "--allow-replace" in plan.refusals[0].fix  # and not: wait
 
 
 def test_a_plan_says_that_another_run_was_at_work(

@@ -144,7 +144,7 @@ def test_a_declared_flavor_of_another_specs_home_is_not_managed(
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[LAB])
     (found,) = observing.observe(run, [Flavor(name="small")]).values()
-    assert found.ours is ours
+    assert (found.ours, found.managed_by) == (ours, "" if ours else "lab of project their")
 
 
 @pytest.mark.parametrize(("home", "ours"), [(ADMIN_PROJECT, True), ("", True), ("gone", True), ("of-another", False)])
@@ -242,6 +242,7 @@ def test_a_flavor_is_managed_by_way_of_a_project_that_the_spec_works_in(
 ) -> None:
     """Not by way of one that it names for a role: that may be the home project of a namesake, whose flavor it is."""
     cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("p2")]})
+    cloud.get(f"{IDENTITY}/projects/p2", json={"project": project("p2", "shared")})
     small = Flavor(name="small")
 
     def is_ours(*resources: Resource) -> bool:

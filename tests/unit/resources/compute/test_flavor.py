@@ -170,3 +170,29 @@ def test_those_with_the_tag_of_the_spec_are_scanned_among_many(run: CloudRun, li
     assert len(every) == 6
     assert [each for each in tagged if each.ours] == [each for each in every if each.ours] != []
     assert "4" not in {each.id for each in tagged}
+
+
+@pytest.mark.parametrize(
+    ("tag", "action", "owner"),
+    [
+        ("[openstack-prep:lab/master]", Action.CREATE, None),  # of a request whose answer was lost
+        ("[openstack-prep:other/master]", Action.KEEP, "spec other"),
+        ("", Action.KEEP, "not managed"),
+    ],
+)
+def test_what_somebody_else_has_created_meanwhile_is_not_reported_as_created(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], tag: str, action: Action, owner: str | None
+) -> None:
+    made = plan(run, MASTER)
+
+    def conflict(request: Any, context: Any) -> Any:
+        listed.append(answer(description=tag))
+        context.status_code = 409
+        return failure(409)["json"]
+
+    services.post(f"{NOVA}/flavors", json=conflict)
+    notes: list[str] = []
+    report = executor.execute(made, run, tell=lambda event: notes.append(event.note))
+    report.raise_for_failures()
+    assert [each.step.action for each in report.results] == [action]
+    assert [owner in note for note in notes if owner and "somebody else" in note] == ([True] if owner else [])
