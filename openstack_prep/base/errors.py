@@ -176,7 +176,8 @@ class CloudError(PrepError):
     """A service answered with an error, or not at all.
 
     ``retryable``: the request may succeed a moment later, after reading the present state. ``request_id``: the
-    service's ``X-Openstack-Request-Id``, for its administrator's logs.
+    service's ``X-Openstack-Request-Id``, for its administrator's logs; ``reason`` is the text without it, which is the
+    same when the request is repeated.
     """
 
     code = "cloud.error"
@@ -190,6 +191,7 @@ class CloudError(PrepError):
         request_id: str | None = None,
     ) -> None:
         super().__init__(message + (f" (request {request_id})" if request_id else ""))
+        self.reason = message
         self.retryable = retryable
         self.status = status
         self.request_id = request_id

@@ -29,10 +29,10 @@ def refuse_losses(steps: Iterable[Step], allowed: Set[str]) -> list[Mistake]:
     """Return what deletions take from others, as refusals: one per deletion, effect and kind."""
     found: list[Mistake] = []
     for step in steps:
-        foreign = (each for each in step.deletion_losses if each.address not in allowed)
         groups: dict[tuple[LossEffect, str, Code, str], list[DeletionLoss]] = defaultdict(list)
-        for each in foreign:
-            groups[each.effect, each.kind, each.code, each.fix].append(each)
+        for each in step.deletion_losses:
+            if not each.is_allowed(allowed):
+                groups[each.effect, each.kind, each.code, each.fix].append(each)
         found += [_loss(step, losses) for losses in groups.values()]
     return found
 
@@ -40,9 +40,13 @@ def refuse_losses(steps: Iterable[Step], allowed: Set[str]) -> list[Mistake]:
 def _loss(step: Step, losses: Sequence[DeletionLoss]) -> Mistake:
     """Return the refusal of losses of one kind."""
     first = losses[0]
-    what = f"its deletion would {first.effect.verb} {', '.join(map(str, losses))}, which this spec does not manage"
     options = " ".join(shlex.join([OPTION, each.address]) for each in losses)
-    fix = first.fix or f"remove {'it' if len(losses) == 1 else 'them'} first"
+    if first.effect is LossEffect.UNREAD:
+        what = f"its deletion may take along what cannot be read: {', '.join(each.detail for each in losses)}"
+        fix = "run the command again when the service answers"
+    else:
+        what = f"its deletion would {first.effect.verb} {', '.join(map(str, losses))}, which this spec does not manage"
+        fix = first.fix or f"remove {'it' if len(losses) == 1 else 'them'} first"
     fix = f"{fix}, or allow this: {options}"
     lost = tuple(each.address for each in losses)
     return Loss(str(step.key), what, fix, (step.key,), code=first.code, lost=lost)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import CloudError, PrepError
 from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Values
 from openstack_prep.core.observed import Observed
 from openstack_prep.core.resource import Resource
 
 OPTION = "--allow-loss"
+UNREAD = "unread"
+"""The kind of a loss that nobody knows, because a service has failed."""
 
 
 class LossEffect(StrEnum):
@@ -25,6 +28,8 @@ class LossEffect(StrEnum):
     """It stays, but traffic, access or a function that it has is lost."""
     ORPHANED = "orphaned"
     """It stays without an owner who could reach it."""
+    UNREAD = "not checked"
+    """A service has failed, so that nobody knows."""
 
     @property
     def verb(self) -> str:
@@ -36,7 +41,8 @@ class DeletionLoss:
     """Something that a deletion takes from others.
 
     ``id`` identifies it among its ``kind``. ``name`` is what a person knows it by, ``detail`` where it is or what it
-    loses. ``code`` is that of its refusal, ``fix`` how to remove it, if not as usual.
+    loses. ``code`` is that of its refusal, ``fix`` how to remove it, if not as usual. ``is_own``: it belongs to
+    the user who deletes, so that it is shown and needs no permission.
     """
 
     effect: LossEffect
@@ -46,11 +52,21 @@ class DeletionLoss:
     detail: str = ""
     fix: str = ""
     code: Code = Code.PLAN_LOSES
+    is_own: bool = False
+
+    @classmethod
+    def unread(cls, kind: str, what: str, error: PrepError) -> Self:
+        """Return what is not known of a kind, because a service has failed."""
+        reason = error.reason if isinstance(error, CloudError) else str(error)
+        return cls(effect=LossEffect.UNREAD, kind=UNREAD, id=kind, detail=f"{what}: {reason}")
 
     @property
     def address(self) -> str:
         """How ``--allow-loss`` names it."""
         return f"{self.kind}/{self.id}"
+
+    def is_allowed(self, allowed: Collection[str]) -> bool:
+        return self.is_own or self.address in allowed
 
     def __str__(self) -> str:
         words = ", ".join(filter(None, (self.name, self.detail)))
@@ -64,7 +80,7 @@ class DeletionLoss:
             "id": self.id,
             "name": self.name,
             "detail": self.detail,
-            "allowed": self.address in allowed,
+            "allowed": self.is_allowed(allowed),
         }
 
 
@@ -108,6 +124,6 @@ class TakesAlong(Protocol):
 
         ``going`` are the ids of everything that the plan deletes. It is called for a plan, with all deletions of the
         kind, and again for each of them right before it. It reads in bulk, and changes nothing. What these credentials
-        may not read is yielded as unchecked; raises CloudError.
+        may not read is yielded as unchecked, what a service fails to answer as a loss with the effect UNREAD.
         """
         ...

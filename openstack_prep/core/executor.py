@@ -49,13 +49,14 @@ from openstack_prep.core.observing import (
 from openstack_prep.core.observing import JOBS as JOBS
 from openstack_prep.core.plan import Order, Plan, Report, order_of
 from openstack_prep.core.run import Run
-from openstack_prep.core.twin import late_twins
+from openstack_prep.core.twin import everyone, late_twins
 
 ATTEMPTS = 5
 REFUSED = (400, 404, 410)
 """Answers to a request that a concurrent run may have overtaken: an overlap, an existing interface, a deleted resource.
 """
 PAUSE = 0.25  # seconds before the second attempt, doubled before each further one, and a random part
+FRESH = 2.0  # seconds for which deletions that may begin at the same time share what they have read
 
 _log = logging.getLogger(__name__)
 
@@ -125,6 +126,8 @@ class _Execution:
         self.steps = {step.key: step for step in plan}
         self.going, self.managed = going_ids(plan), managed_ids(plan)
         self.in_company = threading.Event()  # a concurrent run was detected: read before each creation
+        self.ready: dict[Key, float] = {}  # when all that a step waits for had ended
+        self.view, self.viewed, self.lock = run.fresh(), float("-inf"), threading.Lock()
         run.note = self._pass_on
         run.pending = frozenset(step.key for step in plan if step.action in (Action.CREATE, Action.UPDATE))
 
@@ -136,6 +139,7 @@ class _Execution:
         with interrupts.caught(self._interrupted), _abandoned_on_interrupt(jobs) as pool:
             while order.is_active():
                 ready = order.get_ready()
+                now = time.monotonic()
                 for node in ready:
                     if not isinstance(node, Key):
                         self.broken[node] = self._broken(node)
@@ -143,6 +147,7 @@ class _Execution:
                     elif (result := self._settled(steps[node])) is not None:
                         self._note(result, order)
                     else:
+                        self.ready[node] = now
                         pool.submit(self._carry_out, steps[node]).add_done_callback(ended.put)
                     while not ended.empty():  # a pool for one step at a time has carried it out by now
                         self._note(ended.get().result(), order)
@@ -218,7 +223,7 @@ class _Execution:
 
         A request whose answer was lost may have succeeded, so nothing is sent a second time before reading. The work
         that results from preceding steps is known only now, and so is what an update may delete; if nothing is left to
-        do, the resource was kept.
+        do, the resource was kept. What is deleted is read again in any case: it may have a new owner or user since.
         """
         retry = tenacity.Retrying(
             retry=tenacity.retry_if_exception(is_transient),
@@ -234,11 +239,14 @@ class _Execution:
                 now, run = step, self.run
                 run.check_lease()
                 again = attempt.retry_state.attempt_number > 1
-                if again or step.decided_later or (step.action is Action.CREATE and self.in_company.is_set()):
+                if step.action in DELETING and not again:
+                    run = self._recent(self.ready.get(step.key, time.monotonic()))
+                    now = self._decide_again(step, run)
+                elif again or step.decided_later or (step.action is Action.CREATE and self.in_company.is_set()):
                     run = self.run.fresh()
                     now = self._decide_again(step, run)
                 decided = decided or now
-                self._refuse_losses(now)
+                self._refuse_losses(now, run)
                 try:
                     observed = self._act(now, run)
                 except Overtaken:
@@ -263,6 +271,14 @@ class _Execution:
         self.tell(Event(now, "note", note=f"was created by somebody else meanwhile, and is {owner}"))
         return now
 
+    def _recent(self, since: float) -> Run:
+        """Return a view of the run that has read nothing before ``since``, nor longer than a moment ago."""
+        with self.lock:
+            now = time.monotonic()
+            if self.viewed < max(since, now - FRESH):
+                self.view, self.viewed = self.run.fresh(), now
+            return self.view
+
     def _was_overtaken(self, step: Step) -> bool:
         """Whether a request was refused because a concurrent run has done some of the work.
 
@@ -286,25 +302,28 @@ class _Execution:
         """Decide again from the current state; raises PlanRefused for changes that the plan did not show."""
         observed = observe(run, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
+            # of several with the name the one that the plan has shown, whichever would be kept by now
+            shown = (each for each in everyone(observed) if step.observed and each.id == step.observed.id)
+            observed = next(shown, observed)
             if observed is None or not observed.ours:
                 return replace(step, observed=observed, action=Action.KEEP)
-            blockers = tuple(step.resource.check_delete(run, observed, self.going))
-            if blockers:
-                raise PlanRefused(blockers)
-            return replace(step, observed=observed)
-        if observed is not None and step.resource.settle(run, observed):
-            observed = observe(run.fresh(), [step.resource]).get(step.key)
-        again = planner.decide(step.resource, observed, step.after)
-        refusals = consent.beyond(step, again, allow_replace=self.plan.allow_replace)
+            again, refusals = replace(step, observed=observed), []
+        else:
+            if observed is not None and step.resource.settle(run, observed):
+                observed = observe(run.fresh(), [step.resource]).get(step.key)
+            again = planner.decide(step.resource, observed, step.after)
+            refusals = consent.beyond(step, again, allow_replace=self.plan.allow_replace)
+        if again.action in DELETING and observed is not None:
+            refusals += step.resource.check_delete(run, observed, self.going)
         if refusals:
             raise PlanRefused(refusals)
         return again
 
-    def _refuse_losses(self, step: Step) -> None:
+    def _refuse_losses(self, step: Step, run: Run) -> None:
         """Judge again, right before a deletion, what it takes from others; raises PlanRefused."""
         if step.action not in DELETING or not isinstance(step.resource, TakesAlong):
             return
-        found = losses_of(self.run.fresh(), [step], self.going - self._left())
+        found = losses_of(run, [step], self.going - self._left())
         refusals = consent.refuse_losses([with_findings(step, found[step.key], self.managed)], self.plan.allow_loss)
         if refusals:
             raise PlanRefused(refusals)

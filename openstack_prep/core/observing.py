@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotUnique, PlanRefused
+from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotUnique, PlanRefused
 from openstack_prep.base.key import labels
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, TakesAlong, Unchecked
 from openstack_prep.core.model import Action, Key, Observed, Resource, Step
@@ -73,12 +73,32 @@ def beside(work: Callable[[], R] | None, *, jobs: int) -> Iterator[Callable[[], 
             yield pool.submit(work).result
 
 
-def observe(run: Run, resources: Sequence[Resource], *, jobs: int = JOBS) -> dict[Key, Observed]:
-    """Return the existing resources, each kind read in bulk, the kinds in parallel."""
+def observe(
+    run: Run,
+    resources: Sequence[Resource],
+    *,
+    jobs: int = JOBS,
+    failed: Callable[[type[Resource], CloudError], None] | None = None,
+) -> dict[Key, Observed]:
+    """Return the existing resources, each kind read in bulk, the kinds in parallel.
+
+    Kinds whose service fails are left out if ``failed`` is given, which is called with the kind and the error.
+    """
+
+    def find(group: tuple[type[Resource], list[Resource]]) -> Mapping[Key, Observed]:
+        kind, wanted = group
+        try:
+            return kind.find(run, wanted)
+        except CloudError as error:
+            if failed is None or isinstance(error, NotAllowed | NotUnique):
+                raise
+            failed(kind, error)
+            return {}
+
     groups: dict[type[Resource], list[Resource]] = defaultdict(list)
     for resource in resources:
         groups[type(resource)].append(resource)
-    found = in_parallel(lambda group: group[0].find(run, group[1]), groups.items(), jobs=jobs)
+    found = in_parallel(find, groups.items(), jobs=jobs)
     return {key: observed for each in found for key, observed in each.items()}
 
 
@@ -112,8 +132,8 @@ def examine(
 
 
 def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
-    """Check which resources the deletions of a plan would orphan."""
-    deletions = (step for step in plan if step.action is Action.DELETE)
+    """Check which deletions and replacements of a plan the services would refuse in its middle, or would break."""
+    deletions = (step for step in plan if step.action in DELETING)
     going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
     ids = going_ids(plan)
     found = in_parallel(lambda each: list(each[0].check_delete(run, each[1], ids)), going, jobs=jobs)

@@ -256,9 +256,10 @@ class Resource(Generic[S]):
         return False
 
     def check_delete(self, run: S, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        """Yield what a deletion would orphan or break; ``going`` are the ids that are deleted with it.
+        """Yield what a deletion would break, or what makes the service refuse it; no option allows that.
 
-        It is called once per plan to destroy, in parallel with others. May read the cloud.
+        ``going`` are the ids that are deleted with it. It is called for each deletion and replacement of a plan, in
+        parallel with others, and again right before the deletion. May read the cloud.
         """
         return ()
 

@@ -26,6 +26,7 @@ class Reader(Protocol):
 
 
 R = TypeVar("R", bound=Reader)
+F = TypeVar("F", bound="Run")
 
 
 def query(read: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
@@ -38,6 +39,17 @@ def query(read: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T
     def ask(reader: R, /, *args: P.args, **options: P.kwargs) -> T:
         name = (read, args, tuple(sorted(options.items())))
         return reader.read_once(name, lambda: read(reader, *args, **options))
+
+    return ask
+
+
+def fact(read: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P], T]:
+    """Run a function once per run, for all of its views: its answer, such as a name, decides nothing."""
+
+    @wraps(read)
+    def ask(run: F, /, *args: P.args, **options: P.kwargs) -> T:
+        name = (read, args, tuple(sorted(options.items())))
+        return run.read_for_all(name, lambda: read(run, *args, **options))
 
     return ask
 
@@ -67,12 +79,13 @@ class Run:
         self.wave = Wave()
         self.pending: frozenset[Key] = frozenset()  # what the plan in progress creates or updates
         self._read: dict[Hashable, Future[object]] = {}
+        self._facts: dict[Hashable, Future[object]] = {}
         self._lock = threading.Lock()
 
     def fresh(self) -> Self:
         """Return a view of the same run that has read nothing yet but knows the resources that were created."""
         other = self._again()
-        other.known, other._lock = self.known, self._lock
+        other.known, other._lock, other._facts = self.known, self._lock, self._facts
         other.progress, other.note = self.progress, self.note
         other.wave, other.check_lease, other.pending = self.wave, self.check_lease, self.pending
         return other
@@ -83,6 +96,14 @@ class Run:
     def read_once(self, name: Hashable, read: Callable[[], T]) -> T:
         """Return the result of ``read``, calling it at most once per name; errors are stored as well. See ``query``."""
         return self._shared(self._read, name, read)
+
+    def read_for_all(self, name: Hashable, read: Callable[[], T]) -> T:
+        """Return the result of ``read``, called at most once for all views of the run; errors are not stored."""
+        try:
+            return self._shared(self._facts, name, read)
+        except Exception:
+            self._facts.pop(name, None)
+            raise
 
     def _shared(self, answers: dict[Any, Future[Any]], name: Hashable, read: Callable[[], T]) -> T:
         with self._lock:

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from openstack_prep.base.errors import Loss, PlanRefused
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Loss, Mistake, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import consent, executor, observing, planner
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
-from openstack_prep.core.model import Observed, Status
+from openstack_prep.core.model import Action, Observed, Status, Step
 from tests.unit.box import Box, Shelf
 
 VOLUME = "kept-volume"
@@ -58,6 +59,61 @@ class Keeping(Shelf):
 def resources() -> Iterable[Box]:
     room = Room(name="room")
     return [room, Crate(name="crate", wants=(room.key,))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared(Box):
+    """It cannot be deleted while a guest is on the shelf."""
+
+    kind: ClassVar[str] = "shared"
+
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
+        if "guest" in self._shelf(run).boxes:
+            yield Mistake.about(self.key, "a guest is in it", "let the guest leave")
+
+
+def test_what_is_no_longer_managed_is_kept() -> None:
+    shelf = Shelf({"a": {}})
+    plan = planner.plan_destroy("lab", [Box(name="a")], observing.observe(shelf.run(), [Box(name="a")]))
+    shelf.boxes["a"]["ours"] = False
+    (result,) = executor.execute(plan, shelf.run()).results
+    assert (result.status, result.step.action) == (Status.DONE, Action.KEEP)
+    assert "a" in shelf.boxes
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+def test_what_others_use_since_the_plan_is_kept(replaces: bool) -> None:
+    shelf = Shelf({"a": {"material": "oak"}})
+    box = Shared(name="a", material="tin" if replaces else "oak")
+    observed = observing.observe(shelf.run(), [box])
+    if replaces:
+        plan = planner.plan_apply("lab", [box], observed, allow_replace=True)
+    else:
+        plan = planner.plan_destroy("lab", [box], observed)
+    assert observing.examine_deletes(shelf.run(), plan) == []
+    shelf.boxes["guest"] = {}
+    assert [each.keys for each in observing.examine_deletes(shelf.run(), plan)] == [(box.key,)]
+    (failed,) = executor.execute(plan, shelf.run()).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert shelf.boxes["a"] == {"material": "oak"}
+
+
+def test_deletions_that_begin_together_share_what_they_read() -> None:
+    shelf = Shelf({name: {} for name in "abc"})
+    boxes = [Box(name="a"), *(Box(name=name, on=("a",)) for name in "bc")]
+    executor.execute(planner.plan_destroy("lab", boxes, observing.observe(shelf.run(), boxes)), shelf.run(), jobs=1)
+    assert shelf.asked == ["find", "find", "delete c", "delete b", "find", "delete a"]
+
+
+def test_what_a_service_fails_to_answer_is_refused_by_name() -> None:
+    loss = DeletionLoss(effect=LossEffect.UNREAD, kind="unread", id="zone", detail="zones: 503")
+    own = DeletionLoss(effect=LossEffect.DELETED, kind="role", id="mine", is_own=True)
+    step = Step(resource=Box(name="a"), action=Action.DELETE, deletion_losses=(loss, own))
+    (refusal,) = consent.refuse_losses([step], frozenset())
+    assert refusal.code == Code.PLAN_LOSES
+    assert "--allow-loss unread/zone" in refusal.fix
+    assert consent.refuse_losses([step], frozenset({"unread/zone"})) == []
+    assert [each.data(frozenset())["allowed"] for each in step.deletion_losses] == [False, True]
 
 
 @pytest.mark.parametrize("keeps", [False, True])

@@ -70,7 +70,7 @@ def test_an_update_changes_what_differs(shelf: Shelf) -> None:
 def test_a_replacement_deletes_and_makes_anew(shelf: Shelf) -> None:
     shelf.boxes["a"] = {"material": "tin", "colour": "blue"}
     run(shelf, plan(shelf, Box(name="a", material="oak"), consent=True)).raise_for_failures()
-    assert shelf.asked == ["delete a", "create a"]
+    assert shelf.asked == ["find", "delete a", "create a"]
     assert shelf.boxes == {"a": {"material": "oak"}}
 
 
@@ -133,7 +133,7 @@ def test_destroy_takes_dependents_first(shelf: Shelf) -> None:
     boxes = (Box(name="a"), Box(name="b", on=("a",)), Box(name="c", on=("b",)))
     apply(shelf, *boxes)
     run(shelf, destruction(shelf, *boxes)).raise_for_failures()
-    assert shelf.asked == ["delete c", "delete b", "delete a"]
+    assert shelf.asked == ["find", "delete c", "find", "delete b", "find", "delete a"]
     assert shelf.boxes == {}
 
 
@@ -279,7 +279,7 @@ def test_a_replacement_consented_to_goes_on_after_its_deletion(shelf: Shelf) -> 
     shelf.boxes["a"] = {"material": "tin"}
     shelf.after["delete a"] = [LOST]
     run(shelf, plan(shelf, Box(name="a", material="oak"), consent=True)).raise_for_failures()
-    assert shelf.asked == ["delete a", "find", "create a"]
+    assert shelf.asked == ["find", "delete a", "find", "create a"]
 
 
 def test_consent_to_a_replacement_is_for_the_one_that_was_shown(shelf: Shelf) -> None:
@@ -297,7 +297,7 @@ def test_a_deletion_whose_answer_was_lost_is_done(shelf: Shelf) -> None:
     shelf.boxes["a"] = {}
     shelf.after["delete a"] = [LOST]
     run(shelf, destruction(shelf, Box(name="a"))).raise_for_failures()
-    assert shelf.asked == ["delete a", "find"]
+    assert shelf.asked == ["find", "delete a", "find"]
 
 
 def test_a_deletion_never_takes_what_somebody_else_has_put_there_since(shelf: Shelf) -> None:

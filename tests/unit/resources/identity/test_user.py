@@ -228,6 +228,8 @@ def test_destroy_takes_only_what_is_ours(run: CloudRun, services: requests_mock.
     user, person = User(name="ocp"), User(name="person")
     observed = {user.key: Observed(id="u1", ours=True), person.key: Observed(id="u2")}
     services.delete(f"{USERS}/u1", status_code=204)
+    now = {"id": "u1", "name": "ocp", "description": "[openstack-prep:lab/ocp]"}
+    services.get(f"{USERS}?name=ocp&domain_id=default", json={"users": [now]})
     plan = planner.plan_destroy("lab", [user, person], observed)
     assert {str(step.key): step.action for step in plan} == {
         "user/person": Action.KEEP,
@@ -244,6 +246,7 @@ def test_destroy_takes_only_what_is_ours(run: CloudRun, services: requests_mock.
         "GET /v3/role_assignments?user.id=u1&include_names=true",
         "GET /v3/users/u1/application_credentials",
         "GET /v3/users/u1/groups",
+        "GET /v3/users?name=ocp&domain_id=default",
     ]
 
 
