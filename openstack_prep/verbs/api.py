@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, PlanRefused, SpecError
+from openstack_prep.base.errors import CloudError, Mistake, PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT, Sight
 from openstack_prep.core import consent, executor, observing, planner
+from openstack_prep.core.deletion_loss import DeletionLoss
 from openstack_prep.core.executor import JOBS, Event, silent
-from openstack_prep.core.model import Action, Key, Observed
+from openstack_prep.core.model import Action, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan, Report, differences
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
@@ -72,11 +73,9 @@ def plan(
         if (sight := standing()) is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
             all_observed = observed | (observing.observe(run, unchosen, jobs=jobs) if unchosen else {})
-            left = scan.undeclared(run, sight, spec.resources, all_observed, prune=prune, jobs=jobs)
-            made = planner.plan_removals(made, left, prune=prune)
-            mistakes = observing.examine_deletes(run, made, jobs=jobs)
-            made = replace(made, refusals=(*made.refusals, *mistakes), warnings=sight.warnings)
-        made = _with_losses(run, made, allow_loss, jobs)
+            left = scan.undeclared(run, sight, spec.resources, all_observed, jobs=jobs)
+            made = replace(planner.plan_removals(made, left, prune=prune), warnings=sight.warnings)
+        made = _with_deletions(run, made, allow_loss, sight.failed if sight else {}, jobs)
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made)]
         refusals += rights.missing_trusts(run, made, spec.clouds)
         logins = entry_logins.examine(run, made, jobs=jobs)
@@ -104,21 +103,21 @@ def plan_destroy(
     seen = exclusive.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
-        look = partial(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder)
+        failed: dict[type[Resource], CloudError] = {}
+        look = partial(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder, all_may_fail=True)
         with cloud.reading(ADMINISTRATOR), observing.beside(look if spec.is_whole else None, jobs=jobs) as standing:
-            observed = observing.observe(run, spec.resources, jobs=jobs)
+            observed = observing.observe(run, spec.resources, jobs=jobs, failed=failed.__setitem__)
             run.known.update(observed)
             sight = standing()
             left = []
             if sight is not None:
-                sight.complete("destroy", spec.name)
+                failed |= sight.failed
                 left = scan.undeclared(run, sight, spec.resources, observed, jobs=jobs)
             if any(isinstance(each, Project) for each in spec.resources):
                 left += scan.everything(run, (), [LeftGroup], jobs=jobs)
         made = planner.plan_destroy(spec.name, spec.resources, observed, left)
-        mistakes = observing.examine_deletes(run, made, jobs=jobs)
-        made = _with_losses(run, made, allow_loss, jobs)
-        refusals = [*mistakes, *made.refusals, *rights.missing(cloud, made, spec.clouds)]
+        made = _with_deletions(run, made, allow_loss, failed, jobs)
+        refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds)]
         return replace(made, refusals=tuple(spec.placed(refusals)))
 
     made = exclusive.attempt(run, seen, "destroy", make)
@@ -273,9 +272,42 @@ def _anew(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, prune: 
     )
 
 
-def _with_losses(run: CloudRun, made: Plan, allow_loss: Collection[str], jobs: int) -> Plan:
-    """Return a plan that shows what its deletions take from others, refused unless all of that is allowed."""
-    made = replace(observing.find_losses(run, made, jobs=jobs), allow_loss=frozenset(allow_loss))
+def _with_deletions(
+    run: CloudRun, made: Plan, allow_loss: Collection[str], failed: Mapping[type[Resource], CloudError], jobs: int
+) -> Plan:
+    """Return a plan that shows what its deletions take from others.
+
+    It is refused if a service would refuse one of them, or unless all losses are allowed. ``failed`` are the kinds that
+    were not looked for, because their service failed.
+    """
+    blockers = observing.examine_deletes(run, made, jobs=jobs)
+    made = _with_unread(observing.find_losses(run, made, jobs=jobs), failed)
+    made = replace(made, allow_loss=frozenset(allow_loss))
     unchecked = dict.fromkeys(str(each) for step in made for each in step.unchecked)
-    refusals = consent.refuse_losses(made, made.allow_loss)
+    refusals = [*blockers, *consent.refuse_losses(made, made.allow_loss)]
     return replace(made, refusals=(*made.refusals, *refusals), warnings=(*made.warnings, *unchecked))
+
+
+def _with_unread(made: Plan, failed: Mapping[type[Resource], CloudError]) -> Plan:
+    """Return a plan in which the deletion of a project shows what was not looked for: no run finds it later.
+
+    Without such a deletion, the last one of a destroy does, which would otherwise seem complete.
+    """
+    if not failed:
+        return made
+    from openstack_prep.verbs import scan
+
+    deletions = [step for step in made if step.action is Action.DELETE]
+    chosen = [step for step in deletions if isinstance(step.resource, Project)]
+    chosen = chosen or deletions[-1:] if made.purpose == "destroy" else chosen
+    keys = {step.key for step in chosen}
+    losses = [
+        DeletionLoss.unread(kind.kind, f"{scan.plural(kind)} of the spec", error) for kind, error in failed.items()
+    ]
+
+    def shown(step: Step) -> Step:
+        known = {loss.address for loss in step.deletion_losses}
+        added = (loss for loss in losses if loss.address not in known)
+        return replace(step, deletion_losses=(*step.deletion_losses, *added))
+
+    return replace(made, steps=tuple(shown(step) if step.key in keys else step for step in made))

@@ -21,7 +21,7 @@ from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.kinds import KINDS
 from openstack_prep.resources.cascades.project import ProjectScope, servers, volumes
-from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectTags, foreign_tags
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectRecord, foreign_tags
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
 from openstack_prep.spec import spec_of
@@ -110,7 +110,7 @@ def _domain_of(cloud: Cloud) -> str:
 
 def _manager(run: CloudRun, project: Observed) -> str | None:
     """Return the name of the only spec that manages a project, according to its ownership tag."""
-    names = OwnershipTag.specs_in(project.record_as(ProjectTags).tags)
+    names = OwnershipTag.specs_in(project.record_as(ProjectRecord).tags)
     return names[0] if len(names) == 1 else None
 
 
@@ -141,7 +141,7 @@ def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name:
 
 
 def _project(run: CloudRun, home: Project, found: Observed) -> dict[str, Any]:
-    tags = sorted(foreign_tags(run, found.record_as(ProjectTags).tags))
+    tags = sorted(foreign_tags(run, found.record_as(ProjectRecord).tags))
     stated = {"description": found.values["description"] or None, "tags": tags or None}
     enabled = None if found.values["enabled"] else False
     return _named(home) | {name: value for name, value in {**stated, "enabled": enabled}.items() if value is not None}
@@ -155,7 +155,10 @@ def _named(home: Project) -> dict[str, Any]:
 def _undeclarable(run: CloudRun, project_id: str) -> Iterator[str]:
     """Yield resources of the project that no spec can declare."""
     project = ProjectScope(project_id, None)
-    for kind, rows in (("server", servers(run, project)), ("volume", volumes(run, project))):
+    listed = {"server": servers(run, project)}
+    if run.admin.has("block-storage"):
+        listed["volume"] = volumes(run, project)
+    for kind, rows in listed.items():
         yield from (f"{kind} {row.get('name') or ''} {row['id']}" for row in rows)
 
 

@@ -110,7 +110,7 @@ def _scan(run: CloudRun, kind: type[Resource], home: Project | None, *, tagged: 
 class Sight:
     """The existing resources in the projects of a spec, and the projects that carry its name, before any decision.
 
-    ``failed`` are the kinds that the spec does not declare and whose service answered with an error.
+    ``failed`` are the kinds whose service answered with an error.
     """
 
     projects: Sequence[Standing]
@@ -122,30 +122,27 @@ class Sight:
     def warnings(self) -> tuple[str, ...]:
         """What was not looked for."""
         words = "that are no longer in the spec were not looked for"
-        return tuple(f"{_plural(kind)} {words}: {error}" for kind, error in self.failed.items())
-
-    def complete(self, verb: str, spec: str) -> Sight:
-        """Return itself; raises CloudError if a kind was not looked for: no run lists it without its project."""
-        for kind, error in self.failed.items():
-            what = f"{verb} {spec}: nothing is deleted, because {_plural(kind)} of the spec may be left: {error}"
-            fix = f"run {verb} again when the service answers"
-            raise CloudError(f"{what}; {fix}", status=error.status, retryable=error.retryable) from error
-        return self
+        return tuple(f"{plural(kind)} {words}: {error}" for kind, error in self.failed.items())
 
 
-def _plural(kind: type[Resource]) -> str:
+def plural(kind: type[Resource]) -> str:
     words = kind.kind.replace("_", " ")
     return words if words.endswith("s") else f"{words}s"
 
 
-def look(run: CloudRun, resources: Sequence[Resource], *, jobs: int, folder: Path | None = None) -> Sight:
-    """Read the input of ``undeclared``; ``folder`` is that of the spec, below which files may be left."""
+def look(
+    run: CloudRun, resources: Sequence[Resource], *, jobs: int, folder: Path | None = None, all_may_fail: bool = False
+) -> Sight:
+    """Read the input of ``undeclared``; ``folder`` is that of the spec, below which files may be left.
+
+    The service of a kind that the spec declares must answer, unless ``all_may_fail``.
+    """
     homes = projects_of(resources)
     failed: dict[type[Resource], CloudError] = {}
     declared = {each.kind for each in resources}
 
     def note(kind: type[Resource], error: CloudError) -> None:
-        if kind.kind in declared:
+        if kind.kind in declared and not all_may_fail:
             raise error
         failed[kind] = error
 
@@ -160,14 +157,12 @@ def undeclared(
     resources: Sequence[Resource],
     observed: Mapping[Key, Observed],
     *,
-    prune: bool = False,
     jobs: int,
 ) -> list[Standing]:
     """Return resources with the ownership tag of this spec that the spec no longer declares.
 
     ``observed`` are the existing counterparts of declared resources. A project that is no longer declared is read as
-    well; raises CloudError if ``prune`` would delete it although a kind in it was not looked for. ``ours`` is false for
-    resources that only have the spec's name, which another spec may have, too.
+    well. ``ours`` is false for resources that only have the spec's name, which another spec may have, too.
     """
     keys = {key for each in resources for key in (each.key, *each.provides())}
     ids = ids_of((each, observed[each.key]) for each in resources if each.key in observed)
@@ -179,8 +174,6 @@ def undeclared(
     family = home.family(run)
     projects = _proven(run, filter(is_left, seen.projects), family)
     own = {resource.key: found for resource, found in projects if found.ours}
-    if own and prune:
-        seen.complete("apply --prune", run.ownership.spec)
     run.known.update(own)
     family |= {found.id for found in own.values()}
     dropped = tuple(each for each in projects_of(each for each, _ in projects if each.key in own))

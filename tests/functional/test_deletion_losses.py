@@ -139,6 +139,7 @@ def _others(admin: Connection, name: str, other: str) -> None:
     assert made.status_code == 201, made.text
     admin.identity.assign_project_role_to_user(other, user, member)
     admin.identity.add_user_to_group(user, admin.identity.create_group(name=f"{name}-group"))
+    admin.identity.assign_project_role_to_user(ours, admin.identity.find_user(f"{name}-guest"), member)
     admin.identity.assign_project_role_to_user(ours, admin.identity.get_user(admin.current_user_id), member)
     # what the project would leave
     me.compute.create_keypair(name="theirs")
@@ -183,13 +184,9 @@ def _networks(admin: Connection, ours: str, other: str) -> None:
     subnet = neutron.create_subnet(
         network_id=elsewhere.id, cidr="10.8.0.0/24", ip_version=4, name="theirs", project_id=ours
     )
-    neutron.create_port(
-        network_id=elsewhere.id,
-        security_groups=[],
-        fixed_ips=[{"subnet_id": subnet.id}],
-        name="theirs",
-        project_id=ours,
-    )
+    where = {"network_id": elsewhere.id, "security_groups": [], "project_id": ours}
+    port = neutron.create_port(**where, fixed_ips=[{"subnet_id": subnet.id}], name="theirs")
+    neutron.create_trunk(name="theirs", port_id=port.id, project_id=ours)
     neutron.create_subnet_pool(name="theirs", prefixes=["10.99.0.0/16"], project_id=ours)
     neutron.create_address_group(name="theirs", addresses=["10.99.0.0/16"], project_id=ours)
     neutron.create_qos_policy(name="theirs", project_id=ours)
@@ -215,7 +212,8 @@ def _servers(admin: Connection, me: Connection, name: str, other: str) -> None:
 def test_the_plan_to_destroy_names_it(estate: Estate, kind: str, effect: str, takes: str) -> None:
     found = [loss for loss in estate.losses if loss["resource"].startswith(f"{kind}/")]
     assert (effect, takes) in {(loss["effect"], loss["kind"]) for loss in found}
-    assert not [loss for loss in found if loss["allowed"]]
+    own = {loss["id"] for loss in found if loss["allowed"]}  # of the user who destroys: shown, and not refused
+    assert own == ({f"user:admin@project:{estate.name}/member"} if kind == "project" else set())
 
 
 def test_it_names_nothing_else(estate: Estate) -> None:
@@ -358,3 +356,76 @@ def test_what_a_stack_leaves_keeps_its_project(devcloud: Devcloud, prep: Prep) -
     admin.block_storage.wait_for_delete(left, wait=60)
     prep.destroy()
     assert admin.identity.find_project(ours) is None
+
+
+def test_what_neutron_would_refuse_is_refused_before(prep: Prep, devcloud: Devcloud) -> None:
+    """A destroy that stopped in its middle would leave half of the spec: nothing is touched, and each is named."""
+    name, admin, neutron = f"blocked{secrets.token_hex(3)}", devcloud.admin, devcloud.admin.network
+    declared: dict[str, Any] = {
+        "name": name,
+        "project": {"name": name},
+        "networks": [{"name": "net"}],
+        "subnets": [{"name": "sub", "network": "net", "cidr": "10.1.0.0/24"}],
+        "routers": [{"name": "router", "external_network": "external", "interfaces": ["sub"]}],
+        "security_groups": [{"name": "web", "rules": []}],
+        "ports": [{"name": each, "network": "net", "security_groups": ["web"]} for each in ("parent", "sub", "vip")],
+    }
+    prep.write(declared)
+    prep.apply()
+    ours = admin.identity.find_project(name).id
+    other = admin.identity.create_project(name=f"{name}-other").id
+    ports = {port.name: port for port in neutron.ports(project_id=ours)}
+    (group,) = neutron.security_groups(project_id=ours, name="web")
+    external, elsewhere = neutron.find_network("external"), neutron.create_network(name=name, project_id=other)
+    foreign = neutron.create_port(network_id=elsewhere.id, project_id=other, security_groups=[group.id])
+    trunks = [
+        neutron.create_trunk(port_id=ports["parent"].id, project_id=other, name="theirs"),
+        neutron.create_trunk(
+            port_id=foreign.id,
+            project_id=other,
+            sub_ports=[{"port_id": ports["sub"].id, "segmentation_id": 7, "segmentation_type": "vlan"}],
+        ),
+    ]
+    address = neutron.create_ip(floating_network_id=external.id, port_id=ports["vip"].id, project_id=other)
+    where = {("port/parent", trunks[0].id), ("port/sub", trunks[1].id), ("security_group/web", foreign.id)}
+    where |= {("port/vip", address.floating_ip_address)}
+    ids = {thing for _, thing in where}
+
+    def blockers(*words: str) -> set[tuple[str, str]]:
+        errors = json.loads(prep.run(*words, "--format", "json", prep.spec.name, code=2).stdout)["errors"]
+        assert {each["code"] for each in errors} == {Code.STILL_USED}
+        return {(each["where"].rpartition(" ")[2], thing) for each in errors for thing in ids if thing in each["what"]}
+
+    mark = devcloud.mark()
+    assert blockers("destroy", "--yes") == where
+    writes = [each for each in devcloud.requests_since(mark) if each.method in ("POST", "PUT", "PATCH", "DELETE")]
+    assert [each.path for each in writes if not each.path.endswith("/auth/tokens")] == []
+    prep.write({each: value for each, value in declared.items() if each != "routers"})
+    assert blockers("apply", "--yes", "--prune") == {("router/router", address.floating_ip_address)}
+    prep.write(declared)
+    for trunk in trunks:
+        neutron.delete_trunk(trunk)
+    neutron.delete_ip(address)
+    neutron.delete_port(foreign)
+    prep.destroy()
+    neutron.delete_network(elsewhere)
+
+
+def test_a_service_that_does_not_answer_is_named_and_can_be_allowed(prep: Prep, devcloud: Devcloud) -> None:
+    name, admin = f"dead{secrets.token_hex(3)}", devcloud.admin
+    prep.write({"name": name, "project": {"name": name}})
+    prep.apply()
+    service = admin.identity.create_service(name=name, type="load-balancer")
+    region = admin.config.get_region_name("identity")
+    endpoint = admin.identity.create_endpoint(
+        service_id=service.id, interface="public", url="http://127.0.0.1:9/load-balancer", region_id=region
+    )
+    try:
+        (loss,) = losses_of(prep)
+        assert (loss["effect"], loss["address"]) == ("not checked", "unread/load_balancer")
+        assert "--allow-loss unread/load_balancer" in prep.destroy(code=2).stderr
+        prep.run("destroy", "--yes", "--allow-loss", "unread/load_balancer", prep.spec.name)
+        assert admin.identity.find_project(name) is None
+    finally:
+        admin.identity.delete_endpoint(endpoint)
+        admin.identity.delete_service(service)

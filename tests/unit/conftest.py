@@ -117,11 +117,11 @@ def services() -> Iterator[requests_mock.Mocker]:
 
 def nothing_to_lose(services: requests_mock.Mocker) -> None:
     """Let nothing of others depend on what is deleted: the lists that are only read for that are empty."""
-    for path in ("rbac-policies", "security-group-rules", "subnets", "ports", "subnetpools", "address-groups"):
+    for path in ("rbac-policies", "security-group-rules", "subnets", "ports", "floatingips", "subnetpools"):
         services.get(f"http://neutron/v2.0/{path}", json={path.replace("-", "_"): []})
     services.get("http://neutron/v2.0/qos/policies", json={"policies": []})
     for path in ("snapshots", "backups"):
-        services.get(f"{ENDPOINTS['block-storage']}/{path}", json={path: []})
+        services.get(f"{ENDPOINTS['block-storage']}/{path}/detail", json={path: []})
     services.get("http://neutron/v2.0/extensions", json={"extensions": []})
     services.get(f"{ENDPOINTS['compute']}/os-keypairs?user_id=u1", json={"keypairs": []})
     services.get(f"{ENDPOINTS['compute']}/servers/detail?all_tenants=True", json={"servers": []})

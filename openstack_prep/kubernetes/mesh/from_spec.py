@@ -17,7 +17,7 @@ from openstack_prep.kubernetes.mesh.declared import Declared, as_declared, fixed
 from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
 from openstack_prep.kubernetes.mesh.reading import read
 from openstack_prep.kubernetes.nodes import nodes_of
-from openstack_prep.resources.network.port import rows_of
+from openstack_prep.resources.lists import queries
 from openstack_prep.resources.orchestration import stack_outputs
 from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack import Stack
@@ -65,7 +65,7 @@ class ClusterNodes:
 def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> ClusterNodes:
     outputs = stack_outputs.read(run, cluster.owner, cluster.stack)
     project_id = run.find_project_id(cluster.owner)
-    ports = rows_of(run, project_id)
+    ports = queries.ports_in_project(run, project_id)
     if outputs is None or not outputs.settled:
         diagnostic = _unreadable(run, cluster, project_id, outputs, path)
         network = cluster.related.parameters(cluster).get("network")

@@ -24,7 +24,7 @@ from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.addresses.holders import ask_for_holders, holder_of
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.network import FLOATING_IP, FORWARDING, forwardings
+from openstack_prep.resources.cascades.network import FLOATING_IP, forwardings
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.installer_input import InstallerInput
 from openstack_prep.resources.lists import queries
@@ -214,9 +214,8 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
                 return
             if now.port_id not in (None, observed.record_as(FloatingIPRecord).port_id):
                 raise PlanRefused([self._in_use(now)])
-        if FORWARDING in queries.extensions(run):  # the plan has shown them, and Neutron refuses the deletion otherwise
-            for each in forwardings(run.fresh(), observed.id):
-                cloud.network.delete(f"{path}/port_forwardings/{each['id']}")
+        for each in forwardings(run.fresh(), now):  # the plan has shown them; Neutron refuses the deletion otherwise
+            cloud.network.delete(f"{path}/port_forwardings/{each['id']}")
         cloud.network.delete(path, headers={"If-Match": f"revision_number={now.revision_number}"})
 
     @classmethod

@@ -28,6 +28,7 @@ from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
 from openstack_prep.resources.network.network import routers_of
 from openstack_prep.resources.network.port import NamedPort, PortOfInstaller, of_another, ports_of
+from openstack_prep.resources.network.uses import attachment_id
 
 LONGEST_DESCRIPTION = 255
 
@@ -112,7 +113,8 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
                 yield declared, declared._observe(run, record)
 
     def deleted_ids(self, observed: Observed) -> frozenset[str]:
-        return frozenset()  # the floating IP stays
+        """Return the attachment alone: the floating IP stays."""
+        return frozenset({attachment_id(observed.id, observed.record_as(FloatingIPRecord).port_id)})
 
     def _floating_ip(self, run: CloudRun) -> FloatingIPRecord | None:
         project_id = run.find_project_id(self.owner)

@@ -2,60 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
-from openstack_prep.base.raw import Values
+from openstack_prep.base.errors import NotAllowed
+from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, LossEffect
-from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions, Dependent, place
+from openstack_prep.resources.cascades.row import (
+    CascadeRow,
+    CascadeTable,
+    Deletions,
+    Dependent,
+    Read,
+    per_deletion,
+    place,
+)
 from openstack_prep.resources.lists import queries
 
 
-def _servers(filtered_by: str) -> Callable[[Deletions], Iterator[Dependent]]:
-    """Return what reads the servers of all projects that have such a flavor or image."""
+def _servers(field: str) -> Read:
+    """Return what reads the servers that have such a flavor or image: of all projects if the connection may."""
 
-    def read(asked: Deletions) -> Iterator[Dependent]:
-        for of in asked.every:
-            for each in sorted(of.resource.deleted_ids(of.observed)):
-                which: Values = {"all_tenants": True, filtered_by: each}
-                for raw in filter(asked.stays, asked.run.admin.compute.list("/servers/detail", "servers", **which)):
+    def read(deletions: Deletions) -> Iterator[Dependent]:
+        run, refused = deletions.run, None
+        for deletion in deletions:
+            for thing_id in sorted(deletion.resource.deleted_ids(deletion.observed)):
+                which: Values = {field: thing_id}
+                try:
+                    listed = run.admin.compute.list("/servers/detail", "servers", all_tenants=True, **which)
+                except NotAllowed as error:  # Nova 34.0.0, policies/servers.py: for administrators
+                    listed, refused = run.admin.compute.list("/servers/detail", "servers", **which), error
+                for raw in filter(deletions.stays, listed):
                     # the database may give the number of a deleted flavor, by which Nova filters, to another one
-                    if filtered_by != "flavor" or raw["flavor"]["original_name"] == of.resource.name:
-                        yield Dependent(of, raw["id"], raw["name"], place(asked.run, raw))
+                    if field != "flavor" or raw["flavor"]["original_name"] == deletion.resource.name:
+                        yield Dependent(deletion, raw["id"], raw["name"], place(run, raw))
+        if refused is not None:
+            raise refused
 
     return read
 
 
-def _access(asked: Deletions) -> Iterator[Dependent]:
-    """Yield the projects that others have let use flavors that are not public."""
-    run = asked.run
+def _access(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
+    """Return the projects that others have let use a flavor that is not public."""
     restricted = {raw["id"] for raw in queries.flavors(run) if not raw["os-flavor-access:is_public"]}
-    for of in asked.every:
-        if of.id in restricted:
-            listed = run.admin.compute.get(f"/flavors/{of.id}/os-flavor-access")["flavor_access"]
-            yield from _projects(asked, of, (raw["tenant_id"] for raw in listed))
+    guests = queries.flavor_access(run, deletion.id) if deletion.id in restricted else ()
+    return [{"id": project_id} for project_id in guests]
 
 
-def _members(asked: Deletions) -> Iterator[Dependent]:
-    """Yield the projects that others have shared images with."""
-    glance = asked.run.admin.image
-    for of in asked.every:
-        if glance.get(f"/images/{of.id}")["visibility"] == "shared":  # of others Glance refuses to list members
-            members = glance.get(f"/images/{of.id}/members")["members"]
-            yield from _projects(asked, of, (raw["member_id"] for raw in members))
+def _members(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
+    """Return the projects that others have shared an image with."""
+    path = f"/images/{deletion.id}"
+    if run.admin.image.get(path)["visibility"] != "shared":  # of others Glance refuses to list members
+        return ()
+    return [{"id": raw["member_id"]} for raw in run.admin.image.get(f"{path}/members")["members"]]
 
 
-def _projects(asked: Deletions, of: Deletion, ids: Iterable[str]) -> Iterator[Dependent]:
-    for project_id in ids:
-        if project_id not in asked.going:
-            yield Dependent(of, project_id, detail=f"{queries.project_name(asked.run, project_id)} may use it")
+def _guest(run: CloudRun, raw: Raw) -> str:
+    return f"{queries.project_name(run, raw['id'])} may use it"
 
 
-def _group_members(asked: Deletions) -> Iterator[Dependent]:
-    for of in asked.every:
-        group = asked.run.admin.compute.get(f"/os-server-groups/{of.id}")["server_group"]
+def _group_members(deletions: Deletions) -> Iterator[Dependent]:
+    for deletion in deletions:
+        group = deletions.run.admin.compute.get(f"/os-server-groups/{deletion.id}")["server_group"]
         for server_id in group["members"]:
-            if server_id not in asked.going:
-                yield Dependent(of, server_id, detail="the group decides where it may be moved")
+            if server_id not in deletions.going:
+                yield Dependent(deletion, server_id, detail="the group decides where it may be moved")
 
 
 FLAVOR: CascadeTable = (
@@ -71,7 +82,8 @@ FLAVOR: CascadeTable = (
         takes="project",
         what="projects that may use a flavor",
         source="Nova 34.0.0, objects/flavor.py, _flavor_destroy: FlavorProjects",
-        read=_access,
+        read=per_deletion(_access, detail=_guest),
+        beneath=True,
     ),
 )
 
@@ -88,7 +100,8 @@ IMAGE: CascadeTable = (
         takes="project",
         what="members of an image",
         source="Glance 33.0.0, db/sqlalchemy/api.py, image_destroy: _image_member_delete",
-        read=_members,
+        read=per_deletion(_members, detail=_guest),
+        beneath=True,
     ),
 )
 
@@ -99,5 +112,6 @@ SERVER_GROUP: CascadeTable = (
         what="servers of a server group",
         source="Nova 34.0.0, objects/instance_group.py, destroy: members lose the policy",
         read=_group_members,
+        beneath=True,
     ),
 )

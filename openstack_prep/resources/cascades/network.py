@@ -2,76 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.deletion_loss import LossEffect
-from openstack_prep.core.run import query
-from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions, Dependent, place, sees_everything
+from openstack_prep.cloud.queries import in_project
+from openstack_prep.core.deletion_loss import Deletion, LossEffect
+from openstack_prep.core.run import fact, query
+from openstack_prep.resources.cascades.row import (
+    CascadeRow,
+    CascadeTable,
+    Deletions,
+    Dependent,
+    in_neutron,
+    no_text,
+    per_deletion,
+    place,
+    sees_everything,
+)
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord, RouterRecord, RuleRecord
+from openstack_prep.resources.lists.neutron_records import (
+    FloatingIPRecord,
+    GroupRecord,
+    PortRecord,
+    RouterRecord,
+    RuleRecord,
+)
 from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.lists.rule_owners import owners_of
 
 EVERYBODY = "*"
+COMPUTE = "compute:"
+FORWARDING = "floating-ip-port-forwarding"
+INTERFACES = (
+    "network:router_interface",
+    "network:router_interface_distributed",
+    "network:ha_router_replicated_interface",
+)
+"""Device owners of interface ports: plain, distributed and highly available routers."""
 PORT_FIELDS = ["id", "name", "device_owner", "device_id", "project_id", "network_id", "fixed_ips", "description"]
 
 
-def _subnets(asked: Deletions) -> Iterator[Dependent]:
+def _subnets(deletions: Deletions) -> Iterator[Dependent]:
     """Yield the subnets on networks; a network also names those that its owner does not see."""
-    run, fields = asked.run, ["id", "name", "network_id", "project_id", "description"]
-    listed = run.admin.network.list("/subnets", "subnets", network_id=asked.ids, fields=fields)
-    for raw in filter(asked.stays, listed):
-        yield Dependent(asked.by_id[raw["network_id"]], raw["id"], raw["name"], place(run, raw))
+    run, seen = deletions.run, set(deletions.going)
+    for subnet in in_neutron("/subnets", "network_id")(deletions):
+        seen.add(subnet.id)
+        yield subnet
     if not sees_everything(run):
-        seen = {raw["id"] for raw in listed} | asked.going
-        for raw in run.admin.network.list("/networks", "networks", id=asked.ids, fields=["id", "subnets"]):
+        for raw in queries.neutron_list(run, "/networks", id=deletions.ids, fields=["id", "subnets"]):
             for subnet_id in sorted({*raw["subnets"]} - seen):
-                yield Dependent(asked.by_id[raw["id"]], subnet_id, detail="in another project")
+                yield Dependent(deletions.by_id[raw["id"]], subnet_id, detail="in another project")
 
 
 def _policies(kind: str) -> CascadeRow:
-    def read(asked: Deletions) -> Iterator[Dependent]:
-        which: Values = {"object_type": kind, "object_id": asked.ids}
-        for raw in asked.run.admin.network.list("/rbac-policies", "rbac_policies", **which):
-            if asked.stays(raw) and raw["target_tenant"] != EVERYBODY:  # Neutron's own, of a shared or external network
-                guest = queries.project_name(asked.run, raw["target_tenant"])
-                yield Dependent(asked.by_id[raw["object_id"]], raw["id"], detail=f"access of project {guest}")
-
+    """Return the row of what shares a network or security group, without Neutron's own policy of a shared network."""
     return CascadeRow(
         effect=LossEffect.CUT_OFF,
         takes="rbac_policy",
         what=f"projects that a {kind.replace('_', ' ')} is shared with",
         source="Neutron 29.0.0, db/rbac_db_models.py, RBACColumns: ondelete CASCADE",
-        read=read,
+        read=in_neutron(
+            "/rbac-policies",
+            "object_id",
+            object_type=kind,
+            name=no_text,
+            detail=lambda run, raw: f"access of project {queries.project_name(run, raw['target_tenant'])}",
+            counts=lambda deletions, raw: bool(raw["target_tenant"] != EVERYBODY),
+        ),
     )
 
 
-def _rules_within(asked: Deletions) -> Iterator[Dependent]:
+def _rules_within(deletions: Deletions) -> Iterator[Dependent]:
     """Yield the rules that others have created in groups; Neutron's own ones are those of each new group."""
-    spec, run = asked.run.ownership.spec, asked.run
-    for raw in run.admin.network.list("/security-group-rules", "security_group_rules", security_group_id=asked.ids):
-        of, rule = asked.by_id[raw["security_group_id"]], RuleRecord.read(raw)
-        owners = owners_of(of.observed.record_as(GroupRecord), rule)
-        if asked.stays(raw) and owners != {spec} and not (not owners and _is_automatic(run, raw)):
+    spec, run = deletions.run.ownership.spec, deletions.run
+    for raw in queries.neutron_list(run, "/security-group-rules", security_group_id=deletions.ids):
+        group, rule = deletions.by_id[raw["security_group_id"]], RuleRecord.read(raw)
+        owners = owners_of(group.observed.record_as(GroupRecord), rule)
+        if deletions.stays(raw) and owners != {spec} and not (not owners and _is_automatic(run, raw)):
             others = ", ".join(sorted(owners - {spec}))
-            yield Dependent(of, rule.id, _words(rule), f"managed by spec {others}" if others else "")
+            yield Dependent(group, rule.id, _rule_text(run, raw), f"managed by spec {others}" if others else "")
 
 
-def _rules_admitting(asked: Deletions) -> Iterator[Dependent]:
-    """Yield the rules of other groups whose remote side is one of these groups."""
-    run = asked.run
-    for raw in run.admin.network.list("/security-group-rules", "security_group_rules", remote_group_id=asked.ids):
-        inner = {raw["security_group_id"], raw["id"]} & (asked.going | {raw["remote_group_id"]})
-        if not inner:
-            group = queries.named(run, "security-groups", "security_group", raw["security_group_id"])
-            where = place(run, raw, f"of security group {group}")
-            yield Dependent(asked.by_id[raw["remote_group_id"]], raw["id"], _words(RuleRecord.read(raw)), where)
+def _is_elsewhere(deletions: Deletions, raw: Raw) -> bool:
+    """Whether a rule is in a group that stays and is not the one that it admits."""
+    return raw["security_group_id"] not in deletions.going | {raw["remote_group_id"]}
 
 
-def _words(rule: RuleRecord) -> str:
-    ports = (each for each in (rule.port_range_min, rule.port_range_max) if each is not None)
+def _group_text(run: CloudRun, raw: Raw) -> str:
+    group = queries.named(run, "security-groups", "security_group", raw["security_group_id"])
+    return place(run, raw, f"of security group {group}")
+
+
+def _rule_text(run: CloudRun, raw: Raw) -> str:
+    rule = RuleRecord.read(raw)
+    ports = (port for port in (rule.port_range_min, rule.port_range_max) if port is not None)
     words = [rule.direction, rule.ethertype, rule.protocol or "any", "-".join(dict.fromkeys(map(str, ports)))]
     return " ".join(filter(None, words))
 
@@ -82,7 +107,7 @@ def _is_automatic(run: CloudRun, raw: Raw) -> bool:
         return False
     bare = raw["direction"] == "egress" and not any(raw.get(name) for name in RULE if name != "direction")
     return bare or any(
-        all(raw.get(name) == each.get(name) for name in (*RULE, "ethertype")) for each in _templates(run)
+        all(raw.get(name) == template.get(name) for name in (*RULE, "ethertype")) for template in _templates(run)
     )
 
 
@@ -97,85 +122,82 @@ RULE = (
 )
 
 
-@query
+@fact
 def _templates(run: CloudRun) -> list[Raw]:
     """Return the rules of new groups; before Neutron 23 (2023.2) nobody can choose them."""
     if "security-groups-default-rules" not in queries.extensions(run):
         return []
-    path, name = "/default-security-group-rules", "default_security_group_rules"
-    return [raw for raw in run.admin.network.list(path, name) if raw.get("used_in_non_default_sg")]
+    listed = queries.neutron_list(run, "/default-security-group-rules")
+    return [raw for raw in listed if raw.get("used_in_non_default_sg")]
 
 
-def _routes(asked: Deletions) -> Iterator[Dependent]:
+def _routes(deletions: Deletions) -> Iterator[Dependent]:
     """Yield the routes of routers that the spec does not declare, such as those of a cluster's route controller.
 
     They are read again, because the record of a router is as old as the plan.
     """
-    for raw in asked.run.admin.network.list("/routers", "routers", id=asked.ids, fields=["id", "routes"]):
-        of = asked.by_id[raw["id"]]
-        declared = {str(each) for each in of.resource.desired().get("routes") or ()}
+    for raw in queries.neutron_list(deletions.run, "/routers", id=deletions.ids, fields=["id", "routes"]):
+        router = deletions.by_id[raw["id"]]
+        declared = {str(route) for route in router.resource.desired().get("routes") or ()}
         for route in (Route(**each) for each in raw["routes"]):
             if str(route) not in declared:
-                yield Dependent(of, f"{of.id}/{route.destination}", f"via {route.nexthop}")
+                yield Dependent(router, f"{router.id}/{route.destination}", f"via {route.nexthop}")
 
 
-def _reached(asked: Deletions) -> Iterator[Dependent]:
+def _reached(deletions: Deletions) -> Iterator[Dependent]:
     """Yield the servers' ports in subnets that stay and lose their router."""
-    run = asked.run
-    for of in asked.every:
-        for subnet_id in sorted(of.observed.record_as(RouterRecord).joined - asked.going):
-            listed = run.admin.network.list("/ports", "ports", fixed_ips=f"subnet_id={subnet_id}", fields=PORT_FIELDS)
-            for raw in filter(asked.stays, listed):
-                if raw["device_owner"].startswith(COMPUTE) and raw["device_id"] not in asked.going:
-                    yield Dependent(of, raw["id"], raw["name"], place(run, raw, f"of server {raw['device_id']}"))
+    run = deletions.run
+    for router in deletions:
+        for subnet_id in sorted(router.observed.record_as(RouterRecord).joined - deletions.going):
+            listed = queries.neutron_list(run, "/ports", fixed_ips=f"subnet_id={subnet_id}", fields=PORT_FIELDS)
+            for raw in filter(deletions.stays, listed):
+                if raw["device_owner"].startswith(COMPUTE) and raw["device_id"] not in deletions.going:
+                    yield Dependent(router, raw["id"], raw["name"], place(run, raw, f"of server {raw['device_id']}"))
 
 
-def _helpers(asked: Deletions) -> Iterator[Dependent]:
-    if "l3-conntrack-helper" not in queries.extensions(asked.run):
+def _helpers(run: CloudRun, router: Deletion) -> Iterable[Raw]:
+    if "l3-conntrack-helper" not in queries.extensions(run):
+        return ()
+    return queries.neutron_list(run, f"/routers/{router.id}/conntrack_helpers")
+
+
+def _forwardings(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
+    """Return the port forwardings of a floating IP as it is now, from the list of its project."""
+    project_id = deletion.observed.record_as(FloatingIPRecord).project_id
+    listed = map(FloatingIPRecord.read, in_project(run, "floatingips", "floatingip", project_id))
+    return [raw for floating_ip in listed if floating_ip.id == deletion.id for raw in forwardings(run, floating_ip)]
+
+
+@query
+def forwardings(run: CloudRun, floating_ip: FloatingIPRecord) -> Sequence[Raw]:
+    """Return the port forwardings of a floating IP: of one that a router serves, and no port."""
+    served = floating_ip.router_id and floating_ip.port_id is None
+    if not served or FORWARDING not in queries.extensions(run):
+        return ()
+    return queries.neutron_list(run, f"/floatingips/{floating_ip.id}/port_forwardings")
+
+
+def forwardings_to(run: CloudRun, port: PortRecord) -> Iterator[tuple[FloatingIPRecord, Raw]]:
+    """Yield the port forwardings to a port, each with its floating IP, which may belong to another project."""
+    if FORWARDING not in queries.extensions(run):
         return
-    for of in asked.every:
-        for raw in asked.run.admin.network.list(f"/routers/{of.id}/conntrack_helpers", "conntrack_helpers"):
-            yield Dependent(of, raw["id"], f"{raw['helper']} {raw['protocol']} {raw['port']}")
+    neighbours = queries.ports_on(run, port.network_id)
+    for router_id in sorted({each.device_id for each in neighbours if each.device_owner in INTERFACES}):
+        for floating_ip in map(FloatingIPRecord.read, queries.floating_ips_behind(run, router_id)):
+            for forwarding in forwardings(run, floating_ip):
+                if forwarding["internal_port_id"] == port.id:
+                    yield floating_ip, forwarding
 
 
-def _forwardings(asked: Deletions) -> Iterator[Dependent]:
-    """Yield the port forwardings of floating IPs."""
-    if FORWARDING in queries.extensions(asked.run):
-        for of in asked.every:
-            for raw in forwardings(asked.run, of.id):
-                name = f"{raw['protocol']} {raw['external_port']} to {raw['internal_ip_address']}"
-                yield Dependent(of, raw["id"], name)
+def _forwardings_to(deletions: Deletions) -> Iterator[Dependent]:
+    for port in deletions:
+        for floating_ip, raw in forwardings_to(deletions.run, port.observed.record_as(PortRecord)):
+            if floating_ip.id not in deletions.going:
+                where = f"in project {queries.project_name(deletions.run, floating_ip.project_id)}"
+                yield Dependent(
+                    port, raw["id"], f"{raw['protocol']} {raw['external_port']} of {floating_ip.address}", where
+                )
 
-
-def forwardings(run: CloudRun, floating_ip_id: str) -> list[Raw]:
-    return [*run.admin.network.list(f"/floatingips/{floating_ip_id}/port_forwardings", "port_forwardings")]
-
-
-def _forwardings_to(asked: Deletions) -> Iterator[Dependent]:
-    """Yield the port forwardings to ports, of the floating IPs of their projects."""
-    if FORWARDING not in queries.extensions(asked.run):
-        return
-    for project_id in sorted({of.observed.record_as(PortRecord).project_id for of in asked.every}):
-        for address, each in forwardings_within(asked.run, project_id):
-            of = asked.by_id.get(each["internal_port_id"])
-            if of is not None and address["id"] not in asked.going:
-                yield Dependent(of, each["id"], f"{each['protocol']} {each['external_port']} of {_address(address)}")
-
-
-def _address(raw: Raw) -> str:
-    return str(raw["floating_ip_address"])
-
-
-def forwardings_within(run: CloudRun, project_id: str) -> Iterator[tuple[Raw, Raw]]:
-    """Yield the port forwardings of a project's floating IPs, each with its floating IP."""
-    for raw in run.admin.network.list("/floatingips", "floatingips", project_id=project_id):
-        if raw["port_id"] is None and raw["router_id"]:  # the list has no ids of forwardings; these serve no port
-            for each in forwardings(run, raw["id"]):
-                yield raw, each
-
-
-COMPUTE = "compute:"
-FORWARDING = "floating-ip-port-forwarding"
 
 NETWORK: CascadeTable = (
     CascadeRow(
@@ -201,7 +223,9 @@ SECURITY_GROUP: CascadeTable = (
         takes="security_group_rule",
         what="rules of other projects that admit a security group",
         source="Neutron 29.0.0, db/models/securitygroup.py, SecurityGroupRule.remote_group_id: ondelete CASCADE",
-        read=_rules_admitting,
+        read=in_neutron(
+            "/security-group-rules", "remote_group_id", name=_rule_text, detail=_group_text, counts=_is_elsewhere
+        ),
         hidden=True,
     ),
     _policies("security_group"),
@@ -220,7 +244,10 @@ ROUTER: CascadeTable = (
         takes="conntrack_helper",
         what="conntrack helpers of a router",
         source="Neutron 29.0.0, db/models/conntrack_helper.py, router_id: ondelete CASCADE",
-        read=_helpers,
+        read=per_deletion(
+            _helpers, name=lambda run, raw: f"{raw['helper']} {raw['protocol']} {raw['port']}", detail=no_text
+        ),
+        beneath=True,
     ),
     CascadeRow(
         effect=LossEffect.CUT_OFF,
@@ -236,9 +263,11 @@ PORT: CascadeTable = (
     CascadeRow(
         effect=LossEffect.DELETED,
         takes="port_forwarding",
-        what="port forwardings to a port",
+        what="port forwardings of other projects to a port",
         source="Neutron 29.0.0, services/portforwarding/pf_plugin.py, _process_port_request",
         read=_forwardings_to,
+        hidden=True,
+        beneath=True,
     ),
 )
 
@@ -248,6 +277,11 @@ FLOATING_IP: CascadeTable = (
         takes="port_forwarding",
         what="port forwardings of a floating IP",
         source="Neutron 29.0.0, services/portforwarding/pf_plugin.py: it refuses, so destroy deletes them first",
-        read=_forwardings,
+        read=per_deletion(
+            _forwardings,
+            name=lambda run, raw: f"{raw['protocol']} {raw['external_port']} to {raw['internal_ip_address']}",
+            detail=no_text,
+        ),
+        beneath=True,
     ),
 )

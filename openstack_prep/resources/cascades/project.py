@@ -10,6 +10,7 @@ from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.deletion_loss import LossEffect
 from openstack_prep.core.model import Resource
 from openstack_prep.resources.cascades import identity
@@ -48,16 +49,18 @@ def volumes(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
 
 def _of_cinder(name: str) -> Read:
     def read(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-        if not run.admin.has("block-storage"):
-            return ()
-        return run.admin.volume.list(f"/{name}", name, **_everybodys(run, project.id))
+        """Return them without those that Cinder is about to delete, such as the boot volumes of deleted servers."""
+        listed = run.admin.volume.list(f"/{name}/detail", name, **_everybodys(run, project.id))
+        return [raw for raw in listed if raw["status"] != "deleting"]
 
     return read
 
 
-def _of_neutron(path: str, name: str) -> Read:
+def _of_neutron(collection: str, member: str, extension: str = "") -> Read:
     def read(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-        return run.admin.network.list(path, name, project_id=project.id)
+        if extension and extension not in queries.extensions(run):
+            return ()
+        return in_project(run, collection, member, project.id)
 
     return read
 
@@ -66,29 +69,35 @@ def _images(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     return run.admin.image.list("/images", "images", owner=project.id)
 
 
+def _trunks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    return (raw for raw in queries.trunks(run) if raw["project_id"] == project.id)
+
+
+def _qos_policies(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    if "qos" not in queries.extensions(run):
+        return ()
+    return run.admin.network.list("/qos/policies", "policies", project_id=project.id)
+
+
 def _groups(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    listed = run.admin.network.list("/security-groups", "security_groups", project_id=project.id)
+    listed = in_project(run, "security-groups", "security_group", project.id)
     return [raw for raw in listed if raw["name"] != "default"]  # destroy deletes that with the project
 
 
 def _containers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     """Return the containers of the project's account; Swift keeps them, and then only a reseller reaches them."""
-    if not run.admin.has("object-store"):
-        return ()
     user = _user_of(run, project)
     try:
         listed = user.object_store.ask_list("", params={"format": "json"})
     except NotFound:  # nobody has used the account yet
         return ()
     except NotAllowed as error:
-        reason = f"{error}; {NO_OPERATOR}" if error.status == 403 else str(error)
+        reason = f"{error.reason}; {NO_OPERATOR}" if error.status == 403 else error.reason
         raise NotAllowed(reason, status=error.status) from None
     return [{"id": each["name"]} for each in listed]
 
 
 def _stacks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    if not run.admin.has("orchestration"):
-        return ()
     tenant = run.find_tenant(project.resource)
     if (tenant is None or tenant.project_id != project.id) and sees_everything(run):
         tenant = run.admin  # whoever has the role admin sees the stacks of all projects, with their project
@@ -106,54 +115,55 @@ def _user_of(run: CloudRun, project: ProjectScope) -> Cloud:
 
 
 def _zones(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    if not run.admin.has("dns"):
-        return ()
     return run.admin.dns.list("/zones", "zones", headers={"X-Auth-Sudo-Project-ID": project.id}, limit="max")
 
 
 def _load_balancers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    if not run.admin.has("load-balancer"):
-        return ()
     return run.admin.load_balancer.list("/lbaas/loadbalancers", "loadbalancers", project_id=project.id)
 
 
 def _subnets(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    return _on_other_networks(run, project, "subnets")
+    return _on_other_networks(run, project, in_project(run, "subnets", "subnet", project.id))
 
 
 def _ports(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     """Return the ports without a device: a server or router that has one is reported itself."""
-    return (raw for raw in _on_other_networks(run, project, "ports") if not raw["device_id"])
+    listed = _on_other_networks(run, project, queries.ports_in_project(run, project.id))
+    return (raw for raw in listed if not raw["device_id"])
 
 
-def _on_other_networks(run: CloudRun, project: ProjectScope, name: str) -> Iterable[Raw]:
+def _on_other_networks(run: CloudRun, project: ProjectScope, listed: Iterable[Raw]) -> Iterable[Raw]:
     """Return subnets or ports of the project on networks of others: those on its own networks go or stay with these."""
-    listed = run.admin.network.list(f"/{name}", name, project_id=project.id)
-    networks = run.admin.network.list("/networks", "networks", project_id=project.id) if listed else ()
-    own = {raw["id"] for raw in networks}
+    own = {raw["id"] for raw in in_project(run, "networks", "network", project.id)}
     return (raw for raw in listed if raw["network_id"] not in own)
 
 
-def _holders(asked: Deletions) -> Iterator[Dependent]:
-    """Yield the role assignments of others."""
-    for project in asked.every:
-        for raw in queries.role_assignments(asked.run, "project", project.id):
+def _holders(deletions: Deletions) -> Iterator[Dependent]:
+    """Yield the role assignments of others; those of the user who deletes the project are that user's own."""
+    for project in deletions:
+        for raw in queries.role_assignments(deletions.run, "project", project.id):
             holder = raw.get("user") or raw["group"]
-            if holder["id"] not in asked.going and identity.path_of(raw) not in asked.going:
-                yield Dependent(project, identity.name_of(raw))
+            if holder["id"] not in deletions.going and identity.path_of(raw) not in deletions.going:
+                yield Dependent(project, identity.name_of(raw), is_own=holder["id"] == deletions.run.admin.user_id)
 
 
-def _orphans(takes: str, read: Read, source: str = NO_EVENT) -> CascadeRow:
-    def find(asked: Deletions) -> Iterator[Dependent]:
-        for project in asked.every:
-            for raw in read(asked.run, ProjectScope(project.id, project.resource)):
-                if takes == CONTAINER or asked.stays(raw):  # the name of a container is no id
+def _orphans(takes: str, service: str, read: Read) -> CascadeRow:
+    """Return the row of what stays in a service of the cloud without a project."""
+
+    def find(deletions: Deletions) -> Iterator[Dependent]:
+        for project in deletions if deletions.run.admin.has(service) else ():
+            for raw in read(deletions.run, ProjectScope(project.id, project.resource)):
+                if takes == CONTAINER or deletions.stays(raw):  # the name of a container is no id
                     name = str(raw.get("name") or raw.get("floating_ip_address") or "")
                     yield Dependent(project, raw["id"], name, fix=_cleanup(name))
 
-    what = f"{takes.replace('_', ' ')}s in a project"
     return CascadeRow(
-        effect=LossEffect.ORPHANED, takes=takes, what=what, source=source, read=find, code=Code.STILL_USED
+        effect=LossEffect.ORPHANED,
+        takes=takes,
+        what=f"{takes.replace('_', ' ')}s in a project",
+        source=NO_EVENT,
+        read=find,
+        code=Code.STILL_USED,
     )
 
 
@@ -164,13 +174,12 @@ def _cleanup(name: str) -> str:
     return f"run {command} first" if infra_id else ""
 
 
-def _unread_services(asked: Deletions) -> Iterator[Dependent]:
+def _unread_services(deletions: Deletions) -> Iterator[Dependent]:
     """Refuse to claim anything about services that this table does not know."""
-    types = {each["type"] for each in asked.run.admin.endpoints}
+    types = {endpoint["type"] for endpoint in deletions.run.admin.endpoints}
     if unknown := sorted(types - KNOWN):
-        services = ", ".join(unknown)
-        raise NotAllowed(f"these services are not read: {services}")
-    yield from ()
+        raise NotAllowed(f"these services are not read: {', '.join(unknown)}")
+    return iter(())
 
 
 CONTAINER = "container"
@@ -181,24 +190,25 @@ KNOWN = frozenset((*READ, *OTHER_NAMES, *WITHOUT_CONTENT))
 """Services that are read here, or that keep nothing that a project's users create."""
 
 PROJECT: CascadeTable = (
-    _orphans("server", servers),
-    _orphans("volume", volumes),
-    _orphans("snapshot", _of_cinder("snapshots")),
-    _orphans("backup", _of_cinder("backups")),
-    _orphans("image", _images),
-    _orphans("network", _of_neutron("/networks", "networks")),
-    _orphans("router", _of_neutron("/routers", "routers")),
-    _orphans("floating_ip", _of_neutron("/floatingips", "floatingips")),
-    _orphans("security_group", _groups),
-    _orphans("subnet", _subnets),
-    _orphans("port", _ports),
-    _orphans("subnet_pool", _of_neutron("/subnetpools", "subnetpools")),
-    _orphans("address_group", _of_neutron("/address-groups", "address_groups")),
-    _orphans("qos_policy", _of_neutron("/qos/policies", "policies")),
-    _orphans(CONTAINER, _containers),
-    _orphans("stack", _stacks),
-    _orphans("zone", _zones),
-    _orphans("load_balancer", _load_balancers),
+    _orphans("server", "compute", servers),
+    _orphans("volume", "block-storage", volumes),
+    _orphans("snapshot", "block-storage", _of_cinder("snapshots")),
+    _orphans("backup", "block-storage", _of_cinder("backups")),
+    _orphans("image", "image", _images),
+    _orphans("network", "network", _of_neutron("networks", "network")),
+    _orphans("router", "network", _of_neutron("routers", "router")),
+    _orphans("floating_ip", "network", _of_neutron("floatingips", "floatingip")),
+    _orphans("security_group", "network", _groups),
+    _orphans("subnet", "network", _subnets),
+    _orphans("port", "network", _ports),
+    _orphans("trunk", "network", _trunks),
+    _orphans("subnet_pool", "network", _of_neutron("subnetpools", "subnetpool")),
+    _orphans("address_group", "network", _of_neutron("address-groups", "address_group", "address-group")),
+    _orphans("qos_policy", "network", _qos_policies),
+    _orphans(CONTAINER, "object-store", _containers),
+    _orphans("stack", "orchestration", _stacks),
+    _orphans("zone", "dns", _zones),
+    _orphans("load_balancer", "load-balancer", _load_balancers),
     CascadeRow(
         effect=LossEffect.DELETED,
         takes="role_assignment",

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import NotAllowed, NotFound
-from openstack_prep.base.key import Key
+from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, Unchecked
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.core.run import query
+from openstack_prep.core.run import fact
 from openstack_prep.resources.lists import queries
 
 ADMINISTRATORS = "only an administrator sees those of other projects"
@@ -24,12 +23,15 @@ class Deletions:
     """Resources of one kind that are about to be deleted, and the ids of everything that goes with the plan."""
 
     run: CloudRun
-    every: Sequence[Deletion]
+    items: Sequence[Deletion]
     going: frozenset[str]
+
+    def __iter__(self) -> Iterator[Deletion]:
+        return iter(self.items)
 
     @cached_property
     def by_id(self) -> Mapping[str, Deletion]:
-        return {each.id: each for each in self.every}
+        return {deletion.id: deletion for deletion in self}
 
     @property
     def ids(self) -> list[str]:
@@ -42,58 +44,76 @@ class Deletions:
 
 @dataclass(frozen=True)
 class Dependent:
-    """Something that the deletion of ``of`` takes along; ``fix`` says how to remove it, if not as usual."""
+    """Something that a deletion takes along; ``fix`` and ``is_own`` are those of a loss."""
 
-    of: Deletion
+    deletion: Deletion
     id: str
     name: str = ""
     detail: str = ""
     fix: str = ""
+    is_own: bool = False
+
+
+Read = Callable[[Deletions], Iterable[Dependent]]
+Text = Callable[[CloudRun, Raw], str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeRow:
     """A rule of a service.
 
-    ``takes`` is the kind of what is taken along. ``source`` is the program, its version and its file. ``read`` returns
-    what exists of it; ``what`` says in words what was not read if the credentials in use may not. ``hidden``: what
-    belongs to other projects is only in an administrator's list.
+    ``takes`` is the kind of what is taken along. ``source`` is the program, its version and its file. ``read`` yields
+    what exists of it, before it raises if there may be more; ``what`` says in words what was not read if the
+    credentials in use may not, or the service fails.
+    ``hidden``: what belongs to other projects is only in an administrator's list. ``beneath``: it is read at a path
+    beneath the resource, so that 404 means that the resource no longer exists.
     """
 
     effect: LossEffect
     takes: str
     what: str
     source: str
-    read: Callable[[Deletions], Iterable[Dependent]] = field(repr=False)
+    read: Read = field(repr=False)
     hidden: bool = False
+    beneath: bool = False
     code: Code = Code.PLAN_LOSES
 
     def find(self, deletions: Deletions) -> Iterator[Finding]:
+        dependents: list[Dependent] = []
+        unread: DeletionLoss | Unchecked | None = None
         try:
-            found = list(self.read(deletions))
-        except NotFound:  # a service without this API: then there is no such thing
-            found = []
-        except NotAllowed as error:
-            yield from self._unchecked(deletions, str(error))
-            return
-        for each in found:
-            yield (
-                each.of.key,
-                DeletionLoss(
-                    effect=self.effect,
-                    kind=self.takes,
-                    id=each.id,
-                    name=each.name,
-                    detail=each.detail,
-                    fix=each.fix,
-                    code=self.code,
-                ),
-            )
-        if self.hidden and not sees_everything(deletions.run):
-            yield from self._unchecked(deletions, ADMINISTRATORS)
+            dependents.extend(self.read(deletions))
+        except NotFound as error:
+            if len(deletions.items) > 1:  # one of them no longer exists
+                for deletion in deletions:
+                    yield from self.find(Deletions(deletions.run, [deletion], deletions.going))
+                return
+            unread = None if self.beneath else self._unread(error)
+        except (CloudError, ConfigError) as error:
+            unread = self._unread(error)
+        if unread is None and self.hidden and not sees_everything(deletions.run):
+            unread = Unchecked(self.what, ADMINISTRATORS)
+        yield from ((dependent.deletion.key, self._loss(dependent)) for dependent in dependents)
+        if unread is not None:
+            yield from ((deletion.key, unread) for deletion in deletions)
 
-    def _unchecked(self, deletions: Deletions, why: str) -> Iterator[tuple[Key, Unchecked]]:
-        return ((each.key, Unchecked(self.what, why)) for each in deletions.every)
+    def _loss(self, dependent: Dependent) -> DeletionLoss:
+        return DeletionLoss(
+            effect=self.effect,
+            kind=self.takes,
+            id=dependent.id,
+            name=dependent.name,
+            detail=dependent.detail,
+            fix=dependent.fix,
+            code=self.code,
+            is_own=dependent.is_own,
+        )
+
+    def _unread(self, error: CloudError | ConfigError) -> DeletionLoss | Unchecked:
+        """Return what nobody knows: what these credentials never may read, or what a service fails to answer now."""
+        if isinstance(error, NotAllowed):
+            return Unchecked(self.what, error.reason)
+        return DeletionLoss.unread(self.takes, self.what, error)
 
 
 CascadeTable = tuple[CascadeRow, ...]
@@ -124,16 +144,58 @@ def place(run: CloudRun, raw: Raw, *words: str) -> str:
     return ", ".join(filter(None, (*words, project, f"managed by spec {other}" if other else "")))
 
 
+def name_of(run: CloudRun, raw: Raw) -> str:
+    return str(raw.get("name") or "")
+
+
+def no_text(run: CloudRun, raw: Raw) -> str:
+    return ""
+
+
+def per_deletion(
+    read: Callable[[CloudRun, Deletion], Iterable[Raw]], name: Text = name_of, detail: Text = place
+) -> Read:
+    """Return a reader of what a list of each deletion contains and the plan does not delete itself."""
+
+    def find(deletions: Deletions) -> Iterator[Dependent]:
+        run = deletions.run
+        for deletion in deletions:
+            for raw in filter(deletions.stays, read(run, deletion)):
+                yield Dependent(deletion, raw["id"], name(run, raw), detail(run, raw))
+
+    return find
+
+
+def in_neutron(
+    path: str,
+    field: str,
+    *,
+    name: Text = name_of,
+    detail: Text = place,
+    counts: Callable[[Deletions, Raw], bool] = lambda deletions, raw: True,
+    **which: object,
+) -> Read:
+    """Return a reader of one list of Neutron whose entries name the resources that are deleted in a field."""
+
+    def find(deletions: Deletions) -> Iterator[Dependent]:
+        run = deletions.run
+        for raw in queries.neutron_list(run, path, **which, **{field: deletions.ids}):
+            if deletions.stays(raw) and counts(deletions, raw):
+                yield Dependent(deletions.by_id[raw[field]], raw["id"], name(run, raw), detail(run, raw))
+
+    return find
+
+
 def owner_in(raw: Raw) -> str:
     """Return the name of the spec whose ownership tag the description or the tags of something contain."""
     found = OwnershipTag.spec_in(raw.get("description") or "")
     return found or ", ".join(OwnershipTag.specs_in(raw.get("tags") or ()))
 
 
-@query
+@fact
 def user_name(run: CloudRun, user_id: str) -> str:
     """Return a user's name; the id if these credentials may not read it."""
     try:
         return str(run.admin.identity.get(f"/users/{user_id}")["user"]["name"])
-    except (NotAllowed, NotFound):
+    except CloudError:
         return user_id

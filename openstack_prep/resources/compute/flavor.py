@@ -138,8 +138,7 @@ class Flavor(Adoptable[CloudRun]):
         restricted = (each["id"] for each in queries.flavors(run) if not each[PROPERTIES["is_public"]])
         if flavor_id not in restricted:
             return frozenset()
-        listed = run.admin.compute.get(f"/flavors/{flavor_id}/os-flavor-access")["flavor_access"]
-        return frozenset(each["tenant_id"] for each in listed)
+        return frozenset(queries.flavor_access(run, flavor_id))
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         public = observed.values["is_public"] if observed and self.is_public is None else self.is_public is not False

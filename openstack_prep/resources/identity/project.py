@@ -5,6 +5,7 @@ Source: Identity API v3, "Domains", "Projects" and "Project Tags".
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
@@ -46,10 +47,11 @@ class Domain(Resource[CloudRun]):
 
 
 @dataclass(frozen=True)
-class ProjectTags:
-    """All tags of a project, including those of others."""
+class ProjectRecord:
+    """All tags of a project, including those of others, and whether Keystone refuses to change and delete it."""
 
     tags: frozenset[str]
+    is_immutable: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +128,7 @@ class Project(Adoptable[CloudRun]):
                 "enabled": project["enabled"],
                 "tags": tags & frozenset(self.tags or ()),
             },
-            record=ProjectTags(tags),
+            record=ProjectRecord(tags, bool((project.get("options") or {}).get("immutable"))),
             home=run.ownership.home_among(tags),
         )
 
@@ -176,6 +178,11 @@ class Project(Adoptable[CloudRun]):
             what = f"the cloud in use, {run.admin.name}, is scoped to this project"
             fix = "run destroy with another entry of clouds.yaml (--os-cloud or OS_CLOUD)"
             yield Mistake.about(self.key, what, fix, code=Code.OWN_CONNECTION)
+        if observed.record_as(ProjectRecord).is_immutable:  # keystone 30.0.0, resource/core.py, _delete_project: 403
+            command = shlex.join(["openstack", "project", "set", "--no-immutable", observed.id])
+            yield Mistake.about(
+                self.key, "has the option immutable", f"unset that first: {command}", code=Code.STILL_USED
+            )
         try:
             children = run.admin.identity.list("/projects", "projects", parent_id=observed.id)
         except NotAllowed:  # of a user who may not delete projects either, which the plan refuses by its own rule

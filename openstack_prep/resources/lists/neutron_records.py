@@ -164,6 +164,8 @@ class FloatingIPRecord(NeutronRecord):
     """Id of its external network."""
     port_id: str | None
     """Id of the port that it is attached to."""
+    router_id: str | None = None
+    """Id of the router that serves it, also if it has only port forwardings."""
 
     @classmethod
     def read(cls, raw: Raw) -> Self:

@@ -6,15 +6,17 @@ Source: Networking API v2.0 (``fields`` limits the answer); Compute API, "List F
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from openstack_prep.base.errors import NotAllowed, NotFound
+from openstack_prep.base.errors import CloudError, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.queries import in_project
-from openstack_prep.core.run import query
+from openstack_prep.core.run import fact, query
 from openstack_prep.resources.lists.neutron_records import AddressHolder, NetworkRecord, PortRecord, SubnetRecord
+
+IDS_PER_REQUEST = 50  # within the 8 KiB that servers take for a request line
 
 
 class Block(NamedTuple):
@@ -55,7 +57,7 @@ def sharing(run: CloudRun, network_id: str) -> Mapping[str, str]:
     return {raw["target_tenant"]: raw["id"] for raw in listed if raw["target_tenant"] != "*"}
 
 
-@query
+@fact
 def extensions(run: CloudRun) -> frozenset[str]:
     """Return the aliases of Neutron's extensions, such as "dns-integration"."""
     return frozenset(raw["alias"] for raw in run.admin.network.list("/extensions", "extensions", fields="alias"))
@@ -82,6 +84,60 @@ def ports_on(run: CloudRun, network_id: str) -> Sequence[PortRecord]:
     return list(map(PortRecord.read, run.admin.network.list("/ports", "ports", network_id=network_id)))
 
 
+PORT_FIELDS = (
+    "id",
+    "name",
+    "project_id",
+    "network_id",
+    "mac_address",
+    "device_id",
+    "device_owner",
+    "description",
+    "fixed_ips",
+    "security_groups",
+    "allowed_address_pairs",
+    "port_security_enabled",
+    "tags",
+    "revision_number",
+    "created_at",
+    "admin_state_up",
+    "dns_name",
+)
+
+
+@query
+def ports_in_project(run: CloudRun, project_id: str | None) -> Sequence[Raw]:
+    """Return all ports of a project as Neutron returns them; empty if the project does not exist yet."""
+    return () if project_id is None else neutron_list(run, "/ports", project_id=project_id, fields=PORT_FIELDS)
+
+
+@query
+def ports_in_groups(run: CloudRun, project_id: str) -> Sequence[PortRecord]:
+    """Return the ports in the security groups of a project, whoever owns them, as far as these credentials see them."""
+    groups = [raw["id"] for raw in in_project(run, "security-groups", "security_group", project_id)]
+    some = (groups[first : first + IDS_PER_REQUEST] for first in range(0, len(groups), IDS_PER_REQUEST))
+    listed = (neutron_list(run, "/ports", security_groups=ids, fields=PORT_FIELDS) for ids in some)
+    return [PortRecord.read(raw) for raws in listed for raw in raws]
+
+
+def neutron_list(run: CloudRun, path: str, /, **which: Any) -> Sequence[Raw]:
+    """Return a list of Neutron, whose member has the name of the path."""
+    return run.admin.network.list(path, path.rpartition("/")[2].replace("-", "_"), **which)
+
+
+@query
+def floating_ips_behind(run: CloudRun, router_id: str) -> Sequence[Raw]:
+    """Return the floating IPs that a router serves, also those whose port forwardings it serves."""
+    return neutron_list(run, "/floatingips", router_id=router_id)
+
+
+@query
+def flavor_access(run: CloudRun, flavor_id: str) -> Sequence[str]:
+    """Return the ids of the projects that may use a flavor that is not public."""
+    listed = run.admin.compute.get(f"/flavors/{flavor_id}/os-flavor-access")["flavor_access"]
+    return [raw["tenant_id"] for raw in listed]
+
+
 @query
 def named(run: CloudRun, collection: str, member: str, thing_id: str) -> str:
     """Return the name of a Neutron resource by its id; the id if these credentials may not read it."""
@@ -103,11 +159,11 @@ def project_name(run: CloudRun, project_id: str) -> str:
     """Return a project's name and id, or only the id if the credentials in use may not read the name."""
     try:
         return f"{_project(run, project_id)['name']} ({project_id})"
-    except (NotAllowed, NotFound):
+    except CloudError:
         return project_id
 
 
-@query
+@fact
 def _project(run: CloudRun, project_id: str) -> Raw:
     found: Raw = run.admin.identity.get(f"/projects/{project_id}")["project"]
     return found
@@ -156,10 +212,16 @@ class Subport(NamedTuple):
 
 
 @query
+def trunks(run: CloudRun) -> Sequence[Raw]:
+    """Return the trunks that these credentials see, of all projects; none if Neutron has no trunks."""
+    return neutron_list(run, "/trunks") if "trunk" in extensions(run) else ()
+
+
+@query
 def subports(run: CloudRun, project_id: str) -> Sequence[Subport]:
     """Return the subports of a project's trunks; none if Neutron has no trunks (extension trunk)."""
     try:
-        listed = run.admin.network.list("/trunks", "trunks", project_id=project_id)
+        listed = neutron_list(run, "/trunks", project_id=project_id)
     except NotFound:
         return ()
     return [

@@ -21,7 +21,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.network import FORWARDING, PORT, forwardings_within
+from openstack_prep.resources.cascades.network import PORT, forwardings_to
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord
 from openstack_prep.resources.network import multicast_pairs, reserved_ports
@@ -37,7 +37,7 @@ from openstack_prep.resources.network.port_addresses import (
 from openstack_prep.resources.network.port_fields import PortFields
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.subnet import COMPUTED, Subnet
-from openstack_prep.resources.network.uses import Use, of_port
+from openstack_prep.resources.network.uses import Use, blockers_of_port, of_port
 from openstack_prep.resources.network.visible import VisibleNetwork
 
 
@@ -218,8 +218,8 @@ class Port(PortFields):
         return cascades.find_losses(PORT, run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        for user in of_port(run, observed.record_as(PortRecord), going).others:
-            yield self.mistake(f"{user} uses the port", "detach it there first")
+        for user in blockers_of_port(run, observed.record_as(PortRecord), going):
+            yield self.mistake(f"{user} uses the port", "detach or delete it there first", Code.STILL_USED)
 
     # --- the verbs ------------------------------------------------------------------------
 
@@ -303,11 +303,10 @@ class Port(PortFields):
             return
         if users := of_port(run.fresh(), port).others:
             raise ResourceFailed(f"{self.key} {port.id} is now used by {', '.join(users)} and is kept")
-        if FORWARDING in queries.extensions(run):
-            # the plan has shown them; Neutron deletes them with the port, but after its revision has changed
-            for address, each in forwardings_within(run, port.project_id):
-                if each["internal_port_id"] == port.id:
-                    run.admin.network.delete(f"/floatingips/{address['id']}/port_forwardings/{each['id']}")
+        # the plan has shown them; Neutron deletes them with the port, but after its revision has changed
+        if forwarded := list(forwardings_to(run.fresh(), port)):
+            for floating_ip, each in forwarded:
+                run.admin.network.delete(f"/floatingips/{floating_ip.id}/port_forwardings/{each['id']}")
             port = self.read(cloud.network.get(f"/ports/{observed.id}")["port"])
         cloud.network.delete(f"/ports/{port.id}", headers={"If-Match": f"revision_number={port.revision_number}"})
 

@@ -20,43 +20,17 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Observed
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import PortRecord
 
-FIELDS = (
-    "id",
-    "name",
-    "project_id",
-    "network_id",
-    "mac_address",
-    "device_id",
-    "device_owner",
-    "description",
-    "fixed_ips",
-    "security_groups",
-    "allowed_address_pairs",
-    "port_security_enabled",
-    "tags",
-    "revision_number",
-    "created_at",
-    "admin_state_up",
-    "dns_name",
-)
 PAUSE = 1.0  # seconds between two polls for a port
-
-
-@query
-def rows_of(run: CloudRun, project_id: str | None) -> Sequence[Raw]:
-    """Return all ports of a project as Neutron returns them; empty if the project does not exist yet."""
-    if project_id is None:
-        return ()
-    return run.admin.network.list("/ports", "ports", project_id=project_id, fields=FIELDS)
 
 
 @query
 def ports_of(run: CloudRun, project_id: str | None) -> Sequence[PortRecord]:
     """Return all ports of a project; empty if the project does not exist yet."""
-    return list(map(PortRecord.read, rows_of(run, project_id)))
+    return list(map(PortRecord.read, queries.ports_in_project(run, project_id)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +68,7 @@ def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: th
     def look() -> Raw | None:
         project_id = cloud.project_id
         with cloud.reading():
-            listed = cloud.network.list("/ports", "ports", project_id=project_id, name=name, fields=FIELDS)
+            listed = cloud.network.list("/ports", "ports", project_id=project_id, name=name, fields=queries.PORT_FIELDS)
         return only_one(listed, f"port {name}")
 
     stop = stop or threading.Event()

@@ -25,7 +25,14 @@ from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.subnet import Subnet
-from openstack_prep.resources.network.uses import INTERFACES, Use, of_router, remove_interface
+from openstack_prep.resources.network.uses import (
+    INTERFACES,
+    Use,
+    blockers_of_router,
+    interfaces_of,
+    of_router,
+    remove_interface,
+)
 
 GATEWAY = ("external_network", "external_fixed_ips", "enable_snat")
 """Fields that Neutron stores together."""
@@ -184,10 +191,12 @@ class Router(NetworkResource[RouterRecord]):
         return cascades.find_losses(ROUTER, run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        foreign = observed.record_as(RouterRecord).joined - self._own(run, observed) - going
+        foreign = interfaces_of(run, observed.id) - self._own(run, observed) - going
         if foreign:
-            contained_ids = f"has interfaces in subnets that this spec does not manage: {', '.join(sorted(foreign))}"
-            yield self.mistake(contained_ids, "remove them first", Code.STILL_USED)
+            what = f"has interfaces in subnets that this spec does not manage: {', '.join(sorted(foreign))}"
+            yield self.mistake(what, "remove them first", Code.STILL_USED)
+        for user in blockers_of_router(run, observed.id, going):
+            yield self.mistake(f"{user} needs the router", "detach or delete it first", Code.STILL_USED)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         cloud, _ = self.maker(run)

@@ -12,11 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.run import query
+from openstack_prep.resources.cascades.network import INTERFACES as INTERFACES
+from openstack_prep.resources.cascades.network import forwardings
+from openstack_prep.resources.cascades.row import place
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import (
     FloatingIPRecord,
@@ -31,14 +34,37 @@ from openstack_prep.resources.lists.neutron_records import (
 from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.port import ports_of
 
-INTERFACES = (
-    "network:router_interface",
-    "network:router_interface_distributed",
-    "network:ha_router_replicated_interface",
-)
-"""Device owners of interface ports: plain, distributed and highly available routers."""
-AUTOMATIC = ("network:dhcp", "network:distributed")
+AUTOMATIC = ("network:dhcp", "network:distributed", "network:floatingip_agent_gateway")
 """Device owners of ports that Neutron deletes together with a network or subnet."""
+
+
+@dataclass(frozen=True)
+class HolderList:
+    """A list of Neutron whose entries keep it from deleting the resource that their ``field`` names."""
+
+    noun: str
+    path: str
+    field: str
+    extension: str
+
+    def read(self, run: CloudRun, resource_id: str) -> Iterable[Raw]:
+        """Return the entries that name a resource, of all projects that the credentials in use see."""
+        if self.extension not in queries.extensions(run):
+            return ()
+        which: Values = {self.field: resource_id}
+        return queries.neutron_list(run, self.path, **which)
+
+
+HOLDERS_OF_ROUTER = (
+    # Neutron 29.0.0, services/ndp_proxy/plugin.py, _check_router_remove_subnet_request and _check_delete_router_gw
+    HolderList("NDP proxy", "/ndp_proxies", "router_id", "l3-ndp-proxy"),
+    # neutron-vpnaas 29.0.0, db/vpn/vpn_db.py, check_router_in_use
+    HolderList("VPN service", "/vpn/vpnservices", "router_id", "vpnaas"),
+)
+HOLDERS_OF_PORT = (
+    # Neutron 29.0.0, db/local_ip_db.py, _prevent_local_port_delete_callback
+    HolderList("local IP", "/local_ips", "local_port_id", "local_ip"),
+)
 
 
 @dataclass(frozen=True)
@@ -78,10 +104,11 @@ def of_group(run: CloudRun, group: GroupRecord) -> Use:
 
 def of_router(run: CloudRun, router: RouterRecord, own_subnets: Iterable[str]) -> Use:
     """Return the use of a router: floating IPs behind it, and its interfaces."""
-    interfaces = [port for port in _ports_of_device(run, router.id) if port.device_owner in INTERFACES]
+    interfaces = _interfaces(run, router.id)
     known = set(own_subnets)
     own = [port for port in interfaces if {each.subnet_id for each in port.fixed_ips} <= known]
-    addresses = (f"floating IP {each.address}" for each in _addresses_behind(run, router.id) if each.port_id)
+    behind = (raw for raw in queries.floating_ips_behind(run, router.id) if raw["port_id"])
+    addresses = (f"floating IP {raw['floating_ip_address']}" for raw in behind)
     return Use((*addresses, *(_shown(port) for port in interfaces if port not in own)), tuple(own))
 
 
@@ -118,8 +145,50 @@ def blockers_of_subnet(run: CloudRun, subnet: SubnetRecord, going: frozenset[str
 
 
 def blockers_of_group(run: CloudRun, group: GroupRecord, going: frozenset[str]) -> Iterator[str]:
-    """Yield the ports of its project in a security group that remain after ``going`` is deleted."""
-    return _staying(_in_group(run, group), going)
+    """Yield the ports in a security group that remain after ``going`` is deleted, in whichever project.
+
+    Neutron 29.0.0, db/securitygroups_db.py, delete_security_group, counts the ports of all projects.
+    """
+    ports = queries.ports_in_groups(run, group.project_id)
+    return _staying((port for port in ports if group.id in port.security_groups), going)
+
+
+def blockers_of_router(run: CloudRun, router_id: str, going: frozenset[str]) -> Iterator[str]:
+    """Yield what needs a router and remains after ``going`` is deleted: Neutron would refuse to remove interfaces.
+
+    Neutron 29.0.0, db/l3_db.py, _check_router_interface_not_in_use and _delete_current_gw_port.
+    """
+    for raw in queries.floating_ips_behind(run, router_id):
+        device_id = (raw.get("port_details") or {}).get("device_id")
+        ends = {raw["id"], raw["port_id"], device_id, attachment_id(raw["id"], raw["port_id"])}
+        targets = {each["internal_port_id"] for each in forwardings(run, FloatingIPRecord.read(raw))}
+        if ends.isdisjoint(going) and not (targets and targets <= going):
+            yield f"floating IP {raw['floating_ip_address']} ({place(run, raw)})"
+    yield from _holders(run, HOLDERS_OF_ROUTER, router_id, going)
+
+
+def blockers_of_port(run: CloudRun, port: PortRecord, going: frozenset[str]) -> Iterator[str]:
+    """Yield what uses a port and remains after ``going`` is deleted: it would be lost, or Neutron would refuse.
+
+    Neutron 29.0.0, services/trunk/rules.py, enforce_port_deletion_rules: of parents and subports of trunks.
+    """
+    yield from of_port(run, port, going).others
+    for raw in queries.trunks(run):
+        ports = {raw["port_id"], *(subport["port_id"] for subport in raw["sub_ports"])}
+        if port.id in ports and raw["id"] not in going:
+            yield _holder_text(run, "trunk", raw)
+    yield from _holders(run, HOLDERS_OF_PORT, port.id, going)
+
+
+def _holders(run: CloudRun, lists: Iterable[HolderList], resource_id: str, going: frozenset[str]) -> Iterator[str]:
+    for holders in lists:
+        for raw in holders.read(run, resource_id):
+            if raw["id"] not in going:
+                yield _holder_text(run, holders.noun, raw)
+
+
+def _holder_text(run: CloudRun, noun: str, raw: Raw) -> str:
+    return " ".join(filter(None, (noun, raw.get("name"), raw["id"], f"({place(run, raw)})")))
 
 
 def clear(cloud: Cloud, use: Use, what: str) -> None:
@@ -156,6 +225,20 @@ def _in_subnet(run: CloudRun, subnet: SubnetRecord) -> list[PortRecord]:
     return [port for port in ports if any(each.subnet_id == subnet.id for each in port.fixed_ips)]
 
 
+def interfaces_of(run: CloudRun, router_id: str) -> frozenset[str]:
+    """Return the subnets in which a router has an interface; an administrator may add one with a port of others."""
+    return frozenset(each.subnet_id for port in _interfaces(run, router_id) for each in port.fixed_ips)
+
+
+def _interfaces(run: CloudRun, router_id: str) -> list[PortRecord]:
+    return [port for port in _ports_of_device(run, router_id) if port.device_owner in INTERFACES]
+
+
+def attachment_id(floating_ip_id: str, port_id: str | None) -> str:
+    """Return what identifies the attachment of a floating IP among what a plan deletes."""
+    return f"{floating_ip_id}/{port_id}"
+
+
 def _in_group(run: CloudRun, group: GroupRecord) -> list[PortRecord]:
     return [port for port in ports_of(run, group.project_id) if group.id in port.security_groups]
 
@@ -188,12 +271,6 @@ def _subnets_on(run: CloudRun, network_id: str) -> Sequence[SubnetRecord]:
 @query
 def _ports_of_device(run: CloudRun, device_id: str) -> Sequence[PortRecord]:
     return list(map(PortRecord.read, run.admin.network.list("/ports", "ports", device_id=device_id)))
-
-
-@query
-def _addresses_behind(run: CloudRun, router_id: str) -> Sequence[FloatingIPRecord]:
-    listed = run.admin.network.list("/floatingips", "floatingips", router_id=router_id)
-    return list(map(FloatingIPRecord.read, listed))
 
 
 @query

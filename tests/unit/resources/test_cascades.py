@@ -6,23 +6,26 @@ import re
 from typing import Any
 
 import pytest
+import requests
 import requests_mock
+import tenacity
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Unchecked
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, LossEffect, Unchecked
 from openstack_prep.core.model import Observed
-from openstack_prep.resources.cascades import identity, network, project
+from openstack_prep.resources.cascades import compute, identity, network, project
 from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.lists.neutron_records import GroupRecord
 from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
-from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, token
+from tests.unit.conftest import ADMIN_USER, ENDPOINTS, IDENTITY, connection, token
 
 NEUTRON = "http://neutron/v2.0"
 LAB = Deletion(Project(name="lab"), Observed(id="p1", ours=True))
@@ -54,8 +57,10 @@ def catalogue(services: requests_mock.Mocker) -> requests_mock.Mocker:
 
 
 def test_backups_are_left(run: CloudRun, services: requests_mock.Mocker) -> None:
-    listed: dict[str, Any] = {"backups": [{"id": "b1", "name": "nightly"}]}
-    services.get(f"{ENDPOINTS['block-storage']}/backups?all_tenants=True&project_id=p1", json=listed)
+    listed: dict[str, Any] = {
+        "backups": [{"id": "b1", "name": "nightly", "status": "available"}, {"id": "b2", "status": "deleting"}]
+    }
+    services.get(f"{ENDPOINTS['block-storage']}/backups/detail?all_tenants=True&project_id=p1", json=listed)
     assert found(run, row_of(project.PROJECT, "backup")) == ["backup/b1"]
 
 
@@ -83,20 +88,73 @@ def test_routes_are_those_of_now(run: CloudRun, services: requests_mock.Mocker) 
 def test_helpers_of_a_router_go_with_it(run: CloudRun, services: requests_mock.Mocker) -> None:
     router = Deletion(Router(name="r"), Observed(id="r1", ours=True))
     row = row_of(network.ROUTER, "conntrack_helper")
-    assert found(run, row, router) == []  # without the extension nothing is asked
+    assert found(CloudRun(run.admin, run.ownership), row, router) == []  # without the extension nothing is asked
     services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": "l3-conntrack-helper"}]})
     helper = {"id": "h1", "helper": "tftp", "protocol": "udp", "port": 69}
     services.get(f"{NEUTRON}/routers/r1/conntrack_helpers", json={"conntrack_helpers": [helper]})
-    assert found(run.fresh(), row, router) == ["conntrack_helper/h1"]
+    assert found(run, row, router) == ["conntrack_helper/h1"]
 
 
 def test_what_may_not_be_read_is_said(run: CloudRun, services: requests_mock.Mocker) -> None:
-    services.get(f"{ENDPOINTS['block-storage']}/snapshots", status_code=403, json={"forbidden": {"message": "no"}})
+    services.get(
+        f"{ENDPOINTS['block-storage']}/snapshots/detail", status_code=403, json={"forbidden": {"message": "no"}}
+    )
     row = row_of(project.PROJECT, "snapshot")
     ((key, unread),) = row.find(Deletions(run, [LAB], frozenset()))
     assert key == LAB.key
     assert isinstance(unread, Unchecked)
     assert unread.what == "snapshots in a project"
+
+
+@pytest.mark.parametrize("answer", [{"status_code": 503}, {"status_code": 400}, {"status_code": 404}, {"text": "no"}])
+def test_a_service_that_fails_has_to_be_allowed_by_name(
+    run: CloudRun, catalogue: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(tenacity.nap.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr("keystoneauth1.session.time.sleep", lambda seconds: None)
+    catalogue.get(re.compile("^http://dns/v2/zones"), headers={"X-Openstack-Request-Id": "req-1"}, **answer)
+    ((key, unread),) = row_of(project.PROJECT, "zone").find(Deletions(run, [LAB], frozenset()))
+    assert key == LAB.key
+    assert isinstance(unread, DeletionLoss)
+    assert (unread.effect, unread.address) == (LossEffect.UNREAD, "unread/zone")
+    assert "req-1" not in unread.detail  # plans are compared
+
+
+def test_a_service_that_nobody_reaches_has_to_be_allowed_by_name(
+    run: CloudRun, catalogue: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keystoneauth1.session.time.sleep", lambda seconds: None)
+    catalogue.get(re.compile("^http://octavia"), exc=requests.exceptions.ConnectionError("refused"))
+    assert found(run, row_of(project.PROJECT, "load_balancer"))[0].startswith("unread/")
+
+
+def test_a_user_that_is_gone_by_now_hides_nothing_of_others(run: CloudRun, services: requests_mock.Mocker) -> None:
+    users = [Deletion(User(name=name, password=Secret("s")), Observed(id=name, ours=True)) for name in ("gone", "left")]
+    services.get(f"{IDENTITY}/users/gone/application_credentials", status_code=404)
+    listed = [{"id": "c1", "name": "ci", "project_id": ""}]
+    services.get(f"{IDENTITY}/users/left/application_credentials", json={"application_credentials": listed})
+    findings = row_of(identity.USER, "application_credential").find(Deletions(run, users, frozenset()))
+    assert [(key.name, str(loss)) for key, loss in findings] == [("left", "application_credential/c1 (ci)")]
+
+
+def test_who_may_not_see_servers_of_all_projects_sees_its_own(run: CloudRun, services: requests_mock.Mocker) -> None:
+    servers = f"{ENDPOINTS['compute']}/servers/detail"
+    services.get(servers, json={"servers": [{"id": "s1", "name": "mine", "tenant_id": ""}]})
+    services.get(f"{servers}?all_tenants=True", status_code=403)
+    image = Deletion(Image(name="disk", source="disk.qcow2", disk_format="raw"), Observed(id="i1", ours=True))
+    own, unread = found(run, row_of(compute.IMAGE, "server"), image)
+    assert own == "server/s1"
+    assert unread.startswith("not checked: servers")
+
+
+def test_a_role_of_the_user_who_deletes_is_shown_and_allowed(run: CloudRun, services: requests_mock.Mocker) -> None:
+    holder = {"id": ADMIN_USER, "name": "admin"}
+    scope = {"project": {"id": "p1", "name": "lab"}}
+    raws = [{"role": {"id": name, "name": name}, "user": holder | {"id": name}, "scope": scope} for name in ("x", "y")]
+    raws[0]["user"] = holder
+    services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": raws})
+    losses = [loss for _, loss in row_of(project.PROJECT, "role_assignment").find(Deletions(run, [LAB], frozenset()))]
+    assert [isinstance(loss, DeletionLoss) and loss.is_own for loss in losses] == [True, False]
 
 
 def test_a_member_does_not_claim_to_see_rules_of_other_projects(run: CloudRun, services: requests_mock.Mocker) -> None:

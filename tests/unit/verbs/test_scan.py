@@ -10,7 +10,7 @@ import pytest
 import requests_mock
 import yaml
 
-from openstack_prep.base.errors import CloudError
+from openstack_prep.base.errors import CloudError, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observing, planner
@@ -445,10 +445,13 @@ def test_a_plan_goes_on_without_a_service_that_the_spec_does_not_need(heat_fails
 
 def test_a_destroy_that_might_leave_something_deletes_nothing(heat_fails: requests_mock.Mocker) -> None:
     deleted = heat_fails.delete(f"{NEUTRON}/networks/n1", status_code=204)
-    left = r"nothing is deleted, because stacks of the spec may be left: GET orchestration.*; run destroy again"
-    with pytest.raises(CloudError, match=left) as caught:
-        api.destroy(Cloud(connection()), WHOLE)
-    assert caught.value.exit_code == 1
+    plan = api.plan_destroy(Cloud(connection()), WHOLE)
+    ((loss,),) = [step.deletion_losses for step in plan if step.deletion_losses]
+    assert loss.address == "unread/stack"
+    assert "no database" in loss.detail
+    with pytest.raises(PlanRefused, match="--allow-loss unread/stack"):
+        api.destroy(Cloud(connection()), plan)
+    assert not api.plan_destroy(Cloud(connection()), WHOLE, allow_loss=["unread/stack"]).refusals
     assert not deleted.called
     heat_fails.get(re.compile("^http://heat/v1/admin-project/stacks"), json={"stacks": []})
     api.destroy(Cloud(connection()), WHOLE).raise_for_failures()
@@ -463,8 +466,9 @@ def test_a_project_is_not_pruned_while_something_in_it_was_not_looked_for(heat_f
     heat_fails.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": []})
     plan = api.plan(Cloud(connection()), WHOLE)
     assert [str(step) for step in plan.undeclared] == ["project/second"]
-    with pytest.raises(CloudError, match="apply --prune lab: nothing is deleted, because stacks of the spec may be"):
-        api.plan(Cloud(connection()), WHOLE, prune=True)
+    pruned = api.plan(Cloud(connection()), WHOLE, prune=True)
+    assert "unread/stack" in {loss.address for step in pruned for loss in step.deletion_losses}
+    assert any("--allow-loss unread/stack" in refusal.fix for refusal in pruned.refusals)
 
 
 def test_a_service_that_the_spec_needs_ends_the_plan(heat_fails: requests_mock.Mocker, tmp_path: Path) -> None:

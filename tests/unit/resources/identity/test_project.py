@@ -13,7 +13,7 @@ from openstack_prep.core.model import Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.identity import default_group
 from openstack_prep.resources.identity.default_group import LeftGroup
-from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.project import Project, ProjectRecord
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
 
 LAB = Project(name="lab", description="a lab", tags=("blue",))
@@ -118,7 +118,7 @@ def test_somebody_else_made_it_meanwhile(run: CloudRun, services: requests_mock.
 def empty(services: requests_mock.Mocker) -> requests_mock.Mocker:
     """A project with nothing in it but Neutron's default group."""
     services.get(f"{ENDPOINTS['compute']}/servers", json={"servers": []})
-    services.get(f"{ENDPOINTS['block-storage']}/volumes", json={"volumes": []})
+    services.get(f"{ENDPOINTS['block-storage']}/volumes/detail", json={"volumes": []})
     services.get("http://glance/", json={"versions": [_version("v2.9", "http://glance/v2/")]}, status_code=300)
     services.get("http://glance", json={"versions": [_version("v2.9", "http://glance/v2/")]}, status_code=300)
     services.get("http://glance/v2/images", json={"images": []})
@@ -203,7 +203,9 @@ def test_who_may_not_list_projects_is_refused_by_other_rules(
     run: CloudRun, empty: requests_mock.Mocker, listed: list[Any]
 ) -> None:
     empty.get(f"{IDENTITY}/projects?parent_id={ADMIN_PROJECT}", **failure(403, "not authorized"))
-    (mistake,) = LAB.check_delete(run, Observed(id=ADMIN_PROJECT, ours=True), frozenset())
+    (mistake,) = LAB.check_delete(
+        run, Observed(id=ADMIN_PROJECT, ours=True, record=ProjectRecord(frozenset())), frozenset()
+    )
     assert mistake.code == "plan.own-connection"
 
 

@@ -71,7 +71,9 @@ class Neutron:
     def ports(self, request: Any, context: Any) -> Any:
         if "fixed_ips" in request.qs:  # who else is in a subnet
             return {"ports": []}
-        assert request.qs["device_owner"] == list(INTERFACES)
+        assert "device_id" in request.qs or request.qs["device_owner"] == list(INTERFACES)
+        if "device_id" in request.qs:
+            return {"ports": [interface("r1", each) for each in sorted(self.joined)]}
         return {"ports": [interface("r1", each) for each in sorted(self.joined)] + [interface("r2", "a-id")]}
 
     def join(self, request: Any, context: Any) -> Any:
