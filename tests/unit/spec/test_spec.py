@@ -450,6 +450,14 @@ def test_some_are_shipped() -> None:
     assert {path.stem for path in SHIPPED} >= {"minimal", "openshift-lab"}
 
 
+def test_shipped_specs_can_be_applied_beside_one_another() -> None:
+    """Names of specs, and of what all projects share, differ; rke2-mesh is what rke-mesh becomes."""
+    specs = [yaml.safe_load(path.read_text()) for path in SHIPPED if path.stem != "rke-mesh"]
+    names = [("spec", each["name"]) for each in specs if "name" in each]
+    names += [(kind, each["name"]) for spec in specs for kind in ("users", "flavors") for each in spec.get(kind, ())]
+    assert sorted(names) == sorted(set(names))
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home of somebody with an SSH key."""
