@@ -10,7 +10,7 @@ import secrets
 import shlex
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -180,17 +180,10 @@ def from_spec(
     if not isinstance(value, dict) or len(value) != 1:
         raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
     ((source, where),) = value.items()
-    readers: dict[str, Callable[[Any, Path], Secret]] = {
-        "env": _from_environment,
-        "file": _from_file,
-        "content": _whole_file,
-        "prompt": _from_prompt,
-        "generate": _generated,
-    }
     if source in PROGRAMS:
         of_program = _from_program(source, where, base)
         return of_program if needed else Secret(missing=f"{{{source}: ...}} was not asked for its value")
-    if source not in readers or (source != "prompt" and not isinstance(where, str)):
+    if source not in READERS or (source != "prompt" and not isinstance(where, str)):
         raise InvalidValue("is not a source of a secret", f"use one of {SOURCES}")
     if source in ("file", "content") and (warning := _readable_file(file_path(where, base))):
         warn(warning)
@@ -199,8 +192,13 @@ def from_spec(
     if source == "prompt" and not needed:
         _check_prompt(where)
         return Secret(missing="nobody was prompted for the secret")
+    return _read(source, where, base, needed=needed)
+
+
+def _read(source: str, where: Any, base: Path, *, needed: bool) -> Secret:
+    """Return the secret of a source; unless its value is needed, one that lacks it says why."""
     try:
-        secret = readers[source](where, base)
+        secret = READERS[source](where, base)
     except _NoValue as error:
         if needed:
             raise
@@ -356,3 +354,12 @@ def _close_to_others(path: str, warn: Callable[[str], None] = lambda text: None,
         what = f"{what}, and its file system does not let openstack-prep change the mode"
         raise InvalidValue(what, CHOOSE_FOLDER, Code.SECRET_READABLE)
     warn(f"{what}: its mode is 0600 now; if somebody may have used it, delete it and apply with --allow-replace")
+
+
+READERS: Mapping[str, Callable[[Any, Path], Secret]] = {
+    "env": _from_environment,
+    "file": _from_file,
+    "content": _whole_file,
+    "prompt": _from_prompt,
+    "generate": _generated,
+}

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from openstack_prep.cli.spellings import instead, respelled, with_two_dashes
+from openstack_prep.cli.spellings import list_substitutes, respell, with_two_dashes
 
 if TYPE_CHECKING:
     from openstack_prep.base.errors import PrepError
@@ -23,7 +23,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        return super().parse_known_args(respelled(self, sys.argv[1:] if args is None else args), namespace)
+        return super().parse_known_args(respell(self, sys.argv[1:] if args is None else args), namespace)
 
     def error(self, message: str) -> NoReturn:
         from openstack_prep.cli.usage_error import UsageError  # not needed for --version and --help
@@ -40,7 +40,7 @@ class Parser(argparse.ArgumentParser):
     def _fix(self, word: str) -> str:
         """Return what is probably meant by an unknown word."""
         option = word.partition("=")[0]
-        fix = next(instead(self, option), "") if word[:1] == "-" else ""
+        fix = next(list_substitutes(self, option), "") if word[:1] == "-" else ""
         return f"; {fix}" if fix else _meant(option, self._option_string_actions)
 
     def _check_value(self, action: argparse.Action, value: object) -> None:

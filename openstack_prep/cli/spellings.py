@@ -47,7 +47,7 @@ INSTEAD: Mapping[str, tuple[str, str]] = {name: (needed, fix) for names, needed,
 """By the name of an option of other commands, an option that a command must have, and what to use."""
 
 
-def respelled(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
+def respell(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
     """Return the words of a command line with two dashes in front of long options; those after ``--`` are left alone.
 
     An option of other commands ends with the parser's error, which says what to use.
@@ -84,11 +84,11 @@ def _refuse(parser: argparse.ArgumentParser, option: str, value: str, attached: 
         if attached:
             parser.error(f"{option} is unknown; write {short} VALUE, or two dashes and the whole name")
         return
-    for fix in instead(parser, option, value):
+    for fix in list_substitutes(parser, option, value):
         parser.error(f"{option} is unknown; {fix}")
 
 
-def instead(parser: argparse.ArgumentParser, option: str, value: str = "") -> Iterator[str]:
+def list_substitutes(parser: argparse.ArgumentParser, option: str, value: str = "") -> Iterator[str]:
     """Yield what to use in the place of an option of other commands, if the command has that."""
     known, command, name = parser._option_string_actions, parser.prog.partition(" ")[2], option.lstrip("-")
     needed, fix = INSTEAD.get(name, ("", ""))

@@ -286,14 +286,14 @@ def connect(
 
     try:
         _check_files(clouds_file)
-        return _examined(Cloud(opened(cloud, clouds_file, region), region))
+        return _check_settings(Cloud(opened(cloud, clouds_file, region), region))
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
         raise ConfigError(_explain(cloud, str(error), clouds_file)) from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the SDK, for an unexpected format
         raise ConfigError(_explain(cloud, "openstacksdk cannot interpret its settings", clouds_file)) from error
 
 
-def _examined(made: Cloud) -> Cloud:
+def _check_settings(made: Cloud) -> Cloud:
     """Return a cloud whose settings openstacksdk can use; raises ConfigError."""
     verify = made.connection.config.get_requests_verify_args()
     # of this entry: to choose another one is no answer
@@ -341,7 +341,7 @@ def found_by_client(path: Path, name: str, entry: Raw, options: Mapping[str, str
         )
         secure_file = files.secure_config_filename
         secured = files.cloud_config["clouds"].get(name) or {} if secure_file else {}
-        read = cloud_entries.merged(cloud_entries.merged(entry, secured), options or {})
+        read = cloud_entries.merge(cloud_entries.merge(entry, secured), options or {})
         read = cloud_entries.as_openstack_client_reads(read)
         files.cloud_config, files.config_filename = {"clouds": {name: read}}, str(path)
         region = files.get_one(name)
@@ -350,7 +350,7 @@ def found_by_client(path: Path, name: str, entry: Raw, options: Mapping[str, str
             for setting in cloud_entries.TLS_FILES
             if isinstance(value := region.config.get(setting), str)
         }
-        cloud = _examined(Cloud(Connection(config=region)))
+        cloud = _check_settings(Cloud(Connection(config=region)))
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
         raise ConfigError(f"entry {name} of {path}: {error}") from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the SDK, for an unexpected format

@@ -83,12 +83,12 @@ def service_settings(config: Raw, defaults: Raw, is_service: Callable[[str], boo
     return found
 
 
-def merged(entry: Raw, over: Raw) -> Values:
+def merge(entry: Raw, over: Raw) -> Values:
     """Return an entry of clouds.yaml with that of secure.yaml over it (openstacksdk 4.22.0, _util.py, merge_clouds)."""
     found = dict(entry)
     for name, value in over.items():
         below = found.get(name)
-        found[name] = merged(below, value) if isinstance(value, dict) and isinstance(below, dict) else value
+        found[name] = merge(below, value) if isinstance(value, dict) and isinstance(below, dict) else value
     return found
 
 

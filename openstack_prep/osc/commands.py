@@ -19,7 +19,7 @@ from openstack_prep import tracing
 from openstack_prep.base.style import visible
 from openstack_prep.cli.main import DEFAULTS, TEXTS, add_global, log_notes
 from openstack_prep.cli.parser import exit_code
-from openstack_prep.cli.spellings import respelled
+from openstack_prep.cli.spellings import respell
 from openstack_prep.core import interrupts
 from openstack_prep.osc import tables
 from openstack_prep.reports.last_run import recorded
@@ -68,7 +68,7 @@ class Prep(DisplayCommandBase[Any]):
         parse = parser.parse_known_args
 
         def parse_respelled(args: Sequence[str] | None = None, namespace: Any = None) -> Any:
-            return parse(respelled(parser, args or ()), namespace)
+            return parse(respell(parser, args or ()), namespace)
 
         setattr(parser, "parse_known_args", parse_respelled)  # noqa: B010 - the class is cliff's, and its own
         return parser

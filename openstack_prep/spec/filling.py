@@ -27,13 +27,13 @@ MOST = 10_000
 """Items that all for_each of a file may make together."""
 
 
-def escaped(data: Any) -> Any:
+def escape(data: Any) -> Any:
     """Return plain data whose texts stand for themselves in a spec: ``${`` is not the beginning of a reference."""
     if isinstance(data, str):
         return data.replace("${", "$${")
     if isinstance(data, list):
-        return [escaped(each) for each in data]
-    return {name: escaped(value) for name, value in data.items()} if isinstance(data, dict) else data
+        return [escape(each) for each in data]
+    return {name: escape(value) for name, value in data.items()} if isinstance(data, dict) else data
 
 
 def has_reference_in_key(data: Any) -> bool:

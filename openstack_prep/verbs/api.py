@@ -167,30 +167,29 @@ def apply(
             jobs=jobs,
             progress=progress,
         )
-    elif name not in (None, wanted.spec):
-        raise SpecError(
-            [
-                Mistake(
-                    "name", f"{name!r} differs from the name of the plan, {wanted.spec!r}", "remove the argument name"
-                )
-            ]
-        )
+    _check_name(name, wanted)
     refuse_no_cloud(cloud)
-    cloud = cloud.own
-    if wanted.run.admin is not wanted.run.admin.own and (wanted or wanted.refusals):
-        # its answers were read for many plans, and may be old
-        wanted = _made_again(cloud, wanted, jobs, progress, agreed=agreed, prune=prune)
-    if agreed:
-        wanted.raise_for_refusals()
 
     def again(old: LivePlan) -> LivePlan:
-        return _made_again(cloud, old, jobs, progress, agreed=agreed, prune=prune)
+        return _made_again(cloud.own, old, jobs, progress, agreed=agreed, prune=prune)
+
+    if wanted.run.admin is not wanted.run.admin.own and (wanted or wanted.refusals):
+        wanted = again(wanted)  # its answers were read for many plans, and may be old
+    if agreed:
+        wanted.raise_for_refusals()
 
     def execute(chosen: LivePlan) -> Report:
         chosen.run.progress = progress
         return executor.execute(chosen, chosen.run, jobs=jobs, tell=tell)
 
     return exclusive.carry_out(wanted, current=_is_current, again=again, execute=execute, timeout=lock_timeout)
+
+
+def _check_name(name: str | None, made: LivePlan) -> None:
+    """Raise SpecError if a plan is of another spec than ``name``."""
+    if name not in (None, made.spec):
+        what = f"{name!r} differs from the name of the plan, {made.spec!r}"
+        raise SpecError([Mistake("name", what, "remove the argument name")])
 
 
 def _is_current(made: LivePlan) -> bool:

@@ -27,11 +27,11 @@ def examine(run: CloudRun, plan: Plan, *, jobs: int) -> list[Finding]:
         and step.key not in refused  # a login by the password of others might lock the user out
         and pending.isdisjoint(step.needs)
     ]
-    found = in_parallel(lambda step: _examined(run, step), steps, jobs=jobs)
+    found = in_parallel(lambda step: _try_entry(run, step), steps, jobs=jobs)
     return [each for each in found if each is not None]
 
 
-def _examined(run: CloudRun, step: Step) -> Finding | None:
+def _try_entry(run: CloudRun, step: Step) -> Finding | None:
     resource = step.resource
     assert isinstance(resource, InCloudsYaml | EnvFile)
     try:

@@ -25,7 +25,7 @@ from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, P
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
 from openstack_prep.spec import spec_of
-from openstack_prep.spec.filling import escaped, has_reference_in_key
+from openstack_prep.spec.filling import escape, has_reference_in_key
 from openstack_prep.spec.sections import Sections, section_of
 from openstack_prep.verbs import scan
 
@@ -188,7 +188,7 @@ def _assembled(sections: dict[str, Any], chosen: Sequence[scan.Standing], unsaid
         else:
             sections[section.name] = spec_fields
     order = [each.name for each in fields(Sections)]
-    return Export(sections={name: escaped(sections[name]) for name in order if name in sections}, unsaid=tuple(left))
+    return Export(sections={name: escape(sections[name]) for name in order if name in sections}, unsaid=tuple(left))
 
 
 def _twins(chosen: Iterable[scan.Standing]) -> frozenset[Key]:

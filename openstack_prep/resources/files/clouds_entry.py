@@ -149,12 +149,12 @@ class InCloudsYaml(InProject):
         ``judge`` gets the present entry under the lock of the file, and raises PlanRefused if it has another owner.
         """
 
-        def merged(present: Any) -> dict[str, Any]:
+        def merge(present: Any) -> dict[str, Any]:
             found = whole_entry(present)
             judge(found)
             return self.merged_entry(found, auth, **more)
 
-        clouds_yaml.put(self.file, self.cloud, merged)
+        clouds_yaml.put(self.file, self.cloud, merge)
 
     def merged_entry(self, found: Mapping[str, Any] | None, auth: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         """Return the entry as apply writes it over the one in the file."""

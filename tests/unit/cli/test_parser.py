@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.cli.main import build_parser, main
-from openstack_prep.cli.spellings import INSTEAD, PREVIEW, respelled
+from openstack_prep.cli.spellings import INSTEAD, PREVIEW, respell
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_no_option_is_hidden_by_those_of_other_commands() -> None:
     assert set(PREVIEW) <= parsers.keys()
     for each in parsers.values():
         for option in each._option_string_actions:
-            assert respelled(each, [option]) == [option]
+            assert respell(each, [option]) == [option]
 
 
 def commands_of(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
