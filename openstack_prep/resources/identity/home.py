@@ -57,7 +57,7 @@ def is_our_project(run: CloudRun, home: str) -> bool:
 def another(run: CloudRun, description: str | None) -> str:
     """Return the other spec that a description names as the owner, or an empty string.
 
-    A spec with the same name is told apart by its home project.
+    The home project distinguishes specs with the same name.
     """
     found = run.ownership.another_in(description)
     project_id = OwnershipTag.home_in(description)
