@@ -57,6 +57,12 @@ def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
                 if not value.ready:  # the secret is not generated yet
                     continue
                 value = value.reveal()
+            if schema["type"] == "string" and isinstance(value, bool):  # Heat would take the text True or False
+                what = f"{shown} is a boolean in YAML, and the template's type is string"
+                yield Found(
+                    name, f"parameters: {name}: {what}", f"write {'it' if hidden else json.dumps(shown)} in quotes"
+                )
+                continue
             for what in _against(schema, value):
                 yield Found(name, f"parameters: {name}: {shown} {what}", "correct the value")
         elif "default" not in schema:
@@ -112,10 +118,19 @@ def _against(schema: Raw, value: object) -> Iterator[str]:
         try:
             meets = _meets(constraint, value, schema["type"])
         except (TypeError, ValueError, AttributeError, re.error) as error:  # ranges that are no mappings, and the like
-            yield f"cannot be checked: the template's constraint {show(rule)} is malformed ({error})"
+            yield f"cannot be checked: the template's constraint {_in_quotes(rule)} is malformed ({error})"
             continue
         if not meets:
-            yield f"violates the constraint {constraint.get('description') or show(rule)}"
+            yield f"violates the constraint {constraint.get('description') or _in_quotes(rule)}"
+
+
+def _in_quotes(rule: object) -> str:
+    """Return a constraint as a template has it: texts in quotes, because "true" and true differ."""
+    if isinstance(rule, Mapping):
+        return "{" + ", ".join(f"{key}: {_in_quotes(each)}" for key, each in rule.items()) + "}"
+    if isinstance(rule, list | tuple):
+        return "[" + ", ".join(map(_in_quotes, rule)) + "]"
+    return json.dumps(rule, ensure_ascii=False) if isinstance(rule, str) else show(rule)
 
 
 _TRUTH = {"t", "true", "on", "y", "yes", "1", "f", "false", "off", "n", "no", "0"}

@@ -38,12 +38,12 @@ def test_what_is_right_is_no_mistake() -> None:
     [
         ({"count": 6}, "parameters: count: 6 violates the constraint {range: {min: 1, max: 5}}"),
         ({"count": "x"}, "parameters: count: x is not a number"),
-        ({"policy": "no"}, "parameters: policy: no violates the constraint {allowed_values: [soft, hard]}"),
+        ({"policy": "no"}, 'parameters: policy: no violates the constraint {allowed_values: ["soft", "hard"]}'),
         ({"version": "1.2"}, "parameters: version: 1.2 violates the constraint digits"),
         ({"name": "abcd"}, "parameters: name: abcd violates the constraint {length: {max: 3}}"),
         (
             {"cni": "canal,cilium"},
-            "parameters: cni: canal,cilium violates the constraint {allowed_values: [canal, multus]}",
+            'parameters: cni: canal,cilium violates the constraint {allowed_values: ["canal", "multus"]}',
         ),
         ({"flag": "perhaps"}, "parameters: flag: perhaps is not true or false"),
         ({"more": "{"}, "parameters: more: { is not a mapping, a list or JSON"),
@@ -58,7 +58,7 @@ def test_all_are_told_at_once_and_what_is_missing() -> None:
     found = list(mistakes(DECLARED, {"policy": "no", "flag": 7}))
     assert [each.what for each in found] == [
         "parameters: count is missing",
-        "parameters: policy: no violates the constraint {allowed_values: [soft, hard]}",
+        'parameters: policy: no violates the constraint {allowed_values: ["soft", "hard"]}',
         "parameters: flag: 7 is not true or false",
     ]
     assert [each.parameter for each in found] == ["count", "policy", "flag"]
@@ -106,3 +106,13 @@ def test_a_volume_type_that_may_be_empty_is_named_by_its_property() -> None:
     }
     assert list(named(template, {"kind": "fast", "size": 3})) == [("volume_type", "fast")]
     assert not list(named(template, {"size": 3}))
+
+
+@pytest.mark.parametrize("constraints", [[], [{"allowed_values": ["true", "false"]}]])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_boolean_is_no_text(constraints: list[Any], hidden: bool) -> None:
+    declared = {"vxlan": {"type": "string", "constraints": constraints, "hidden": hidden}}
+    (found,) = mistakes(declared, {"vxlan": True})
+    assert found.fix == ("write it in quotes" if hidden else 'write "true" in quotes')
+    assert ("true" in found.what) is not hidden
+    assert list(mistakes(declared, {"vxlan": "true"})) == []
