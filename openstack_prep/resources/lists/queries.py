@@ -5,7 +5,7 @@ Source: Networking API v2.0 (``fields`` limits the answer); Compute API, "List F
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from openstack_prep.base.errors import CloudError, NotFound
@@ -14,7 +14,13 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.run import fact, query
-from openstack_prep.resources.lists.neutron_records import AddressHolder, NetworkRecord, PortRecord, SubnetRecord
+from openstack_prep.resources.lists.neutron_records import (
+    AddressHolder,
+    FloatingIPRecord,
+    NetworkRecord,
+    PortRecord,
+    SubnetRecord,
+)
 
 IDS_PER_REQUEST = 50  # within the 8 KiB that servers take for a request line
 
@@ -115,9 +121,20 @@ def ports_in_project(run: CloudRun, project_id: str | None) -> Sequence[Raw]:
 def ports_in_groups(run: CloudRun, project_id: str) -> Sequence[PortRecord]:
     """Return the ports in the security groups of a project, whoever owns them, as far as these credentials see them."""
     groups = [raw["id"] for raw in in_project(run, "security-groups", "security_group", project_id)]
-    some = (groups[first : first + IDS_PER_REQUEST] for first in range(0, len(groups), IDS_PER_REQUEST))
-    listed = (neutron_list(run, "/ports", security_groups=ids, fields=PORT_FIELDS) for ids in some)
-    return [PortRecord.read(raw) for raws in listed for raw in raws]
+    return list(map(PortRecord.read, _of_any(run, "/ports", "security_groups", groups, fields=PORT_FIELDS)))
+
+
+@query
+def floating_ips_on(run: CloudRun, project_id: str) -> Sequence[FloatingIPRecord]:
+    """Return the floating IPs on ports of a project, whoever owns them, as far as these credentials see them."""
+    ports = [raw["id"] for raw in ports_in_project(run, project_id)]
+    return list(map(FloatingIPRecord.read, _of_any(run, "/floatingips", "port_id", ports)))
+
+
+def _of_any(run: CloudRun, path: str, field: str, ids: Sequence[str], **which: Any) -> Iterator[Raw]:
+    """Yield what a list contains for any of many ids, in as few requests as their length allows."""
+    for first in range(0, len(ids), IDS_PER_REQUEST):
+        yield from neutron_list(run, path, **which, **{field: ids[first : first + IDS_PER_REQUEST]})
 
 
 def neutron_list(run: CloudRun, path: str, /, **which: Any) -> Sequence[Raw]:

@@ -301,10 +301,10 @@ class Port(PortFields):
             port = self.read(cloud.network.get(f"/ports/{observed.id}")["port"])
         except NotFound:
             return
-        if users := of_port(run.fresh(), port).others:
+        if users := of_port(run, port).others:
             raise ResourceFailed(f"{self.key} {port.id} is now used by {', '.join(users)} and is kept")
         # the plan has shown them; Neutron deletes them with the port, but after its revision has changed
-        if forwarded := list(forwardings_to(run.fresh(), port)):
+        if forwarded := list(forwardings_to(run, port)):
             for floating_ip, each in forwarded:
                 run.admin.network.delete(f"/floatingips/{floating_ip.id}/port_forwardings/{each['id']}")
             port = self.read(cloud.network.get(f"/ports/{observed.id}")["port"])

@@ -119,8 +119,9 @@ def of_floating_ip(record: FloatingIPRecord) -> Use:
 def of_port(run: CloudRun, port: PortRecord, going: frozenset[str] = frozenset()) -> Use:
     """Return the use of a port: its server or other device, and floating IPs that the spec does not manage."""
     device = port.device_id and port.device_id not in going
-    attached = (each for each in _addresses_of_port(run, port.id) if each.id not in going)
-    addresses = (f"floating IP {each.address}" for each in attached if not run.ownership.owns(each.description))
+    attached = (each for each in queries.floating_ips_on(run, port.project_id) if each.port_id == port.id)
+    foreign = (each for each in attached if each.id not in going and not run.ownership.owns(each.description))
+    addresses = (f"floating IP {each.address}" for each in foreign)
     return Use((*([f"{port.device_owner or 'device'} {port.device_id}"] if device else ()), *addresses))
 
 
@@ -271,9 +272,3 @@ def _subnets_on(run: CloudRun, network_id: str) -> Sequence[SubnetRecord]:
 @query
 def _ports_of_device(run: CloudRun, device_id: str) -> Sequence[PortRecord]:
     return list(map(PortRecord.read, run.admin.network.list("/ports", "ports", device_id=device_id)))
-
-
-@query
-def _addresses_of_port(run: CloudRun, port_id: str) -> Sequence[FloatingIPRecord]:
-    listed = run.admin.network.list("/floatingips", "floatingips", port_id=port_id)
-    return list(map(FloatingIPRecord.read, listed))

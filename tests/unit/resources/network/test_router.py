@@ -5,11 +5,14 @@ from typing import Any
 import pytest
 import requests_mock
 
+from openstack_prep.base.codes import Code
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.plan import Plan, Report
+from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.router import INTERFACES, Router
 from openstack_prep.resources.network.subnet import Route
+from openstack_prep.resources.network.uses import attachment_id, blockers_of_port, blockers_of_router
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, port_row, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -207,3 +210,48 @@ def test_interfaces_of_others_keep_it(run: CloudRun, neutron: Neutron) -> None:
     assert str(mistake) == (
         "router/r: has interfaces in subnets that this spec does not manage: theirs-id; remove them first"
     )
+
+
+@pytest.mark.parametrize(
+    ("alias", "path", "noun"),
+    [("l3-ndp-proxy", "ndp_proxies", "NDP proxy"), ("vpnaas", "vpn/vpnservices", "VPN service")],
+)
+def test_what_needs_its_gateway_keeps_it(
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron, alias: str, path: str, noun: str
+) -> None:
+    neutron.router("a-id")
+    made = planner.plan_destroy("lab", [ROUTER], observing.observe(run, [ROUTER]))
+    member, row = path.rpartition("/")[2], {"id": "x1", "name": "theirs", "project_id": ""}
+    services.get(f"{NEUTRON}/{path}?router_id=r1", json={member: [row]})
+    assert observing.examine_deletes(CloudRun(run.admin, run.ownership), made) == []  # without the extension
+    services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": alias}]})
+    (mistake,) = observing.examine_deletes(CloudRun(run.admin, run.ownership), made)
+    assert mistake.what.startswith(f"{noun} theirs x1")
+    assert mistake.code == Code.STILL_USED
+
+
+def test_floating_ips_behind_it_keep_it_unless_they_go(
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
+) -> None:
+    neutron.router("a-id")
+    row = {
+        "id": "f1",
+        "floating_ip_address": "192.0.2.7",
+        "floating_network_id": "e1",
+        "project_id": "",
+        "port_id": "p1",
+    }
+    row |= {"router_id": "r1", "port_details": {"device_id": "s1"}}
+    services.get(f"{NEUTRON}/floatingips?router_id=r1", json={"floatingips": [row]})
+    assert [each.split()[2] for each in blockers_of_router(run, "r1", frozenset())] == ["192.0.2.7"]
+    for going in ("f1", "p1", "s1", attachment_id("f1", "p1")):
+        assert not list(blockers_of_router(run, "r1", frozenset({going})))
+
+
+def test_local_ips_keep_a_port(run: CloudRun, services: requests_mock.Mocker) -> None:
+    services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": "local_ip"}]})
+    row = {"id": "l1", "name": "", "project_id": ""}
+    services.get(f"{NEUTRON}/local_ips?local_port_id=p1", json={"local_ips": [row]})
+    port = PortRecord.read(port_row(id="p1", project_id=ADMIN_PROJECT))
+    assert [each.split()[:3] for each in blockers_of_port(run, port, frozenset())] == [["local", "IP", "l1"]]
+    assert not list(blockers_of_port(run, port, frozenset({"l1"})))
