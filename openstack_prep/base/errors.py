@@ -203,9 +203,10 @@ def is_transient(error: BaseException) -> bool:
 
 
 class NotFound(CloudError):
-    """No resource has this name or id."""
+    """No resource has this name or id; or, unless ``of_resource``, the service does not have such a request at all."""
 
     code = "cloud.not-found"
+    of_resource: bool = True
 
 
 class Unreachable(CloudError):

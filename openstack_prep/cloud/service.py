@@ -6,7 +6,6 @@ overrides, retries, CA bundle) apply here, too.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -166,9 +165,12 @@ class Service:
         return self.ask("PATCH", path, json=json, **options)
 
     def delete(self, path: str, **options: Any) -> None:
-        """Delete a resource; one that no longer exists counts as deleted."""
-        with contextlib.suppress(NotFound):
+        """Delete a resource; one that no longer exists counts as deleted, unless the path itself is unknown."""
+        try:
             self.request("DELETE", path, **options)
+        except NotFound as error:
+            if not error.of_resource:
+                raise
 
     def list(
         self, path: str, name: str, /, *, log: bool = True, headers: Mapping[str, str] | None = None, **params: object

@@ -73,7 +73,32 @@ def translate(
     kind, retryable = _sort(error, status, reason)
     if status == 401 and (is_login(error) or refused is not CloudError):
         kind, retryable = (LoginBlocked if block else refused), False
-    return kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
+    if kind is NotFound and not _is_of_service(error):
+        kind, retryable, message = CloudError, True, f"{message}; {NOT_OF_SERVICE}"
+    found = kind(message, retryable=retryable, status=status, request_id=getattr(error, "request_id", None))
+    if isinstance(found, NotFound):
+        found.of_resource = not _is_unknown_path(error, reason)
+    return found
+
+
+NOT_OF_SERVICE = "this answer is not that of the service: check its endpoint, and what is in front of it"
+REQUEST_IDS = ("X-Openstack-Request-Id", "X-Compute-Request-Id", "X-Trans-Id")
+"""Headers of answers of services: oslo.middleware 7.0.0, request_id.py; swift 2.38.3, common/swob.py."""
+UNKNOWN_PATH = ("The resource could not be found.", "The requested URL was not found on the server")
+"""How answers about paths that a service does not have begin: webob 1.8.11, exc.py; werkzeug 3.1.3, exceptions.py."""
+
+
+def _is_of_service(error: Exception) -> bool:
+    """Whether a service has answered 404, and not a proxy that knows no such service."""
+    response = getattr(error, "response", None)
+    return response is None or any(name in response.headers for name in REQUEST_IDS)
+
+
+def _is_unknown_path(error: Exception, reason: Reason) -> bool:
+    """Whether a 404 is about the path; Swift answers so for what does not exist."""
+    response = getattr(error, "response", None)
+    is_swift = response is not None and "X-Trans-Id" in response.headers
+    return not is_swift and (reason.text.startswith(UNKNOWN_PATH) or reason.text == "Not Found")  # pecan 1.8.0
 
 
 _STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")

@@ -250,7 +250,10 @@ def port_row(**fields: Any) -> dict[str, Any]:
 def failure(status: int, message: str = "no") -> dict[str, Any]:
     """Return what a service answers to a request it refuses, as requests-mock takes it."""
     body = {"error": {"message": message, "code": status}}
-    return {"status_code": status, "json": body, "headers": {"Content-Type": "application/json"}}
+    headers = {"Content-Type": "application/json"}
+    if status == 404:  # a proxy's has none
+        headers["X-Openstack-Request-Id"] = "req-0"
+    return {"status_code": status, "json": body, "headers": headers}
 
 
 def sent(services: requests_mock.Mocker) -> list[str]:
@@ -282,7 +285,7 @@ def empty_cloud(services: requests_mock.Mocker) -> requests_mock.Mocker:
     services.get("http://glance/", json={"versions": [glance]})
     for place in ("neutron/v2.0", "nova/v2.1", "glance/v2", "cinder/v3", "heat/v1/admin-project"):
         services.get(re.compile(f"^http://{place}/.+"), json={**nothing, "quota_set": {}, "quota": {}})
-    services.head(re.compile("^http://swift/v1/"), status_code=404)
+    services.head(re.compile("^http://swift/v1/"), **failure(404))
     services.get(re.compile(f"^{IDENTITY}/(projects|users|roles|role_assignments|credentials|OS-TRUST)"), json=nothing)
     default_group(services)
     return services

@@ -97,7 +97,9 @@ def _record(run: CloudRun, project_id: str) -> Raw | None:
     """Return a project; None if it does not exist, and an empty record if the credentials may not read it."""
     try:
         record: Raw = run.admin.identity.get(f"/projects/{project_id}")["project"]
-    except NotFound:
+    except NotFound as error:
+        if not error.of_resource:
+            raise
         return None
     except NotAllowed:  # it may exist
         return {}

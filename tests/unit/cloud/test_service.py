@@ -350,6 +350,21 @@ def test_deleting_what_has_gone_is_fine(services: requests_mock.Mocker, network:
     network.delete("/networks/1")
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"status_code": 404, "text": "default backend - 404"},
+        failure(404, "The resource could not be found."),
+    ],
+)
+def test_a_404_about_something_else_deletes_nothing(
+    services: requests_mock.Mocker, network: Service, answer: dict[str, Any]
+) -> None:
+    services.delete(f"{NETWORKS}/1", **answer)
+    with pytest.raises(CloudError):
+        network.delete("/networks/1")
+
+
 def test_an_empty_answer_is_an_empty_mapping(services: requests_mock.Mocker, network: Service) -> None:
     services.put(NETWORKS, status_code=204)
     assert network.put("/networks") == {}

@@ -17,7 +17,7 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.claims import ClaimRefused
 from openstack_prep.spec import load_spec
-from tests.unit.conftest import resolved
+from tests.unit.conftest import failure, resolved
 from tests.unit.exposures.register.claiming import claim_one
 
 
@@ -124,7 +124,7 @@ def test_a_project_that_does_not_exist_here_may_exist_in_another_cloud(
     claim_one(pool.register(run), "web", mac=True)
     path = Path(pool.path)
     path.write_text(path.read_text().replace("admin-project", "elsewhere"))
-    services.get("http://keystone/v3/projects/elsewhere", status_code=404)
+    services.get("http://keystone/v3/projects/elsewhere", **failure(404))
     text = path.read_text()
     services.get("http://keystone/v3/domains?name=Default", json={"domains": [{"id": "default", "name": "Default"}]})
     row: dict[str, Any] = {"id": "p", "name": "x", "tags": [], "description": "", "domain_id": "default"}

@@ -16,7 +16,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import cleanup
 from openstack_prep.hooks.cleanup import plan_cleanup
 from openstack_prep.openshift import leftover_services
-from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, port_row, sent, token
+from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, port_row, sent, token
 from tests.unit.hooks.test_cleanup import CINDER, ID, NEUTRON, Lists, floating, there
 from tests.unit.resources.lists.test_cloud_provider_names import CSI, made
 
@@ -127,7 +127,7 @@ def test_the_requests_that_delete_it(octavia: Lists, services: requests_mock.Moc
     for name, identifier in (("snapshots", "n-prod"), ("volumes", "v-prod")):
         services.delete(f"{CINDER}/{name}/{identifier}", text=delete(name, identifier), status_code=202)
         status = {name.removesuffix("s"): {"status": "available"}}
-        services.get(f"{CINDER}/{name}/{identifier}", [{"json": status}, {"status_code": 404}])
+        services.get(f"{CINDER}/{name}/{identifier}", [{"json": status}, failure(404)])
     others = {name: [each for each in raws if LONGER in str(each)] for name, raws in octavia.items()}
     cleanup(Cloud(connection()), cluster=CLUSTER).raise_for_failures()
     deletes = [each for each in sent(services) if each.startswith("DELETE")]

@@ -122,7 +122,7 @@ def test_a_floating_ip_keeps_its_owners_words(
 def test_containers_have_metadata_and_go_after_their_objects(cloud: Cloud, services: requests_mock.Mocker) -> None:
     name = f"{ID}-image-registry-abc"
     services.get(f"{SWIFT}/", json=[{"name": name}, {"name": f"{ID}-gone"}])
-    services.head(f"{SWIFT}/{ID}-gone", status_code=404)
+    services.head(f"{SWIFT}/{ID}-gone", **failure(404))
     services.head(f"{SWIFT}/{name}", headers={"X-Container-Meta-Openshiftclusterid": ID})
     (found,) = listed(cloud, "container", ID)
     assert found["metadata"]["openshiftclusterid"] == ID

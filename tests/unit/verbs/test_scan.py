@@ -130,7 +130,7 @@ def test_a_flavor_is_the_specs_by_its_home_project(
     cloud: requests_mock.Mocker, home: str, expected: dict[str, bool]
 ) -> None:
     cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor(home)]})
-    cloud.get(f"{IDENTITY}/projects/gone", status_code=404)
+    cloud.get(f"{IDENTITY}/projects/gone", **failure(404))
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
     assert left(LAB) == expected
 
@@ -140,7 +140,7 @@ def test_a_declared_flavor_of_another_specs_home_is_not_managed(
     cloud: requests_mock.Mocker, home: str, ours: bool
 ) -> None:
     cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor(home)]})
-    cloud.get(f"{IDENTITY}/projects/gone", status_code=404)
+    cloud.get(f"{IDENTITY}/projects/gone", **failure(404))
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[LAB])
     (found,) = observing.observe(run, [Flavor(name="small")]).values()
@@ -151,7 +151,7 @@ def test_a_declared_flavor_of_another_specs_home_is_not_managed(
 def test_files_of_another_specs_home_are_not_managed(
     cloud: requests_mock.Mocker, tmp_path: Path, home: str, ours: bool
 ) -> None:
-    cloud.get(f"{IDENTITY}/projects/gone", status_code=404)
+    cloud.get(f"{IDENTITY}/projects/gone", **failure(404))
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
     hosts, run = tmp_path / "hosts", CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[LAB])
     hosts.write_text(f"# {OwnershipTag('lab', home=home).describe('exposed_cluster/okd')}\n192.0.2.1 a\n")

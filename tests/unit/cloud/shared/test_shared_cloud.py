@@ -14,7 +14,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.shared import SharedCloud
 from openstack_prep.cloud.shared.shapes import WHOLE
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, token
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, token
 
 NOVA, NEUTRON, GLANCE = ENDPOINTS["compute"], f"{ENDPOINTS['network']}/v2.0", f"{ENDPOINTS['image']}/v2"
 PORTS = [
@@ -147,7 +147,7 @@ def test_a_page_of_keystone_that_says_it_is_truncated_is_followed(
 
 def test_a_project_that_is_not_listed_is_asked_for(services: requests_mock.Mocker, shared: SharedCloud) -> None:
     services.get(f"{IDENTITY}/projects?limit=1000", json={"projects": []})
-    services.get(f"{IDENTITY}/projects/red", status_code=404, json={"error": {"code": 404, "message": "no"}})
+    services.get(f"{IDENTITY}/projects/red", **failure(404))
     for _ in range(2):
         with pytest.raises(NotFound):
             shared.identity.get("/projects/red")

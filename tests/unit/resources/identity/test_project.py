@@ -160,7 +160,7 @@ def test_a_default_group_that_neutron_does_not_let_go_is_not_forgotten(
     monkeypatch.setattr(default_group, "PAUSE", 0)
     listed.append(answer())
     empty.put("http://neutron/v2.0/security-groups/g1/tags/openstack-prep%3Alab~default")
-    empty.delete(f"{IDENTITY}/projects/p1", [{"status_code": 204}, {"status_code": 404}])
+    empty.delete(f"{IDENTITY}/projects/p1", [{"status_code": 204}, failure(404)])
     empty.delete("http://neutron/v2.0/security-groups/g1", [*[failure(412)] * refusals, {"status_code": 204}])
     observed = observing.observe(run, [LAB])
     report = executor.execute(planner.plan_destroy("lab", [LAB], observed), run)
@@ -172,7 +172,7 @@ def test_a_group_that_a_killed_destroy_left_behind_is_found_once_its_project_is_
 ) -> None:
     groups = [{"id": f"g{n}", "name": "default", "project_id": f"p{n}"} for n in (1, 2)]
     listed = services.get("http://neutron/v2.0/security-groups", json={"security_groups": groups})
-    services.get(f"{IDENTITY}/projects/p1", status_code=404)
+    services.get(f"{IDENTITY}/projects/p1", **failure(404))
     services.get(f"{IDENTITY}/projects/p2", json={"project": {"id": "p2"}})
     left = dict(LeftGroup.scan(run, None))
     assert listed.last_request.qs["tags"] == ["openstack-prep:lab~default"]
@@ -253,7 +253,7 @@ def test_a_project_beside_the_home_project_is_managed_unless_it_names_another(
     services: requests_mock.Mocker, run: CloudRun, listed: list[Any], named: str, ours: bool
 ) -> None:
     services.get(f"{IDENTITY}/projects?name=home", json={"projects": [answer(id="p0", name="home")]})
-    services.get(f"{IDENTITY}/projects/gone", status_code=404)
+    services.get(f"{IDENTITY}/projects/gone", **failure(404))
     services.get(f"{IDENTITY}/projects/their", json={"project": answer(id="their")})
     listed.append(answer(tags=[f"openstack-prep:lab~{named}", "openstack-prep:lab"]))
     home = Project(name="home")

@@ -14,6 +14,7 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.resources.image import web_download
 from openstack_prep.resources.image.glance import SEALS
 from openstack_prep.resources.image.image import Image
+from tests.unit.conftest import failure as refusal
 from tests.unit.resources.glance import GLANCE, NEW, OLD, Glance, apply, plan
 
 URL = "http://web.test/disk"
@@ -139,7 +140,7 @@ def test_glances_reason_is_told(
 
 
 def test_one_without_tasks(run: CloudRun, services: requests_mock.Mocker, glance: Glance, image: Image) -> None:
-    services.get(f"{GLANCE}/images/i1/tasks", status_code=404)
+    services.get(f"{GLANCE}/images/i1/tasks", **refusal(404))
     glance.stages = [{}, {"status": "importing"}, {"status": "queued"}]
     assert "no reason given" in str(failure(run, image))
 
@@ -206,7 +207,7 @@ def test_a_glance_that_does_not_offer_it(
 def test_a_glance_from_before_imports(
     run: CloudRun, services: requests_mock.Mocker, glance: Glance, image: Image
 ) -> None:
-    services.get(f"{GLANCE}/info/import", status_code=404)
+    services.get(f"{GLANCE}/info/import", **refusal(404))
     (said,) = refusals(run, image)
     assert "does not support image import" in said
 

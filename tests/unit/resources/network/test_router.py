@@ -13,7 +13,7 @@ from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.router import INTERFACES, Router
 from openstack_prep.resources.network.subnet import Route
 from openstack_prep.resources.network.uses import attachment_id, blockers_of_port, blockers_of_router
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, port_row, sent
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, failure, port_row, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 OURS = "[openstack-prep:lab/{}]"
@@ -198,7 +198,7 @@ def test_an_interface_that_another_deletion_removed_counts_as_removed(
     neutron.router("a-id")
     router = Router(name="r", interfaces=("a",))
     made = planner.plan_destroy("lab", [router], observing.observe(run, [router]))
-    services.put(f"{NEUTRON}/routers/r1/remove_router_interface", status_code=404)
+    services.put(f"{NEUTRON}/routers/r1/remove_router_interface", **failure(404))
     executor.execute(made, run).raise_for_failures()
     assert writes(services) == ["PUT /r1/remove_router_interface", "DELETE /r1"]
 

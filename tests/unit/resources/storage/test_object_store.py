@@ -13,7 +13,7 @@ from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import DIFFERS, Action, Observed
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.storage.object_store import ObjectStore
-from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, sent
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, failure, sent
 
 ACCOUNT = f"http://swift/v1/AUTH_{ADMIN_PROJECT}/"
 OURS = {"X-Account-Meta-Openstack-Prep": "lab"}
@@ -28,7 +28,7 @@ def key(value: str = "k1", **more: Any) -> ObjectStore:
     return ObjectStore(temp_url_key=Secret(value), **more)
 
 
-@pytest.mark.parametrize("answer", [{"status_code": 404}, {"headers": {"X-Account-Object-Count": "3"}}])
+@pytest.mark.parametrize("answer", [failure(404), {"headers": {"X-Account-Object-Count": "3"}}])
 def test_an_account_without_what_we_set_counts_as_absent(
     run: CloudRun, services: requests_mock.Mocker, answer: dict[str, Any]
 ) -> None:
@@ -137,7 +137,7 @@ def test_a_user_without_a_role_there_is_a_mistake_of_the_plan(run: CloudRun, ser
 
 
 def test_headers_that_cannot_be_are_mistakes(run: CloudRun, services: requests_mock.Mocker) -> None:
-    services.head(ACCOUNT, status_code=404)
+    services.head(ACCOUNT, **failure(404))
     store = ObjectStore(metadata={"a b": "x", "good": "y\nz", "fine": "a b"})
     assert len(list(store.check(run, None))) == 2
 
