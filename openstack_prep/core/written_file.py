@@ -17,6 +17,10 @@ class WrittenFile:
     """The field of the resource that names it, as a dotted path."""
     path: str
     part: str = ""
+    is_only_copy: bool = False
+    """Whether it holds a secret that nobody can write again."""
+    in_folder_of: str = ""
+    """The program whose files its folder holds, and whose users delete the folder as a whole."""
 
 
 @runtime_checkable

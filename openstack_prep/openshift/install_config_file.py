@@ -111,7 +111,8 @@ class InstallConfig(InstallerInput, Cluster):
         return {field: self.sibling(FloatingIP, name, external_network=network) for field, name in names.items()}
 
     def written_files(self, context: Context) -> Iterable[WrittenFile]:
-        return (WrittenFile("path", str(self.file)), WrittenFile("path", str(self.kept)))
+        file = WrittenFile("path", str(self.file), in_folder_of="openshift-install")
+        return (file, WrittenFile("path", str(self.kept)))
 
     def references(self) -> Iterable[FloatingIP]:
         return self._unresolved().values()

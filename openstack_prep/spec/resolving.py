@@ -7,9 +7,9 @@ from dataclasses import replace
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Resource
+from openstack_prep.spec import written_files
 from openstack_prep.spec.loading import Spec
 from openstack_prep.spec.targets import NoCloud
-from openstack_prep.spec.written_files import list_conflicts
 
 
 def refuse_mistakes(spec: Spec) -> None:
@@ -26,7 +26,7 @@ def refuse_mistakes(spec: Spec) -> None:
         except SpecError as error:
             found += error.mistakes
     try:
-        found += list_conflicts(spec, context)
+        found += written_files.list_conflicts(spec, context)
     except SpecError as error:
         found += error.mistakes
     if not found:
@@ -46,6 +46,7 @@ def list_warnings(spec: Spec) -> list[str]:
     for each in spec.chosen:
         place = f"{spec.places[each.key]}: " if each.key in spec.places else ""
         found += (f"{place}{each.key}: {warning}" for warning in each.list_warnings(context))
+    found += written_files.list_warnings(spec, context)
     return list(dict.fromkeys(found))
 
 

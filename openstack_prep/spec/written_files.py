@@ -37,6 +37,20 @@ def list_conflicts(spec: Spec, context: Context) -> Iterator[Mistake]:
             same.append((resource, file))
 
 
+def list_warnings(spec: Spec, context: Context) -> Iterator[str]:
+    """Yield each secret without a second copy in a folder that users of another program delete as a whole."""
+    written = [(resource, file) for resource in spec.resources for file in _written(resource, context)]
+    folders = {os.path.realpath(os.path.dirname(file.path)): file for _, file in written if file.in_folder_of}
+    for resource, file in written:
+        path = os.path.realpath(file.path)
+        folder = next((each for each in folders if file.is_only_copy and path.startswith(f"{each}{os.sep}")), None)
+        if folder is not None:
+            line = spec.line_of(resource.key, file.field)
+            what = f"{file.path} would be lost with the folder of {folders[folder].in_folder_of}, which"
+            what += " many delete after a failed installation; choose a path outside of it"
+            yield f"{f'{line}: ' if line else ''}{resource.key}: {what}"
+
+
 def _exclude(file: WrittenFile, other: WrittenFile) -> bool:
     """Whether one of two that have the same path would overwrite the other."""
     if GENERATED in (file.part, other.part):
@@ -59,7 +73,7 @@ def _written(resource: Resource, context: Context) -> Iterator[WrittenFile]:
         yield from resource.written_files(context)
     for field, secret in _secrets(resource, ""):
         if secret.path is not None and not secret.awaited:
-            yield WrittenFile(field, secret.path, GENERATED)
+            yield WrittenFile(field, secret.path, GENERATED, is_only_copy=True)
 
 
 def _secrets(value: Any, place: str) -> Iterator[tuple[str, Secret]]:

@@ -234,6 +234,6 @@ def test_the_shipped_network_of_ones_own_passes(prep: Prep) -> None:
     )
     prep.apply()
     prep.run("names", "--install-config", "byo/install-config.yaml", "--write", "hosts")
-    tenant = replace(prep, environment={"OS_CLIENT_CONFIG_FILE": str(prep.folder / "byo" / "clouds.yaml")})
+    tenant = replace(prep, environment={"OS_CLIENT_CONFIG_FILE": str(prep.folder / "byo-credentials" / "clouds.yaml")})
     said = tenant.run("check", "byo", "--release", "4.20", "--hosts", "hosts").stdout
     assert said == "byo/install-config.yaml for 4.20 in cloud 'byo': no problems found\n"

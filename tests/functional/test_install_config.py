@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from importlib import resources
 from pathlib import Path
 
@@ -53,7 +54,10 @@ def test_an_install_config_names_what_apply_has_made(prep: Prep) -> None:
     made = {name: steps[f"floating_ip/{name}"]["outputs"]["address"] for name in ("api", "ingress")}
     assert {"api": platform["apiFloatingIP"], "ingress": platform["ingressFloatingIP"]} == made
     assert findings(document, "4.20") == []
-    mine = {"OS_CLIENT_CONFIG_FILE": str(prep.folder / "ocp4" / "clouds.yaml"), "OS_CLOUD": platform["cloud"]}
+    mine = {
+        "OS_CLIENT_CONFIG_FILE": str(prep.folder / "ocp4-credentials" / "clouds.yaml"),
+        "OS_CLOUD": platform["cloud"],
+    }
     listed = prep.openstack("floating", "ip", "list", **mine)
     assert {each["Floating IP Address"] for each in listed} == set(made.values())
     assert prep.changes() == set()
@@ -64,6 +68,10 @@ def test_an_install_config_names_what_apply_has_made(prep: Prep) -> None:
 
     (file.parent / ".openshift_install_state.json").unlink()  # as its destroy does
     assert prep.changes() == {"install_config/install-config.yaml"}
+    shutil.rmtree(file.parent)  # as people do after a failed installation
+    assert prep.changes() == {"install_config/install-config.yaml"}
+    prep.apply()
+    assert prep.changes() == set()
     assert "install_config/install-config.yaml" in prep.destroy().stdout
-    left = {each.name for each in file.parent.iterdir()}  # no copy: it held the pull secret
+    left = {each.name for each in prep.folder.glob("ocp4*/*")}  # no copy: it held the pull secret
     assert left == {"ocp4-user.password", ".clouds.yaml.lock"}

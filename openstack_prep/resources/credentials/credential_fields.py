@@ -39,6 +39,7 @@ class CredentialFields(InCloudsYaml):
     implied: ClassVar[frozenset[str]] = frozenset({"secret", "mode", MANAGED})
     needs_login: ClassVar[bool] = True
     file_field: ClassVar[str] = "clouds_yaml"
+    has_only_copy: ClassVar[bool] = True
 
     name: Name
     """Name of the credential; each renewal alternates between NAME and NAME-new."""

@@ -57,6 +57,8 @@ class InCloudsYaml(InProject):
 
     file_field: ClassVar[str] = "path"
     """The field that names the file."""
+    has_only_copy: ClassVar[bool] = False
+    """Whether the entry holds a secret that Keystone does not report again."""
 
     cloud: Name
     """Name of the entry, for --os-cloud or OS_CLOUD."""
@@ -87,7 +89,7 @@ class InCloudsYaml(InProject):
         return (self.key, entry(self.file, self.cloud))
 
     def written_files(self, context: Context) -> Iterable[WrittenFile]:
-        return (WrittenFile(self.file_field, str(self.file), self.cloud),)
+        return (WrittenFile(self.file_field, str(self.file), self.cloud, is_only_copy=self.has_only_copy),)
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         return (self._reached_as(context.cloud),)
