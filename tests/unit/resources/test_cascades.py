@@ -25,7 +25,7 @@ from openstack_prep.resources.lists.neutron_records import GroupRecord
 from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
-from tests.unit.conftest import ADMIN_USER, ENDPOINTS, IDENTITY, connection, token
+from tests.unit.conftest import ADMIN_USER, ENDPOINTS, IDENTITY, connection, failure, token
 
 NEUTRON = "http://neutron/v2.0"
 LAB = Deletion(Project(name="lab"), Observed(id="p1", ours=True))
@@ -130,7 +130,7 @@ def test_a_service_that_nobody_reaches_has_to_be_allowed_by_name(
 
 def test_a_user_that_is_gone_by_now_hides_nothing_of_others(run: CloudRun, services: requests_mock.Mocker) -> None:
     users = [Deletion(User(name=name, password=Secret("s")), Observed(id=name, ours=True)) for name in ("gone", "left")]
-    services.get(f"{IDENTITY}/users/gone/application_credentials", status_code=404)
+    services.get(f"{IDENTITY}/users/gone/application_credentials", **failure(404))
     listed = [{"id": "c1", "name": "ci", "project_id": ""}]
     services.get(f"{IDENTITY}/users/left/application_credentials", json={"application_credentials": listed})
     findings = row_of(identity.USER, "application_credential").find(Deletions(run, users, frozenset()))
