@@ -17,6 +17,7 @@ from tests.show import Show, begin
 
 SPEC = "openshift-lab.yaml"
 OPENSHIFT, CLUSTER, RELEASE = "openshift-current.yaml", "ocp420", "4.20"
+CREDENTIALS = f"{CLUSTER}-credentials"
 API, INGRESS = "192.168.122.166", "192.168.122.182"
 CHANGED = {  # names and addresses that are free beside those of SPEC, and the virtual addresses
     "ocp4": CLUSTER,
@@ -54,10 +55,11 @@ def remove_former(show: Show) -> None:
     show.chapter("Delete what an earlier demo left", "So that this demo begins with nothing.")
     folder = show.place / CLUSTER
     if (folder / "metadata.json").exists():
-        show.prep("cleanup", "--yes", "--metadata", CLUSTER, code=None, **show.user(CLUSTER, CLUSTER))
+        show.prep("cleanup", "--yes", "--metadata", CLUSTER, code=None, **show.user(CLUSTER, CREDENTIALS))
     for spec in (OPENSHIFT, SPEC):
         show.prep("destroy", "--yes", spec)
-    shutil.rmtree(folder, ignore_errors=True)  # what is left in it is the installer's, or a password of nobody
+    for each in (folder, show.place / CREDENTIALS):  # what is left in them is the installer's, or a password of nobody
+        shutil.rmtree(each, ignore_errors=True)
 
 
 def prepare(show: Show) -> None:
@@ -124,7 +126,7 @@ def install(show: Show, program: Path) -> None:
         *("verify", "--metadata", CLUSTER, "--hosts", "hosts"),
         writes=False,
         proves="verify follows the path to the API and to the console: no problems",
-        **show.user(CLUSTER, CLUSTER),
+        **show.user(CLUSTER, CREDENTIALS),
     )
 
 
@@ -138,7 +140,7 @@ def main() -> int:
     prepare(show)
     install(show, program)
     show.summary()
-    own = f"OS_CLIENT_CONFIG_FILE={CLUSTER}/clouds.yaml OS_CLOUD={CLUSTER}"
+    own = f"OS_CLIENT_CONFIG_FILE={CREDENTIALS}/clouds.yaml OS_CLOUD={CLUSTER}"
     show.farewell(
         ["openstack project list", "(. ./ocp4/ocp4.env && openstack floating ip list)"],
         [
