@@ -83,7 +83,6 @@ FLAVOR: CascadeTable = (
         what="projects that may use a flavor",
         source="Nova 34.0.0, objects/flavor.py, _flavor_destroy: FlavorProjects",
         read=per_deletion(_access, detail=_guest),
-        beneath=True,
     ),
 )
 
@@ -101,7 +100,6 @@ IMAGE: CascadeTable = (
         what="members of an image",
         source="Glance 33.0.0, db/sqlalchemy/api.py, image_destroy: _image_member_delete",
         read=per_deletion(_members, detail=_guest),
-        beneath=True,
     ),
 )
 
@@ -112,6 +110,5 @@ SERVER_GROUP: CascadeTable = (
         what="servers of a server group",
         source="Nova 34.0.0, objects/instance_group.py, destroy: members lose the policy",
         read=_group_members,
-        beneath=True,
     ),
 )

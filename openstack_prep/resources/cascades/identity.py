@@ -131,7 +131,6 @@ USER: CascadeTable = (
         what="application credentials of a user",
         source="keystone 30.0.0, application_credential/core.py, _delete_app_creds_on_user_delete_callback",
         read=per_deletion(lambda run, user: application_credentials(run, user.id)),
-        beneath=True,
     ),
     CascadeRow(
         effect=LossEffect.DELETED,
@@ -163,7 +162,6 @@ USER: CascadeTable = (
             lambda run, user: run.admin.identity.list(f"/users/{user.id}/groups", "groups"),
             detail=lambda run, raw: "loses its member",
         ),
-        beneath=True,
     ),
     CascadeRow(
         effect=LossEffect.ORPHANED,
@@ -194,6 +192,5 @@ ROLE_ASSIGNMENT: CascadeTable = (
         what="application credentials that have a role",
         source="keystone 30.0.0, models/token_model.py, _get_application_credential_roles",
         read=_credentials_with_role,
-        beneath=True,
     ),
 )

@@ -247,7 +247,6 @@ ROUTER: CascadeTable = (
         read=per_deletion(
             _helpers, name=lambda run, raw: f"{raw['helper']} {raw['protocol']} {raw['port']}", detail=no_text
         ),
-        beneath=True,
     ),
     CascadeRow(
         effect=LossEffect.CUT_OFF,
@@ -267,7 +266,6 @@ PORT: CascadeTable = (
         source="Neutron 29.0.0, services/portforwarding/pf_plugin.py, _process_port_request",
         read=_forwardings_to,
         hidden=True,
-        beneath=True,
     ),
 )
 
@@ -282,6 +280,5 @@ FLOATING_IP: CascadeTable = (
             name=lambda run, raw: f"{raw['protocol']} {raw['external_port']} to {raw['internal_ip_address']}",
             detail=no_text,
         ),
-        beneath=True,
     ),
 )

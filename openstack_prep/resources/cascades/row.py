@@ -64,9 +64,8 @@ class CascadeRow:
 
     ``takes`` is the kind of what is taken along. ``source`` is the program, its version and its file. ``read`` yields
     what exists of it, before it raises if there may be more; ``what`` says in words what was not read if the
-    credentials in use may not, or the service fails.
-    ``hidden``: what belongs to other projects is only in an administrator's list. ``beneath``: it is read at a path
-    beneath the resource, so that 404 means that the resource no longer exists.
+    credentials in use may not, or the service fails. ``hidden``: what belongs to other projects is only in an
+    administrator's list.
     """
 
     effect: LossEffect
@@ -75,7 +74,6 @@ class CascadeRow:
     source: str
     read: Read = field(repr=False)
     hidden: bool = False
-    beneath: bool = False
     code: Code = Code.PLAN_LOSES
 
     def find(self, deletions: Deletions) -> Iterator[Finding]:
@@ -88,7 +86,7 @@ class CascadeRow:
                 for deletion in deletions:
                     yield from self.find(Deletions(deletions.run, [deletion], deletions.going))
                 return
-            unread = None if self.beneath else self._unread(error)
+            unread = None if error.of_resource else self._unread(error)
         except (CloudError, ConfigError) as error:
             unread = self._unread(error)
         if unread is None and self.hidden and not sees_everything(deletions.run):
