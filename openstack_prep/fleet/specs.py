@@ -55,7 +55,7 @@ def check(
         try:
             spec = process.spec_of(order, needs_secrets=examine is None)
             _refuse_sources(spec, order, targets[name].from_row)
-            planned, more = examine(spec) if examine else (spec, [])
+            resolved, more = examine(spec) if examine else (spec, [])
         except SpecError as error:
             for mistake in error.mistakes:
                 wrong.setdefault(mistake, []).append(name)
@@ -69,7 +69,7 @@ def check(
         region = order.region or region
         labels, environment = tuple(filter(None, (region, entry))), _environment(spec)
         found.orders[name] = replace(order, cloud=entry, address=address, labels=labels, environment=environment)
-        found.clouds[name], found.specs[name], found.resources[name] = entry or "", spec.name, len(planned.resources)
+        found.clouds[name], found.specs[name], found.resources[name] = entry or "", spec.name, len(resolved.resources)
         found.files[name] = [*(str(each.path) for each in spec.parts), *local_files(spec)]
         other = owners.setdefault((spec.name, entry or "", region), name)
         if other != name:

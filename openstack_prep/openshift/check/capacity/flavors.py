@@ -82,7 +82,7 @@ def _create(name: str, least: Minimum) -> str:
     return shlex.join(["openstack", "flavor", "create", *sizes, name])
 
 
-def _larger(context: CheckContext, pool: str, like: Machines) -> str:
+def _suggest_flavor(context: CheckContext, pool: str, like: Machines) -> str:
     """Return the flavor to name: the smallest one that is large enough, or else a new one."""
     least, disk = MINIMA[pool], 0 if like.root_volume else GOOD_DISK
     fitting = [
@@ -107,7 +107,7 @@ def _too_small(context: CheckContext, where: str, pool: str, like: Machines, fla
                 where=where,
                 what=f"flavor {flavor['name']!r} has {flavor[name]}{unit}, {wanted} are needed",
                 why="the installer refuses it",
-                fix=_larger(context, pool, like),
+                fix=_suggest_flavor(context, pool, like),
             )
 
 
@@ -119,6 +119,6 @@ def _disk(context: CheckContext, where: str, pool: str, like: Machines, flavor: 
             where=where,
             what=f"flavor {flavor['name']!r} has a disk of {flavor['disk']} GiB",
             why=f"the installer refuses less than {DISK}" if fatal else f"the installer recommends {GOOD_DISK}",
-            fix=f"{_larger(context, pool, like)}; or give the machines a rootVolume",
+            fix=f"{_suggest_flavor(context, pool, like)}; or give the machines a rootVolume",
             status=Status.ERROR if fatal else Status.WARNING,
         )

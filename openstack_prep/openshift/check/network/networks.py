@@ -52,7 +52,7 @@ def overlaps(
                 yield context.place(of), own
 
 
-def such_as(context: CheckContext, own: Block) -> str:
+def suggest_network(context: CheckContext, own: Block) -> str:
     """Return a private network of the size of one, for a fix; it overlaps nothing that the checks know."""
     known = [*blocks(each["cidr"] for each in listed(context, "subnets"))]
     known += [block for of in OWN_NETWORKS for block in blocks(getattr(context.cluster, of))]
@@ -87,7 +87,7 @@ def _external(context: CheckContext) -> Iterator[Diagnostic]:
                 what=f"{own} overlaps {subnet['cidr']} of the external network {network['name']!r}",
                 why="the router cannot connect both, or machines look for floating IPs and gateway "
                 "among their neighbours",
-                fix=f"write a network that does not overlap {subnet['cidr']}{such_as(context, own)}",
+                fix=f"write a network that does not overlap {subnet['cidr']}{suggest_network(context, own)}",
             )
 
 
@@ -112,7 +112,7 @@ def _additional(context: CheckContext) -> Iterator[Diagnostic]:
                         what=f"{subnet['cidr']} of network {network_id} overlaps {own} of {field}",
                         why="machines have addresses in both, and send packets for one network into the other",
                         fix=f"write another network here, or one that does not overlap {subnet['cidr']} in {field}"
-                        f"{such_as(context, own)}",
+                        f"{suggest_network(context, own)}",
                     )
 
 
@@ -142,7 +142,7 @@ def _unreachable(context: CheckContext) -> Iterator[Diagnostic]:
                 where=where,
                 what=f"{what} {address} lies in {block} of {field}",
                 why="machines and pods look for it there, and never reach it",
-                fix=f"write a network without that address in {field}{such_as(context, block)}",
+                fix=f"write a network without that address in {field}{suggest_network(context, block)}",
             )
 
 

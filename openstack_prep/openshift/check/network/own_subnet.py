@@ -14,7 +14,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.neutron.addresses import addresses_of
 from openstack_prep.neutron.allocation_pools import pools, pools_beside, pools_without
 from openstack_prep.openshift.check.context import CheckContext
-from openstack_prep.openshift.check.network.networks import overlaps, such_as
+from openstack_prep.openshift.check.network.networks import overlaps, suggest_network
 from openstack_prep.openshift.check.network.topology import (
     external_network,
     listed,
@@ -165,7 +165,7 @@ def _around(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnost
                 where=field,
                 what=f"{own} overlaps {destination}, {origin}",
                 why="the cluster cannot reach that network",
-                fix=f"write a network that does not overlap {destination}{such_as(context, own)}",
+                fix=f"write a network that does not overlap {destination}{suggest_network(context, own)}",
                 status=Status.WARNING,
             )
 
@@ -217,7 +217,7 @@ def _named(context: CheckContext, network_ids: set[str]) -> Iterator[Diagnostic]
             where=context.place("machines_network"),
             what=f"{len(meant)} networks are called {name}" if meant else f"there is no network {name}",
             why="the installer must find exactly one",
-            fix=_network_of(network_ids),
+            fix=_suggest_id(network_ids),
         )
     for other in (each for each in meant if len(meant) == 1 and each["id"] not in network_ids):
         yield Diagnostic(
@@ -225,11 +225,11 @@ def _named(context: CheckContext, network_ids: set[str]) -> Iterator[Diagnostic]
             where=context.place("machines_network"),
             what=f"{other['id']} is not the network of the subnet, {', '.join(sorted(network_ids))}",
             why="the installer does not find the subnet there",
-            fix=_network_of(network_ids),
+            fix=_suggest_id(network_ids),
         )
 
 
-def _network_of(network_ids: set[str]) -> str:
+def _suggest_id(network_ids: set[str]) -> str:
     """Return what to write for the network of the subnets; several networks are an error of their own."""
     return f"write the id {min(network_ids)}, or leave the network out"
 

@@ -86,12 +86,12 @@ def test_the_router_beside_the_nodes_leads_to_the_pods_of_each() -> None:
     assert routes(router("r1", ("10.66.0.0/24", "10.2.0.10"), ("10.66.1.0/24", "10.2.0.11"))) == []
     ((what, fix),) = routes(router("r1", ("10.66.0.0/24", "10.2.0.10")))
     assert what == "router r1 r1 has no route to the pods' 10.66.0.0/16 by 10.2.0.11"
-    assert carried_out(fix, "10.66.0.0/24 10.2.0.10 node0\n10.66.1.0/24 10.2.0.11 node1\n") == (
+    assert run_fix(fix, "10.66.0.0/24 10.2.0.10 node0\n10.66.1.0/24 10.2.0.11 node1\n") == (
         "--os-cloud mycloud router set --route destination=10.66.1.0/24,gateway=10.2.0.11 r1\n"
     )
 
 
-def carried_out(fix: str, nodes: str) -> str:
+def run_fix(fix: str, nodes: str) -> str:
     """Run a fix by a shell in which kubectl prints the nodes, and return the words that the client gets."""
     kubectl = f"kubectl() {{ printf {shlex.quote(nodes)}; }}"
     script = f'{kubectl}\nopenstack() {{ echo "$@"; }}\n{fix}'
@@ -107,7 +107,7 @@ def test_the_parts_that_routes_and_pairs_show_are_printed() -> None:
     route = "--route destination={},gateway={}"
     both = (route.format("10.66.0.0/24", "10.2.0.10"), route.format("10.66.7.0/24", "10.2.0.11"))
     assert known.fix == f"{OPENSTACK} router set {' '.join(both)} r1"
-    assert carried_out(unknown.fix, "10.66.2.0/24 10.2.0.12 node2\n10.66.3.0/24 10.2.0.13 node3\n") == (
+    assert run_fix(unknown.fix, "10.66.2.0/24 10.2.0.12 node2\n10.66.3.0/24 10.2.0.13 node3\n") == (
         f"--os-cloud mycloud router set {route.format('10.66.2.0/24', '10.2.0.12')} r1\n"
     )
 
