@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from openstack_prep.exposures.pool_file import PoolFile
     from openstack_prep.hooks.address_pairs import sync_address_pairs
     from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+    from openstack_prep.kubernetes.clusters import render_clusters
     from openstack_prep.openshift.install_config_file import InstallConfig
     from openstack_prep.resources.addresses.address_pairs import AddressPairs
     from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -73,7 +74,6 @@ if TYPE_CHECKING:
     from openstack_prep.spec import Spec, load_spec
     from openstack_prep.verbs.api import apply, destroy, plan, plan_destroy, show
     from openstack_prep.verbs.audit import Drift, audit
-    from openstack_prep.verbs.clusters import render_clusters
     from openstack_prep.verbs.export import Export, export
     from openstack_prep.verbs.live_plan import LivePlan
     from openstack_prep.verbs.rotation import plan_rotation
@@ -161,38 +161,69 @@ __all__ = [
 
 _MODULES = {
     "Action": "core.model",
+    "AddressPairs": "resources.addresses.address_pairs",
+    "AddressPool": "resources.addresses.address_pool",
+    "ApplicationCredential": "resources.credentials.application_credential",
     "ApplyFailed": "core.plan",
     "Change": "core.model",
     "Cloud": "cloud.connection",
     "CloudError": "base.errors",
+    "CloudsEntry": "resources.files.clouds_entry",
     "ConfigError": "base.errors",
     "Diagnostic": "base.diagnostic",
     "DownloadError": "base.errors",
     "Drift": "verbs.audit",
+    "EnvFile": "resources.files.env_file",
     "Event": "core.executor",
     "Export": "verbs.export",
+    "ExposedCluster": "exposures.exposed_cluster",
+    "Exposure": "exposures.exposure",
+    "Flavor": "resources.compute.flavor",
+    "FloatingIP": "resources.addresses.floating_ip",
+    "FloatingIPAttachment": "resources.addresses.floating_ip_attachment",
+    "Image": "resources.image.image",
+    "InstallConfig": "openshift.install_config_file",
     "Key": "core.model",
+    "Keypair": "resources.compute.keypair",
     "LeaseHeld": "base.errors",
     "LeaseLost": "base.errors",
     "LivePlan": "verbs.live_plan",
     "Mistake": "base.errors",
+    "Network": "resources.network.network",
     "NotAllowed": "base.errors",
     "NotFound": "base.errors",
     "NotUnique": "base.errors",
+    "ObjectStore": "resources.storage.object_store",
     "Observed": "core.model",
     "Plan": "core.plan",
     "PlanRefused": "base.errors",
+    "PoolFile": "exposures.pool_file",
+    "Port": "resources.network.declared_port",
     "PrepError": "base.errors",
+    "Project": "resources.identity.project",
+    "Quota": "resources.compute.quota",
     "QuotaExceeded": "base.errors",
+    "Recordset": "resources.dns.recordset",
     "Report": "core.plan",
     "Resource": "core.model",
     "ResourceFailed": "base.errors",
     "Result": "core.model",
+    "Rhcos": "resources.image.rhcos_source",
+    "RkeCluster": "kubernetes.cluster.rke_cluster",
+    "RoleAssignment": "resources.identity.role_assignment",
+    "Router": "resources.network.router",
     "Secret": "base.secret",
+    "SecurityGroup": "resources.network.security_group",
+    "SecurityGroupRule": "resources.network.security_group_rule",
+    "ServerGroup": "resources.compute.server_group",
     "Spec": "spec",
     "SpecError": "base.errors",
+    "Stack": "resources.orchestration.stack",
     "Status": "core.model",
     "Step": "core.model",
+    "Subnet": "resources.network.subnet",
+    "User": "resources.identity.user",
+    "VolumeTypeQuota": "resources.compute.quota",
     "WaitTimeout": "base.errors",
     "apply": "verbs.api",
     "audit": "verbs.audit",
@@ -203,17 +234,16 @@ _MODULES = {
     "plan": "verbs.api",
     "plan_destroy": "verbs.api",
     "plan_rotation": "verbs.rotation",
-    "render_clusters": "verbs.clusters",
+    "render_clusters": "kubernetes.clusters",
     "show": "verbs.api",
     "sync_address_pairs": "hooks.address_pairs",
 }
-"""The module of each name but the kinds', imported when the name is first used: all of them together take a while."""
+"""The module of each name, imported when the name is first used: all of them together take a while."""
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__:
-        module = _MODULES.get(name, "kinds")
-        found = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    if name in _MODULES:
+        found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
         globals()[name] = found
         return found
     submodule = f"{__name__}.{name}"  # such as openstack_prep.hooks

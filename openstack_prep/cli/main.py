@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from openstack_prep import tracing
+from openstack_prep import extensions, tracing
 from openstack_prep.cli.parser import DATA, Parser, exit_code, guess_options, positive
 from openstack_prep.cli.streams import open_closed
 from openstack_prep.core import interrupts
@@ -23,94 +23,6 @@ from openstack_prep.version import __version__
 
 if TYPE_CHECKING:
     import logging
-
-GROUPS = {
-    "credential": "application credentials: replace those of a spec",
-    "address-pairs": "allowed address pairs on the ports of a cluster's nodes",
-    "kubernetes": "Kubernetes clusters: the order of their installation, and from RKE to RKE2",
-    "exposures": "addresses from outside to services inside of clusters",
-    "rke": "RKE2 and RKE clusters: their files, and the connections between them",
-    "fleet": "many projects in many clouds: specs with variables times targets",
-}
-COMMANDS = {
-    "project.verbs": {
-        "plan": "show what apply would do, or destroy",
-        "apply": "apply the spec",
-        "destroy": "delete only resources managed by this spec",
-        "show": "show which resources of a spec exist, with ids and addresses",
-    },
-    "project.validate": {"validate": "check a spec without a cloud; exit code 2 if it is wrong"},
-    "project.audit": {"audit": "report drift that no spec declares: resources, rules, roles, address pairs (exit 1)"},
-    "project.graph": {"graph": "print what needs what in a spec, as a picture (SVG), or for Mermaid or Graphviz"},
-    "project.topology": {"topology": "print the networks of a spec, a cluster or a project, with what is on them"},
-    "project.support_bundle": {
-        "support-bundle": "write versions, a spec and its plan without secrets, and the last run's requests to one file"
-    },
-    "project.export": {"export": "print an existing project as a spec; planning it changes nothing"},
-    "openshift.check": {"check": "run pre-installation checks"},
-    "openshift.pre_ipi": {"pre-ipi": "before openshift-install: apply the spec and check its install-config"},
-    "openshift.ipi": {"ipi": "run the installer with pre-checks, floating IPs and address pairs"},
-    "openshift.post_ipi": {"post-ipi": "after openshift-install: attach floating IPs and add allowed address pairs"},
-    "openshift.wait_for": {"wait-for": "wait until the installer has created a virtual port (exit 1 on timeout)"},
-    "openshift.verify": {"verify": "verify API and console connectivity, link by link (exit 1 on failure)"},
-    "openshift.cleanup": {
-        "cleanup": "delete what is left of a cluster, after openshift-install destroy or instead of it"
-    },
-    "project.unlock": {"unlock": "end the lease of a dead run, so that other runs can change the spec's resources"},
-    "openshift.tools": {"tools": "download openshift-install, oc and kubectl, and verify them"},
-    "openshift.names": {"names": "print the addresses of api and *.apps of a cluster, or write them"},
-    "kubernetes.address_pairs": {
-        "address-pairs sync": (
-            "allow addresses on the ports of a cluster's nodes, and delete managed pairs that are no longer declared"
-        )
-    },
-    "kubernetes.checklist": {
-        "kubernetes checklist": "print the steps from a spec to running clusters, and what is normal at each step"
-    },
-    "kubernetes.convert": {
-        "kubernetes convert": "convert RKE's cluster.yml to files of RKE2, and list how workloads move to a new cluster"
-    },
-    "exposures.show": {
-        "exposures show": "show which outside address leads to what, and the state of each hop (exit 1 on failure)"
-    },
-    "exposures.convert": {
-        "exposures convert": (
-            "convert Services with externalIPs to MetalLB, Cilium or kube-vip, and prove that each address is kept"
-        )
-    },
-    "kubernetes.rke": {
-        "rke check": "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line"
-    },
-    "kubernetes.rke_render": {
-        "rke render": "write the files of a spec's clusters, or of a cluster on any stack, from existing stacks"
-    },
-    "kubernetes.rke_mesh": {
-        "rke mesh": (
-            "check the traffic that must pass between the clusters of a mesh, and print fixes (exit 1 on failure)"
-        )
-    },
-    "fleet.validate": {
-        "fleet validate": "check a fleet and all of its specs without a cloud; exit code 2 if it is wrong"
-    },
-    "fleet.verbs": {
-        "fleet plan": "show what fleet apply would do to each target, or destroy",
-        "fleet apply": "apply the spec of each target, in waves; an interrupted run is continued",
-        "fleet destroy": "delete only resources managed by the specs of the targets",
-    },
-    "fleet.reading": {
-        "fleet audit": "report drift of each target that no spec declares; exit code 1 if there is any",
-        "fleet export": "write the project of each target as a spec",
-    },
-    "project.credential": {"credential rotate": "create new application credentials, and delete the old ones"},
-    "reference.explain": {"explain": "explain the code of a diagnostic, or list all codes"},
-    "reference.writing": {
-        "schema": "print the JSON Schema of a spec, for your editor, or that of the output",
-        "example": "print a ready-made spec, or list them",
-    },
-    "reference.completion": {"completion": "print a completion script for your shell (needs shtab)"},
-}
-"""Commands and their help, in its order, by the module that adds them to the parser and is imported only for that."""
-TEXTS = {name: text for texts in COMMANDS.values() for name, text in texts.items()}
 
 DEFAULTS = {"debug": False, "color": "auto", "ids": False, "format": "text", "os_cloud": None, "jobs": 8}
 """Of the options that several commands have."""
@@ -261,6 +173,9 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
     add_global(parser, WORK)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
+    added = _extensions(words)
+    helps = {name: text for each in added for texts in each.commands.values() for name, text in texts.items()}
+    group_helps = {name: text for each in added for name, text in each.groups.items()}
     groups = {"": commands}
 
     def command(
@@ -273,23 +188,30 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
         takes = WORK if cloud else PRINTING if data else PLAIN
         group, _, last = name.rpartition(" ")  # "rke check" is one of a group
         if group not in groups:
-            shared = commands.add_parser(group, help=GROUPS[group], description=GROUPS[group])
+            shared = commands.add_parser(group, help=group_helps[group], description=group_helps[group])
             add_global(shared, WORK)
             groups[group] = shared.add_subparsers(required=True, metavar="COMMAND")
-        added = groups[group].add_parser(last, help=TEXTS[name], description=TEXTS[name])
-        add_global(added, takes, forms)
-        added.set_defaults(parser=added, run=run, takes=takes, forms=forms, called=name)
-        return added
+        found = groups[group].add_parser(last, help=helps[name], description=helps[name])
+        add_global(found, takes, forms)
+        found.set_defaults(parser=found, run=run, takes=takes, forms=forms, called=name)
+        return found
 
-    for module, texts in COMMANDS.items():
+    for module, texts in (each for extension in added for each in extension.commands.items()):
         shown = dict.fromkeys(name.partition(" ")[0] for name in texts)
         if words is None or not shown.keys().isdisjoint(words):
-            importlib.import_module(f"openstack_prep.cli.{module}").add(command)
+            importlib.import_module(module).add(command)
             continue
         for name in shown:  # in the help only
             if name not in commands.choices:
-                commands.add_parser(name, help=GROUPS.get(name) or texts[name], add_help=False)
+                commands.add_parser(name, help=group_helps.get(name) or texts[name], add_help=False)
     return parser
+
+
+def _extensions(words: Collection[str] | None) -> tuple[extensions.Extension, ...]:
+    """Return the extensions whose commands a command line may name: the search for others takes a while."""
+    names = (name for each in extensions.foundation() for texts in each.commands.values() for name in texts)
+    own = {name.partition(" ")[0] for name in names}
+    return extensions.foundation() if next(iter(words or ()), "") in own else extensions.installed()
 
 
 if __name__ == "__main__":

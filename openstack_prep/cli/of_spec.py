@@ -1,4 +1,4 @@
-"""The spec of a command, and the values of its variables."""
+"""The spec of a command, the values of its variables, and its cloud."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from openstack_prep.cloud.connection import Cloud
     from openstack_prep.spec import Spec
 
 
@@ -69,3 +70,14 @@ def variable_words(options: argparse.Namespace) -> list[str]:
     """Return the options for variables as words of a command."""
     words = [word for name, value in options.var for word in ("--var", f"{name}={value}")]
     return words + [word for path in options.vars_file for word in ("--vars-file", str(path))]
+
+
+def connect_chosen(options: argparse.Namespace, entry: str | None) -> Cloud:
+    """Return the cloud of --os-cloud, else of the entry that a file names, else of OS_CLOUD.  Raises ConfigError.
+
+    A program with a choice of its own, as the command ``openstack``, makes it by ``options.connection``.
+    """
+    from openstack_prep.cloud.connection import connect
+
+    own = getattr(options, "connection", None)
+    return connect(options.os_cloud or entry, connection=own(entry) if own else None)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from openstack_prep.base.errors import PrepError
 
 DATA = ("json", "yaml")
+LONGEST = 10**6  # seconds; eleven days
 """The values of --format besides text."""
 
 
@@ -80,3 +81,14 @@ def positive(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 256:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 256")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """Return a time to wait, as argparse reads it."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0 to {LONGEST}")
+    return found

@@ -18,9 +18,8 @@ from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
 from openstack_prep.cli.html_report import page_of_run
-from openstack_prep.cli.of_cluster import connect_chosen, seconds
-from openstack_prep.cli.of_spec import read_of
-from openstack_prep.cli.parser import DATA, exit_code
+from openstack_prep.cli.of_spec import connect_chosen, read_of
+from openstack_prep.cli.parser import DATA, exit_code, seconds
 from openstack_prep.cli.reports import report_error, write_html
 from openstack_prep.cli.style import say, style_of, warn
 from openstack_prep.core import interrupts

@@ -7,12 +7,18 @@ print([outcome.target for outcome in fleets.plan(fleet).outcomes if outcome.coun
 fleets.apply(fleet, only=["canary"], jobs=16).raise_for_failures()
 """
 
-from openstack_prep.fleet.api import apply, audit, destroy, plan
-from openstack_prep.fleet.engine import Event
-from openstack_prep.fleet.file.loading import load_fleet
-from openstack_prep.fleet.file.model import Fleet, Target
-from openstack_prep.fleet.order import Outcome, Status
-from openstack_prep.fleet.running import FleetFailed, Result
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openstack_prep.fleet.api import apply, audit, destroy, plan
+    from openstack_prep.fleet.engine import Event
+    from openstack_prep.fleet.file.loading import load_fleet
+    from openstack_prep.fleet.file.model import Fleet, Target
+    from openstack_prep.fleet.order import Outcome, Status
+    from openstack_prep.fleet.running import FleetFailed, Result
 
 __all__ = [
     "Event",
@@ -28,3 +34,31 @@ __all__ = [
     "load_fleet",
     "plan",
 ]
+
+_MODULES = {
+    "Event": "fleet.engine",
+    "Fleet": "fleet.file.model",
+    "FleetFailed": "fleet.running",
+    "Outcome": "fleet.order",
+    "Result": "fleet.running",
+    "Status": "fleet.order",
+    "Target": "fleet.file.model",
+    "apply": "fleet.api",
+    "audit": "fleet.api",
+    "destroy": "fleet.api",
+    "load_fleet": "fleet.file.loading",
+    "plan": "fleet.api",
+}
+"""The module of each name, imported when the name is first used: the package is there for its extension, too."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"openstack_prep.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

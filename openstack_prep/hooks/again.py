@@ -10,7 +10,7 @@ from pathlib import Path
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.hooks.cleanup import remaining
-from openstack_prep.hooks.folder import Folder, clouds_file
+from openstack_prep.openshift.folder import Folder, clouds_file
 from openstack_prep.openshift.installer.traces import (
     infra_id_in,
     is_reentrant,

@@ -21,8 +21,8 @@ from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key, OwnershipTag, Step
 from openstack_prep.core.plan import Plan, Report
-from openstack_prep.hooks.folder import Folder
 from openstack_prep.openshift import cluster as openshift
+from openstack_prep.openshift.folder import Folder
 from openstack_prep.openshift.installer.leftovers import Owned, infra_ids
 from openstack_prep.openshift.leftover import LISTED, Leftover, listed
 from openstack_prep.resources.addresses.floating_ip import name_of

@@ -22,7 +22,6 @@ from openstack_prep.core.plan import Report
 from openstack_prep.hooks import child
 from openstack_prep.hooks.again import advice, forbid_twins
 from openstack_prep.hooks.cleanup import remaining
-from openstack_prep.hooks.folder import Folder, environment, for_installer
 from openstack_prep.hooks.post_ipi import spec_of, wait_for_ports
 from openstack_prep.hooks.pre_ipi import NotReady, warnings
 from openstack_prep.openshift.check import CheckContext
@@ -30,6 +29,7 @@ from openstack_prep.openshift.check.context import READER
 from openstack_prep.openshift.check.network.topology import virtual_addresses
 from openstack_prep.openshift.check.preflight import HOSTS, preflight
 from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
+from openstack_prep.openshift.folder import Folder, environment, for_installer
 from openstack_prep.openshift.install_config import Cluster, Given, read
 from openstack_prep.openshift.install_config.rules.networks import user_creates_vip_ports
 from openstack_prep.openshift.installer.traces import guard_of, to_create_again

@@ -13,9 +13,9 @@ from pathlib import Path
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.download.installer_program import release_of
 from openstack_prep.hooks import child
-from openstack_prep.hooks.folder import Folder, clouds_file, environment
 from openstack_prep.hooks.installation import Installation, InstallOptions, Outcome
 from openstack_prep.hooks.pre_ipi import Ready
+from openstack_prep.openshift.folder import Folder, clouds_file, environment
 from openstack_prep.openshift.install_config import releases
 
 PROGRAM = "openshift-install"

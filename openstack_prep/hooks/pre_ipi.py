@@ -12,8 +12,8 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core.executor import Event, silent
 from openstack_prep.core.plan import Report
-from openstack_prep.hooks.folder import Folder, clouds_file, for_installer
 from openstack_prep.openshift.check.preflight import HOSTS, preflight
+from openstack_prep.openshift.folder import Folder, clouds_file, for_installer
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.openshift.installer.traces import CONFIG
 from openstack_prep.openshift.names.resolver import read_hosts

@@ -55,6 +55,8 @@ class InstallConfig(InstallerInput, Cluster):
     """
 
     kind: ClassVar[str] = "install_config"
+    product: ClassVar[str] = "OpenShift"
+    installer: ClassVar[str] = "openshift-install"
     implied: ClassVar[frozenset[str]] = frozenset({"others", "mode", "kept"})
 
     path: File
@@ -128,6 +130,9 @@ class InstallConfig(InstallerInput, Cluster):
             ssh_key=None if key is None else key.strip(),
             additional_trust_bundle=bundle,
         )
+
+    def source_files(self) -> Iterable[str]:
+        return filter(None, (getattr(self, name) for name in FILES))
 
     def desired(self) -> Values:
         return {**_leaves(install_config.document(self, self._contents())), "others": (), "mode": PRIVATE, "kept": True}

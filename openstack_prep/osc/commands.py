@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cliff.display import DisplayCommandBase
 from osc_lib.command import command
 
-from openstack_prep import tracing
+from openstack_prep import extensions, tracing
 from openstack_prep.base.style import visible
-from openstack_prep.cli.main import DEFAULTS, TEXTS, add_global, log_notes
+from openstack_prep.cli.main import DEFAULTS, add_global, log_notes
 from openstack_prep.cli.parser import exit_code
 from openstack_prep.cli.spellings import respell
 from openstack_prep.core import interrupts
@@ -42,7 +42,7 @@ class Prep(DisplayCommandBase[Any]):
 
     app: OpenStackShell
     module: ClassVar[str]
-    """The module of ``openstack_prep.cli`` that has it."""
+    """The module that has it."""
     name: ClassVar[str]
     auth_required = False  # the spec may name the cloud: see ``_connection``
 
@@ -52,7 +52,7 @@ class Prep(DisplayCommandBase[Any]):
     """An error of the client's own, which the client reports."""
 
     def get_description(self) -> str:
-        return TEXTS[self.name]
+        return extensions.commands()[self.name]
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -63,7 +63,7 @@ class Prep(DisplayCommandBase[Any]):
             parser.set_defaults(perform=run)
             return parser
 
-        importlib.import_module(f"openstack_prep.cli.{self.module}").add(add)
+        importlib.import_module(self.module).add(add)
         add_global(parser, ("jobs",), title="requests")
         parse = parser.parse_known_args
 
@@ -161,14 +161,14 @@ class PrepLister(Prep, command.Lister):
 
 
 class Plan(PrepLister):
-    module, name = "project.verbs", "plan"
+    module, name = "openstack_prep.cli.project.verbs", "plan"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
         return tables.plan(data, everything=options.all)
 
 
 class Apply(PrepLister):
-    module, name = "project.verbs", "apply"
+    module, name = "openstack_prep.cli.project.verbs", "apply"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
         return tables.report(data, everything=options.all)
@@ -182,7 +182,7 @@ class Destroy(Apply):
 
 
 class Show(PrepLister):
-    module, name = "project.verbs", "show"
+    module, name = "openstack_prep.cli.project.verbs", "show"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
         return tables.resources(data)
@@ -192,21 +192,21 @@ class Show(PrepLister):
 
 
 class Check(PrepLister):
-    module, name = "openshift.check", "check"
+    module, name = "openstack_prep.openshift.commands.check", "check"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
         return tables.findings(data)
 
 
 class Verify(PrepLister):
-    module, name = "openshift.verify", "verify"
+    module, name = "openstack_prep.openshift.commands.verify", "verify"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
         return tables.chains(data)
 
 
 class Export(Prep, command.ShowOne):
-    module, name = "project.export", "export"
+    module, name = "openstack_prep.cli.project.export", "export"
 
     @property
     def formatter_default(self) -> str:

@@ -1,14 +1,25 @@
 """The OpenStack kinds: one folder per service, and one module per kind and for the helpers that only this kind needs.
 
-``from openstack_prep.resources import Network`` works as it always has; ``openstack_prep.kinds`` is the table.
+``from openstack_prep.resources import Network`` works as it always has, and so do the names of parts and of references.
 """
 
 from __future__ import annotations
 
 import importlib
 
+_MODULES = {
+    "AccessRule": "resources.credentials.access_rule",
+    "ClusterNetworks": "kubernetes.networks",
+    "Domain": "resources.identity.project",
+    "ExternalNetwork": "resources.network.network",
+}
+"""The module of each name that ``openstack_prep`` itself does not have."""
+
 
 def __getattr__(name: str) -> object:
-    if name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("openstack_prep.kinds"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"openstack_prep.{_MODULES[name]}"), name)
+    package = importlib.import_module("openstack_prep")
+    if name in package.__all__:
+        return getattr(package, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

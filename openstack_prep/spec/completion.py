@@ -7,22 +7,18 @@ belongs to the only project that the spec declares; without one, to the project 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
+from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.core.model import Key, Resource
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
-from openstack_prep.spec.sections import section_of
-
-if TYPE_CHECKING:
-    from openstack_prep.exposures.cluster_fields import ClusterFields
-    from openstack_prep.kubernetes.networks import ClusterNetworks
-
+from openstack_prep.spec.sections import rank_of
 
 S = TypeVar("S")
 
@@ -36,45 +32,36 @@ class Declaration(Generic[S]):
     source: S
 
 
-def complete(
-    declarations: Iterable[Declaration[S]], networks: ClusterNetworks | None = None
-) -> tuple[list[Declaration[S]], list[Mistake]]:
+def complete(declarations: Iterable[Declaration[S]]) -> tuple[list[Declaration[S]], list[Mistake]]:
     """Return declarations with all that they leave out, in the order of the sections, and what is ambiguous in them."""
-    found = [replace(each, resource=_on_networks(each.resource, networks)) for each in declarations]
-    found.sort(key=lambda each: _rank(type(each.resource)))
+    found = sorted(declarations, key=lambda each: _rank(type(each.resource)))
     found, mistakes = _in_projects(found)
     return found, [*mistakes, *_duplicates(found)]
 
 
-def with_exposures(resources: Sequence[Resource], places: dict[Key, str]) -> list[Resource]:
-    """Return resources with what the exposures of a spec need in OpenStack; it has the place of their cluster."""
-    found = list(resources)
-    for cluster in (each for each in resources if each.kind == "exposed_cluster"):
-        from openstack_prep.exposures.opened import with_opened
-        from openstack_prep.exposures.recordsets import with_recordsets
+def derive(
+    resources: Sequence[Resource], places: dict[Key, str], values: Mapping[str, Any] | None = None
+) -> list[Resource]:
+    """Return resources with what extensions derive from them; what is new has the place of what it comes from.
 
-        found = [*with_recordsets(with_opened(found, cast("ClusterFields", cluster)), cast("ClusterFields", cluster))]
-        places |= {each.key: places.get(cluster.key, "") for each in found if each.key not in places}
+    ``values`` are the sections that are no resources.
+    """
+    found = list(resources)
+    for extension in extensions.installed():
+        own = {each.kind for each in extension.sections}
+        if extension.derive and any(f"{type(each).__module__}:{type(each).__qualname__}" in own for each in found):
+            derived = list(extensions.load(extension.derive)(found, values or {}))
+            places |= {each.key: places.get(origin, "") for each, origin in derived if each.key not in places}
+            found = [each for each, _ in derived]
     return found
 
 
 def _rank(kind: type[Resource]) -> float:
     """Return the position of a kind's section; kinds of the caller, which no section declares, come last."""
     try:
-        return section_of(kind).rank
+        return rank_of(kind)
     except KeyError:
         return math.inf
-
-
-def _on_networks(resource: Resource, networks: ClusterNetworks | None) -> Resource:
-    """Set the networks of a cluster from those of the spec, unless it has its own."""
-    if networks is None:
-        return resource
-    from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-
-    if isinstance(resource, RkeCluster) and resource.networks is None:
-        return replace(resource, networks=networks)
-    return resource
 
 
 def _in_projects(declarations: list[Declaration[S]]) -> tuple[list[Declaration[S]], list[Mistake]]:

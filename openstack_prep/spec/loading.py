@@ -209,16 +209,16 @@ def _assemble(read: Sequence[tuple[Part, Sections]], warnings: Sequence[str], mi
         Declaration(resource, part.place(where), (part, where))
         for part, sections in read
         for where, resource in sections.placed()
-        if not isinstance(resource, Project) or resource is whole.project  # several were reported
+        if not isinstance(resource, Project) or resource is getattr(whole, "project", None)  # several were reported
     ]
-    complete, ambiguous = completion.complete(declared, whole.cluster_networks)
+    complete, ambiguous = completion.complete(declared)
     mistakes += ambiguous
     if mistakes:
         raise SpecError(mistakes)
     places = {each.resource.key: each.place for each in complete}
     return Spec(
         whole.name,
-        tuple(completion.with_exposures([each.resource for each in complete], places)),
+        tuple(completion.derive([each.resource for each in complete], places, vars(whole))),
         whole.clouds,
         places,
         dict(_places_of_parameters(complete)),

@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import shown
 from openstack_prep.spec.filling import Filling, Reference
-from openstack_prep.spec.sections import Sections, is_included, read
+from openstack_prep.spec.sections import Sections, all_fields, is_included, new_sections, read
 from openstack_prep.spec.tokens import Tokens
 from openstack_prep.spec.variable_values import Values
 from openstack_prep.spec.variables import Declared, Given, Variable
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 HEAD = ("include", "variables")
 """Sections that say how the others are read."""
-SECTIONS = {each.name for each in fields(Sections)} - {"name"}
 FOREIGN = 3
 """Keys of a file that is not a spec, if none of them is a section: one error says more than one about each."""
 IGNORED = "x-"
@@ -127,16 +127,23 @@ def read_parts(
 
 
 def _without_secrets(data: dict[str, Any]) -> dict[str, Any]:
-    """Return sections without the passwords of exposed clusters, for those who need a part of a spec and no secrets."""
-    clusters = data.get("exposed_clusters")
-    if not isinstance(clusters, list):
-        return data
-    found = []
-    for each in clusters:
-        if isinstance(each, dict) and isinstance(each.get("external_ips"), dict):
-            each = each | {"external_ips": {key: value for key, value in each["external_ips"].items() if key != "bgp"}}
-        found.append(each)
-    return data | {"exposed_clusters": found}
+    """Return sections without the fields that hold secrets, for those who need a part of a spec and no secrets."""
+    found = dict(data)
+    for each in extensions.sections():
+        for path in each.secrets:
+            if isinstance(items := found.get(each.name), list):
+                found[each.name] = [_without(item, path.split(".")) for item in items]
+    return found
+
+
+def _without(item: object, path: Sequence[str]) -> object:
+    """Return a value without one of its inner fields."""
+    name, *inner = path
+    if not isinstance(item, dict) or name not in item:
+        return item
+    if inner:
+        return item | {name: _without(item[name], inner)}
+    return {key: value for key, value in item.items() if key != name}
 
 
 def merged(read: Sequence[tuple[Part, Sections]]) -> tuple[Sections, list[Mistake]]:
@@ -184,7 +191,7 @@ class _Files:
             what = "is empty" if data is None else "is not a mapping of sections"
             fix = "start the file with a section" if within else "start the file with `name: my-cluster`"
             raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
-        if len(data) >= FOREIGN and not SECTIONS & data.keys():
+        if len(data) >= FOREIGN and not {name for name, _ in all_fields() if name != "name"} & data.keys():
             what = f"is not a spec: it has no section of one, but {', '.join(map(shown, list(data)[:FOREIGN]))}"
             fix = "choose a spec; `openstack-prep example` lists ready-made ones"
             raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
@@ -205,7 +212,7 @@ class _Files:
         """Return the sections that say how the others are read."""
         given = {name: data[name] for name in HEAD if name in data}
         if not given:
-            return Sections(name="")
+            return new_sections("")
         from pydantic import ValidationError
 
         from openstack_prep.spec.mistakes import mistakes
@@ -219,7 +226,7 @@ class _Files:
         self.unclear |= set(names)
         listed = include if isinstance(include, list) else []
         paths = [each for each in listed if isinstance(each, str) and is_included(each)]
-        return Sections(name="", include=tuple(paths), variables={name: Variable() for name in names})
+        return new_sections("", include=tuple(paths), variables={name: Variable() for name in names})
 
     def _include(self, path: Path, place: str, within: Sequence[str]) -> None:
         path = Path(os.path.normpath(path))

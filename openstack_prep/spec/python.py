@@ -22,7 +22,7 @@ from openstack_prep.core.model import Resource
 from openstack_prep.spec import completion
 from openstack_prep.spec.completion import Declaration
 from openstack_prep.spec.loading import Spec
-from openstack_prep.spec.sections import section_of
+from openstack_prep.spec.sections import is_declared_kind, section_of
 from openstack_prep.spec.tokens import Tokens
 
 WRITTEN_AS_TEXT = (
@@ -107,7 +107,7 @@ def _normalised(spec: Spec, given: Sequence[Any], name_of: Callable[[Sequence[Re
     return replace(
         spec,
         name=name,
-        resources=tuple(completion.with_exposures([each.resource for each in complete], places)),
+        resources=tuple(completion.derive([each.resource for each in complete], places)),
         only=None if spec.only is None else frozenset(keys.get(key, key) for key in spec.only),
         places=places,
         warnings=(*spec.warnings, *warnings),
@@ -117,8 +117,6 @@ def _normalised(spec: Spec, given: Sequence[Any], name_of: Callable[[Sequence[Re
 
 def _declared(given: Any, label: str, warnings: list[str]) -> Resource:
     """Return one item of a list as its declaration reads it; raises SpecError."""
-    from openstack_prep.kinds import KINDS
-
     if not isinstance(given, Resource):
         what = f"{type(given).__name__ if not isinstance(given, type) else given.__name__} is not a resource"
         fix = "create an instance such as Network(name='net')" if isinstance(given, type) else "remove it from the list"
@@ -126,7 +124,7 @@ def _declared(given: Any, label: str, warnings: list[str]) -> Resource:
     if not given.declarable:
         what, fix = "is a kind that other resources only refer to", "remove it from the list, and refer to it by name"
         raise SpecError([Mistake(label, what, f"{fix} where needed")])
-    if type(given) is not KINDS.get(type(given).kind):
+    if not is_declared_kind(type(given)):
         return given  # a kind of the caller, which no declaration describes
     return _read(given, label, warnings)
 

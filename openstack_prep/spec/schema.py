@@ -7,13 +7,15 @@ import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import is_dataclass
 from functools import cache
 from itertools import pairwise
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+from openstack_prep import extensions
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.spec import sections, variables
+from openstack_prep.spec import sections
 from openstack_prep.spec.references import with_variables
 
 
@@ -34,33 +36,43 @@ def schema(*, included: bool = False) -> Values:
 
 def filled_schema() -> Values:
     """Return the JSON Schema of a spec whose variables have been replaced."""
-    from openstack_prep.kinds import KINDS
-    from openstack_prep.kubernetes.cilium import CiliumPool
-    from openstack_prep.kubernetes.kube_vip import KubeVipPool
-    from openstack_prep.kubernetes.metallb import MetalLBPool
-    from openstack_prep.openshift.install_config import Pool
-
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **deepcopy(_bare_schema())}
-    docstrings = _docstrings()
-    derived = (Pool, CiliumPool, KubeVipPool, MetalLBPool)
-    kinds: dict[str, type[object]] = {kind.__name__: kind for kind in (*KINDS.values(), *derived)}
-    for name, part in [(sections.Sections.__name__, whole), *whole["$defs"].items()]:
-        bases = [(each.__module__, each.__name__) for each in kinds[name].__mro__] if name in kinds else []
-        for owner in bases or [each for each in docstrings if each[1] == name]:
-            for field_name, text in docstrings.get(owner, {}).items():
-                part.get("properties", {}).get(field_name, {}).setdefault("description", text)
+    for section in extensions.sections():
+        whole["properties"][section.name].setdefault("description", section.text)
+    classes = [sections.Sections, *_classes(sections.Sections), *_classes(*_kinds())]
+    docstrings = docstrings_of(
+        {each.__module__: sys.modules[each.__module__] for kind in classes for each in _own(kind)}
+    )
+    for kind in classes:
+        part = whole if kind is sections.Sections else whole["$defs"].get(kind.__name__, {})
+        for owner in _own(kind):
+            for name, text in docstrings.get((owner.__module__, owner.__name__), {}).items():
+                part.get("properties", {}).get(name, {}).setdefault("description", text)
     return whole
 
 
-def _docstrings() -> dict[tuple[str, str], dict[str, str]]:
-    rooms = ("resources", "openshift", "kubernetes", "exposures")
-    places = tuple(f"openstack_prep.{room}." for room in rooms)
-    modules = {
-        name: module
-        for name, module in sys.modules.items()
-        if name.startswith(places) or name == "openstack_prep.core.adoptable"
-    }
-    return docstrings_of(modules | {each.__name__: each for each in (sections, variables)})
+def _kinds() -> list[type]:
+    return [extensions.load(each.kind) for each in extensions.sections()]
+
+
+def _own(kind: type) -> list[type]:
+    """Return a class and its bases, as far as they are in packages."""
+    return [each for each in kind.__mro__ if each.__module__ not in sys.stdlib_module_names]
+
+
+def _classes(*kinds: type) -> list[type]:
+    """Return dataclasses with those that the types of their fields name, each once."""
+    found: dict[type, None] = {}
+    waiting: list[Any] = list(kinds)
+    while waiting:
+        each = waiting.pop()
+        if is_dataclass(each) and isinstance(each, type):
+            if each not in found:
+                found[each] = None
+                waiting += get_type_hints(each).values()
+        else:
+            waiting += get_args(each)
+    return list(found)
 
 
 def docstrings_of(modules: Mapping[str, ModuleType]) -> dict[tuple[str, str], dict[str, str]]:

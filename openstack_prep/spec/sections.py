@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass
 from functools import cache, lru_cache
-from typing import Annotated, Any, ClassVar, NamedTuple
+from types import GenericAlias
+from typing import Annotated, Any, ClassVar
 
-from openstack_prep import kinds
+from openstack_prep import extensions
 from openstack_prep.base.fields import Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Resource
+from openstack_prep.extensions import Section
 from openstack_prep.spec.variables import Variable, VariableName
 
 
@@ -45,7 +46,7 @@ class Clouds:
 
 @dataclass(frozen=True, kw_only=True)
 class Sections:
-    """The sections of a spec, in the order of reports."""
+    """The sections of a spec: those that say how the others are read, and as attributes those of all extensions."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = Resource.__pydantic_config__ | {"title": "openstack_prep spec"}
 
@@ -58,65 +59,6 @@ class Sections:
     """Values that differ from one use of the spec to another: `${name}` in a value stands for them."""
     clouds: Clouds = Clouds()
     """Entries of clouds.yaml to use."""
-    project: kinds.Project | None = None
-    """The project; default: the project that the cloud entry is scoped to."""
-    users: tuple[kinds.User, ...] = ()
-    """Users; the first with a password and a role in the project does the project's own work."""
-    role_assignments: tuple[kinds.RoleAssignment, ...] = ()
-    """Role assignments."""
-    quota: kinds.Quota | None = None
-    """Quotas of the project."""
-    flavors: tuple[kinds.Flavor, ...] = ()
-    """Sizes of servers."""
-    images: tuple[kinds.Image, ...] = ()
-    """Images to upload."""
-    keypairs: tuple[kinds.Keypair, ...] = ()
-    """SSH public keys."""
-    networks: tuple[kinds.Network, ...] = ()
-    """Networks."""
-    subnets: tuple[kinds.Subnet, ...] = ()
-    """Subnets."""
-    routers: tuple[kinds.Router, ...] = ()
-    """Routers."""
-    security_groups: tuple[kinds.SecurityGroup, ...] = ()
-    """Security groups and their rules."""
-    ports: tuple[kinds.Port, ...] = ()
-    """Ports, such as those that reserve virtual addresses."""
-    server_groups: tuple[kinds.ServerGroup, ...] = ()
-    """Server groups."""
-    floating_ips: tuple[kinds.FloatingIP, ...] = ()
-    """Floating IPs."""
-    floating_ip_attachments: tuple[kinds.FloatingIPAttachment, ...] = ()
-    """Floating IPs on existing ports."""
-    address_pools: tuple[kinds.AddressPool, ...] = ()
-    """Addresses that are reserved for load balancers of clusters."""
-    pool_files: tuple[kinds.PoolFile, ...] = ()
-    """Files that register addresses of networks outside of OpenStack."""
-    recordsets: tuple[kinds.Recordset, ...] = ()
-    """DNS records in zones of Designate."""
-    address_pairs: tuple[kinds.AddressPairs, ...] = ()
-    """Addresses that ports may use besides their own."""
-    stacks: tuple[kinds.Stack, ...] = ()
-    """Heat stacks."""
-    exposures: tuple[kinds.Exposure, ...] = ()
-    """What leads from outside to the services, virtual machines and hosts of clusters."""
-    exposed_clusters: tuple[kinds.ExposedCluster, ...] = ()
-    """Clusters with exposures: the files for them, and their nodes in OpenStack."""
-    cluster_networks: kinds.ClusterNetworks | None = None
-    """Networks from which the networks of pods and Services are allocated, so that those of two clusters never overlap.
-    """
-    rke_clusters: tuple[kinds.RkeCluster, ...] = ()
-    """RKE and RKE2 clusters on the nodes of stacks."""
-    object_store: kinds.ObjectStore | None = None
-    """The project's account in the object store."""
-    application_credentials: tuple[kinds.ApplicationCredential, ...] = ()
-    """Application credentials, each with the clouds.yaml entry that stores its secret."""
-    clouds_yaml: tuple[kinds.CloudsEntry, ...] = ()
-    """Entries to write to clouds.yaml files."""
-    env_file: kinds.EnvFile | None = None
-    """A file of shell variables to write."""
-    install_config: kinds.InstallConfig | None = None
-    """An install-config.yaml to write."""
 
     def placed(self) -> Iterator[tuple[tuple[str | int, ...], Resource]]:
         """Yield every resource and its place."""
@@ -130,37 +72,61 @@ class Sections:
                         yield (section.name, index), resource
 
 
-class Section(NamedTuple):
-    """The place of resources of a kind in a spec: a single resource, or a list."""
-
-    name: str
-    many: bool
-    rank: int
-    """Its position among the sections."""
+@cache
+def all_fields() -> tuple[tuple[str, Section | None], ...]:
+    """Return the names of all sections, in the order of reports, with what extensions say of theirs."""
+    return (*((each.name, None) for each in fields(Sections)), *((each.name, each) for each in extensions.sections()))
 
 
 @cache
-def _by_kind() -> dict[str, Section]:
-    """Return the sections by the names of the classes in their types, which loads none of these classes."""
-    found = {}
-    for rank, section in enumerate(fields(Sections)):
-        for name in re.findall(r"\bkinds\.(\w+)", str(section.type)):
-            found[name] = Section(section.name, str(section.type).startswith("tuple"), rank)
-    return found
+def _ranks() -> dict[str, tuple[int, Section]]:
+    return {each.kind: (rank, each) for rank, each in enumerate(extensions.sections())}
 
 
 def section_of(kind: type[Resource]) -> Section:
     """Return the section for resources of a kind, or of one derived from it; raises KeyError if no spec has them."""
-    sections = _by_kind()
-    return sections[next((each.__name__ for each in kind.__mro__ if each.__name__ in sections), kind.__name__)]
+    return _ranked(kind)[1]
+
+
+def rank_of(kind: type[Resource]) -> int:
+    """Return the position of the section among all; raises KeyError like ``section_of``."""
+    return _ranked(kind)[0]
+
+
+def is_in_files(kind: type[Resource]) -> bool:
+    """Whether resources of a kind are files of this machine."""
+    try:
+        return section_of(kind).in_files
+    except KeyError:
+        return False
+
+
+def is_declared_kind(kind: type[Resource]) -> bool:
+    """Whether a section declares exactly this class, rather than one that it is derived from."""
+    return f"{kind.__module__}:{kind.__qualname__}" in _ranks()
+
+
+def _ranked(kind: type[Resource]) -> tuple[int, Section]:
+    names = [f"{each.__module__}:{each.__qualname__}" for each in kind.__mro__]
+    return _ranks()[next((name for name in names if name in _ranks()), names[0])]
+
+
+@cache
+def _whole() -> type[Sections]:
+    """Return the class of sections with those of the extensions, whose kinds it does not load."""
+    added = [(each.name, Any, field(default=() if each.many else None)) for each in extensions.sections()]
+    return make_dataclass(Sections.__name__, added, bases=(Sections,), frozen=True, kw_only=True)
+
+
+def new_sections(name: str, **values: Any) -> Sections:
+    """Return the sections of a file; those without a value are empty."""
+    return _whole()(name=name, **values)
 
 
 @cache
 def adapter() -> Any:
     """Return pydantic's adapter of all sections, for the schema."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Sections)
+    return _adapter_of(tuple(name for name, _ in all_fields()))
 
 
 def read(text: str, given: Collection[str], context: Mapping[str, object], name: str | None = None) -> Sections:
@@ -168,9 +134,9 @@ def read(text: str, given: Collection[str], context: Mapping[str, object], name:
 
     Raises pydantic's ValidationError.
     """
-    names = tuple(each.name for each in fields(Sections) if each.name in given or (each.name, name) == ("name", None))
+    names = tuple(each for each, _ in all_fields() if each in given or (each, name) == ("name", None))
     known: dict[str, Any] = {} if name is None else {"name": name}
-    return Sections(**known, **vars(_adapter_of(names).validate_json(text, context=context)))
+    return new_sections(**known, **vars(_adapter_of(names).validate_json(text, context=context)))
 
 
 @lru_cache(maxsize=16)
@@ -178,7 +144,25 @@ def _adapter_of(names: Sequence[str]) -> Any:
     """Return pydantic's adapter of some sections; for all of them it takes three times as long."""
     from pydantic import TypeAdapter
 
-    chosen = [(each.name, each.type) for each in fields(Sections) if each.name in names]
+    own = {each.name: each for each in fields(Sections)}
+    chosen: list[Any] = []
+    for name, section in all_fields():
+        if name not in names:
+            continue
+        if section is None:
+            chosen.append((name, own[name].type, _copied(own[name])))
+        else:
+            kind: Any = extensions.load(section.kind)
+            chosen.append((name, GenericAlias(tuple, (kind, ...)), ()) if section.many else (name, kind | None, None))
     # pydantic looks the types up in the module, and takes the settings from the class
     namespace = {"__module__": __name__, "__pydantic_config__": Sections.__pydantic_config__}
     return TypeAdapter(make_dataclass(Sections.__name__, chosen, namespace=namespace, kw_only=True))
+
+
+def _copied(given: Field[Any]) -> Any:
+    """Return a field with the same default, for another class."""
+    return (
+        field(default=given.default)
+        if given.default_factory is MISSING
+        else field(default_factory=given.default_factory)
+    )

@@ -19,7 +19,6 @@ from openstack_prep.core import text
 from openstack_prep.core.model import Adoptable, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import UNDECLARED
-from openstack_prep.kinds import SCANNED
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
@@ -89,8 +88,7 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
     assert plan.run is not None
     assert plan.wanted is not None
     run, homes = plan.run, scan.projects_of(plan.wanted.resources)
-    kinds = [*(kind for kind in SCANNED.values() if kind is not Project), SecurityGroupRules]
-    standing = scan.everything(run, homes, kinds, jobs=jobs)
+    standing = scan.everything(run, homes, scan.kinds_of_projects(), jobs=jobs)
     declared = {each.key: each for each in plan.wanted.resources}
     return [
         *_of_plan(plan),

@@ -19,17 +19,15 @@ from openstack_prep.base.style import printable
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
-from openstack_prep.kinds import KINDS
 from openstack_prep.resources.cascades.project import ProjectScope, servers, volumes
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectRecord, foreign_tags
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
 from openstack_prep.spec import spec_of
 from openstack_prep.spec.filling import escape, has_reference_in_key
-from openstack_prep.spec.sections import Sections, section_of
+from openstack_prep.spec.sections import all_fields, section_of
 from openstack_prep.verbs import scan
 
-EXPORTED: tuple[type[Resource], ...] = (*(kind for kind in KINDS.values() if kind is not Project), SecurityGroupRules)
 PLACE = ("project", "project_domain")
 CLOUD_WIDE = ("flavor", "user")
 """Kinds of which only managed resources are exported, unless --kind selects them."""
@@ -39,7 +37,7 @@ OF_USERS = ("application_credential", "object_store")
 
 def refuse_unknown_kinds(kinds: Iterable[str]) -> None:
     """Refuse values of --kind; raises ConfigError."""
-    known = sorted(kind.kind for kind in EXPORTED if kind.kind != "security_group_rules")
+    known = sorted(kind.kind for kind in scan.kinds_of_projects() if kind is not SecurityGroupRules)
     for kind in kinds:
         if kind not in known:
             raise ConfigError(f"--kind {kind!r} does not exist; choose from {', '.join(known)}")
@@ -86,7 +84,7 @@ def export(
         run = CloudRun(cloud, OwnershipTag(tag or _manager(run, found) or home.name))
         run.known[home.key] = found
         unread: list[type[Resource]] = []
-        standing = scan.everything(run, [home], EXPORTED, jobs=jobs, leave_out=unread.append)
+        standing = scan.everything(run, [home], scan.kinds_of_projects(), jobs=jobs, leave_out=unread.append)
         unsaid = tuple(_unreadable_kinds(cloud, unread, frozenset(kinds)))
         as_member = is_own and bool({"user", "role_assignment"} & {kind.kind for kind in unread})
         if as_member:
@@ -187,8 +185,9 @@ def _assembled(sections: dict[str, Any], chosen: Sequence[scan.Standing], unsaid
             sections.setdefault(section.name, []).append(spec_fields)
         else:
             sections[section.name] = spec_fields
-    order = [each.name for each in fields(Sections)]
-    return Export(sections={name: escape(sections[name]) for name in order if name in sections}, unsaid=tuple(left))
+    return Export(
+        sections={name: escape(sections[name]) for name, _ in all_fields() if name in sections}, unsaid=tuple(left)
+    )
 
 
 def _twins(chosen: Iterable[scan.Standing]) -> frozenset[Key]:

@@ -67,10 +67,9 @@ def open_run(
 
 def _load_kinds() -> None:
     """Import the scan and all kinds, which takes about as long as a login."""
-    from openstack_prep import kinds
     from openstack_prep.verbs import scan
 
-    _ = scan, kinds.SCANNED
+    scan.kinds_of_projects()
 
 
 def refuse_no_cloud(cloud: object) -> None:

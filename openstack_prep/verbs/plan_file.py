@@ -17,7 +17,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openstack_prep import kinds
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.given_file import folder_of, read_bytes, unreadable
@@ -26,6 +25,7 @@ from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
 from openstack_prep.core.consent import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
+from openstack_prep.spec.sections import is_in_files
 from openstack_prep.verbs.plan_content import AGAIN, FORMAT, SavedCloud, SavedSpec, digest_of, read, validated
 from openstack_prep.verbs.spec_files import digest, fingerprints, names_own_folder, portable
 from openstack_prep.version import __version__
@@ -241,7 +241,7 @@ class SavedPlan:
         if (name := self.content.spec.name) != now.spec:
             refusals.append(self._refusal("spec.name", f"is {name!r}, but the spec's name is {now.spec!r}", AGAIN))
         refusals += self._other_files({portable(path, base): (path, found) for path, found in files.items()})
-        written = {str(step) for step in now.pending if step.resource.kind in kinds.IN_FILES}
+        written = {str(step) for step in now.pending if is_in_files(type(step.resource))}
         moved = differences(self.raw["steps"], portable(now.data(), base), portable(sorted(written), base))
         refusals += [self._refusal(key, "has changed since the plan was created", AGAIN) for key in moved]
         needed = portable(sorted(allowed_replacements(now)), base)

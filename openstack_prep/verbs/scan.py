@@ -9,16 +9,12 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
+from openstack_prep import extensions
 from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.observing import beside, in_parallel
-from openstack_prep.exposures.exposed_cluster import ExposedCluster
-from openstack_prep.exposures.leftovers.left_claim import LeftClaim
-from openstack_prep.exposures.leftovers.left_files import LeftFiles
-from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pairs import AddressPairs, LeftPairs
-from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential, LeftCredential
 from openstack_prep.resources.dns.recordset import Recordset
@@ -28,13 +24,10 @@ from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.network.network import Network
-from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroupRules
-from openstack_prep.resources.network.subnet import Subnet
 
 ELSEWHERE = (RoleAssignment, Recordset)
 """Kinds whose project may be that of other people: a role there, or zones for names of everybody."""
-ON_NETWORKS = (Subnet, Router, AddressPool, AddressPairs, LeftClaim)
 Standing = tuple[Resource, Observed]
 """A resource as a spec would declare it, and its existing counterpart."""
 
@@ -188,13 +181,19 @@ def undeclared(
     return [(_found_by_id(*each), each[1]) for each in alone]
 
 
+def kinds_of_projects() -> list[type[Resource]]:
+    """Return the kinds of all that an audit or an export finds in a project."""
+    found: list[type[Resource]] = [extensions.load(each.kind) for each in extensions.scans() if not each.only_left]
+    return [kind for kind in found if kind is not Project]
+
+
 def _tagged_kinds(run: CloudRun, homes: Iterable[Project | None]) -> list[type[Resource]]:
     """Return the kinds other than projects that carry an ownership tag and may exist in these projects."""
-    from openstack_prep.kinds import SCANNED
-
-    kinds = [kind for kind in SCANNED.values() if kind.has_tag and kind is not Project]
-    kinds += [SecurityGroupRules, LeftClaim]
-    return kinds if _have_networks(run, homes) else [kind for kind in kinds if kind not in ON_NETWORKS]
+    scans = extensions.scans()
+    if not _have_networks(run, homes):
+        scans = tuple(each for each in scans if not each.on_networks)
+    kinds: list[type[Resource]] = [extensions.load(each.kind) for each in scans]
+    return [kind for kind in kinds if kind.has_tag and kind is not Project]
 
 
 def _found_by_id(resource: Resource, found: Observed) -> Resource:
@@ -237,13 +236,11 @@ def _proven(run: CloudRun, standing: Iterable[Standing], family: frozenset[str])
 
 
 def _entries(run: CloudRun, resources: Iterable[Resource], folder: Path | None = None) -> Iterator[Standing]:
-    """Yield the entries of the spec in the clouds.yaml files and pool files that it still names, and left files."""
+    """Yield what is left on this machine, such as entries in the clouds.yaml files that the spec still names."""
     resources = tuple(resources)
-    clusters_of_spec = [each for each in resources if isinstance(each, ExposedCluster)]
-    yield from LeftFiles.within(run, [folder] if folder else [], clusters_of_spec)
-    claims = [each.machine_claims for each in clusters_of_spec]
-    clusters = {(each.pool.name, each.cluster.name) for each in claims if each}
-    yield from LeftClaim.in_files(run, (each for each in resources if isinstance(each, PoolFile)), clusters)
+    for extension in extensions.installed():
+        if extension.leftovers:
+            yield from extensions.load(extension.leftovers)(run, resources, folder)
     files = {Path(os.path.realpath(each.file)): each for each in resources if isinstance(each, InCloudsYaml)}
     for each in files.values():
         yield from CloudsEntry.in_file(run, each.file, each.auth_url, projects_of(resources))

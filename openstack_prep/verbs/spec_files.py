@@ -17,10 +17,10 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
 from openstack_prep.base.fields import file_path
@@ -37,6 +37,17 @@ if TYPE_CHECKING:
     from openstack_prep.spec import Spec
 
 LARGE = 64 * 2**20
+
+
+@runtime_checkable
+class HasSources(Protocol):
+    """A kind whose resources are made of files of this machine."""
+
+    def source_files(self) -> Iterable[str]:
+        """Return their paths."""
+        ...
+
+
 NOT_SECRET = "public_key"  # the only other field that takes {file: PATH}
 
 
@@ -89,13 +100,11 @@ def _files_of_sources(spec: Spec) -> Iterator[tuple[str, Path, bool]]:
 
 
 def _of_resource(resource: Resource) -> Iterator[str]:
-    """Yield the files of a stack, or of an install-config."""
+    """Yield the files that a resource names as its sources."""
     if isinstance(resource, Stack):
         yield from _of_stack(resource)
-    elif resource.kind == "install_config":
-        from openstack_prep.openshift.install_config_file import FILES
-
-        yield from filter(None, (getattr(resource, name) for name in FILES))
+    elif isinstance(resource, HasSources):
+        yield from resource.source_files()
 
 
 def _sources(document: object, name: str = "") -> Iterator[tuple[str, bool]]:

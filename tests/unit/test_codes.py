@@ -11,15 +11,17 @@ import pytest
 import yaml
 
 import openstack_prep
+from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PrepError
 from openstack_prep.cli.reference.explain import PARTS
 from openstack_prep.fleet.running import FleetFailed
-from openstack_prep.reports.codes import ROOMS, read_codes
+from openstack_prep.reports.codes import REPORTS, read_codes
 from openstack_prep.verbs.audit import Code as Drifted
 
 ROOT = Path(openstack_prep.__path__[0])
 MODULES = [path for path in sorted(ROOT.rglob("*.py")) if "openstack_prep.base.diagnostic import" in path.read_text()]
+PACKAGES = [REPORTS, *(each.codes for each in extensions.installed() if each.codes)]
 HELPERS = ("unknown", "_diagnostic")
 """Functions that take the code first and return a Diagnostic."""
 
@@ -64,7 +66,7 @@ def used_in(*rooms: str) -> set[str]:
 
 
 def registered(room: str) -> dict[str, dict[str, str]]:
-    return dict(yaml.safe_load((ROOT / room / "codes.yaml").read_text()))
+    return dict(yaml.safe_load((ROOT / room.removeprefix("openstack_prep.") / "codes.yaml").read_text()))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -114,7 +116,7 @@ def test_reports_name_each_drift_and_warnings() -> None:
 
 
 def test_each_code_is_registered_once_with_all_parts() -> None:
-    assert sum(len(registered(room)) for room in ROOMS) == len(read_codes())
+    assert sum(len(registered(room)) for room in PACKAGES) == len(read_codes())
     for code, entry in read_codes().items():
         assert tuple(entry) == PARTS, code
         assert all(text and isinstance(text, str) for text in entry.values()), code

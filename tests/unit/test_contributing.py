@@ -63,10 +63,12 @@ def test_a_new_kind_in_six_steps(tmp_path: Path) -> None:
     copy = tmp_path / "openstack_prep"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "resources" / "storage" / "box.py").write_text(KIND)
-    insert(copy / "kinds.py", '    "Project": "resources', '    "Box": "resources.storage.box",\n')
-    section = '    boxes: tuple[kinds.Box, ...] = ()\n    """Boxes."""\n'
-    insert(copy / "spec" / "sections.py", "    users: tuple[kinds.User, ...]", section)
-    insert(copy / "__init__.py", '    "Change",\n', '    "Box",\n')
+    section = 'Section("boxes", f"{_HERE}.storage.box:Box", "Boxes."),\n        '
+    insert(copy / "resources" / "extension.py", 'Section("role_assignments"', section)
+    scan = 'Scan(f"{_HERE}.storage.box:Box"),\n        '
+    insert(copy / "resources" / "extension.py", 'Scan(f"{_HERE}.identity.user:User")', scan)
+    insert(copy / "__init__.py", '    "CloudsEntry",\n', '    "Box",\n')
+    insert(copy / "__init__.py", '    "CloudsEntry": ', '    "Box": "resources.storage.box",\n')
     (tmp_path / "spec.yaml").write_text("name: lab\nproject: {name: lab}\nboxes: [{name: a, size: 3}]\n")
     script = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{USE}"
     subprocess.run([sys.executable, "-P", "-c", script], cwd=tmp_path, check=True)

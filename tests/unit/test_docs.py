@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 import openstack_prep as prep
-from openstack_prep import hooks
+from openstack_prep import extensions, hooks
 from openstack_prep.cli import main
-from openstack_prep.cli.reference.output_schema import DOCUMENTS
-from openstack_prep.kinds import KINDS
+from openstack_prep.cli.reference.output_schema import documents
+from tests.kinds import KINDS
 from tests.rights import table as rights
 
 ROOT = Path(__file__).parents[2]
@@ -102,7 +102,7 @@ def test_the_rights_are_those_that_are_tested() -> None:
     assert f"{rights.BEGIN}\n{rights.render()}\n{rights.END}\n" in page, "run: python -m tests.rights"
     commands = {use.command for use in rights.USES}
     assert {each.removesuffix(" --dry-run").removesuffix(" --plan") for each in commands} | rights.NO_CLOUD.keys() == {
-        *main.TEXTS
+        *extensions.commands()
     }
     named = set(re.findall(r"[a-z_]+", " ".join(kind.name for kind in rights.KINDS)))
     assert KINDS.keys() <= named
@@ -110,7 +110,7 @@ def test_the_rights_are_those_that_are_tested() -> None:
 
 def test_each_document_of_the_output_is_listed() -> None:
     page = (ROOT / "docs" / "pipelines.md").read_text()
-    assert [name for name in DOCUMENTS if f"`{name}`" not in page] == []
+    assert [name for name in documents() if f"`{name}`" not in page] == []
 
 
 def test_the_readme_shows_the_shipped_spec() -> None:

@@ -11,19 +11,18 @@ from pathlib import Path
 import pytest
 
 import openstack_prep
-from openstack_prep import kinds
+from openstack_prep import extensions
 from openstack_prep.core.resource import Resource
+from tests.kinds import KINDS
 
 
-@pytest.mark.parametrize("package", [openstack_prep, kinds], ids=lambda each: str(each.__name__))
-def test_names_are_what_type_checkers_see(package: object) -> None:
-    path = Path(vars(package)["__file__"])
-    imports = [each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, ast.ImportFrom)]
+def test_names_are_what_type_checkers_see() -> None:
+    nodes = ast.walk(ast.parse(Path(str(openstack_prep.__file__)).read_text()))
+    imports = [each for each in nodes if isinstance(each, ast.ImportFrom)]
     seen = {alias.name: str(each.module) for each in imports for alias in each.names}
-    for name in vars(package)["__all__"]:
-        if name not in ("IN_FILES", "KINDS", "SCANNED"):
-            assert getattr(package, name) is getattr(importlib.import_module(seen[name]), name), name
-    assert set(vars(package)["__all__"]) <= set(dir(package))
+    for name in openstack_prep.__all__:
+        assert getattr(openstack_prep, name) is getattr(importlib.import_module(seen[name]), name), name
+    assert set(openstack_prep.__all__) <= set(dir(openstack_prep))
 
 
 def test_submodules_need_no_import_of_their_own() -> None:
@@ -31,20 +30,22 @@ def test_submodules_need_no_import_of_their_own() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-@pytest.mark.parametrize("package", [openstack_prep, kinds], ids=lambda each: str(each.__name__))
-def test_an_unknown_name_is_an_attribute_error(package: object) -> None:
+def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nonesuch'"):
-        _ = package.nonesuch  # type: ignore[attr-defined]
+        _ = openstack_prep.nonesuch
 
 
 def test_a_scan_finds_all_kinds_but_files() -> None:
-    without_scan = {kind for kind in kinds.KINDS.values() if kind.scan.__func__ is Resource.scan.__func__}  # type: ignore[attr-defined]
-    assert without_scan == set(kinds.KINDS.values()) - set(kinds.SCANNED.values())
+    in_files = {extensions.load(each.kind) for each in extensions.sections() if each.in_files}
+    scanned = {extensions.load(each.kind) for each in extensions.scans()}
+    assert set(KINDS.values()) - scanned == in_files
+    assert not [kind for kind in scanned if kind.scan.__func__ is Resource.scan.__func__]
 
 
 def test_kinds_stay_where_they_were() -> None:
     import openstack_prep.resources
 
-    assert openstack_prep.resources.Network is kinds.Network
+    assert openstack_prep.resources.Network is openstack_prep.Network
+    assert openstack_prep.resources.Domain.kind == "domain"
     with pytest.raises(AttributeError, match="has no attribute 'nonesuch'"):
         _ = openstack_prep.resources.nonesuch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_cluster import connect_chosen
+from openstack_prep.cli.of_spec import connect_chosen
 from openstack_prep.cli.reading import reading
 
 

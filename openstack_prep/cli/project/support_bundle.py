@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_cluster import connect_chosen
-from openstack_prep.cli.of_spec import add_spec
+from openstack_prep.cli.of_spec import add_spec, connect_chosen
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import error_data, explained, no_garbage, print_result, read_spec
 from openstack_prep.cli.spellings import new_path

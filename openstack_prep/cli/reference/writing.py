@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from openstack_prep import extensions
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
-
-FLEET = "fleet"
-"""The example that is no spec."""
 
 
 def add(command: AddCommand) -> None:
@@ -17,7 +15,8 @@ def add(command: AddCommand) -> None:
     what.add_argument(
         "--output", action="store_true", help="the schema of what commands print with --format json or yaml"
     )
-    what.add_argument("--fleet", action="store_true", help="the schema of fleet files")
+    for name in (name for each in extensions.installed() for name in each.schemas):
+        what.add_argument(f"--{name}", dest="of", action="store_const", const=name, help=f"the schema of {name} files")
     what.add_argument("--included", action="store_true", help="the schema of files that specs include")
     example = command("example", _example, cloud=False)
     example.add_argument("name", nargs="?", metavar="NAME")
@@ -30,10 +29,9 @@ def _schema(options: argparse.Namespace) -> int:
         from openstack_prep.cli.reference.output_schema import output_schema
 
         found = output_schema()
-    elif options.fleet:
-        from openstack_prep.fleet.file.schema import schema as schema_of_fleet
-
-        found = schema_of_fleet()
+    elif options.of:
+        schemas = {name: function for each in extensions.installed() for name, function in each.schemas.items()}
+        found = extensions.load(schemas[options.of])()
     else:
         from openstack_prep.spec import schema
 
@@ -47,11 +45,13 @@ def _example(options: argparse.Namespace) -> int:
 
     shipped = resources.files("openstack_prep.install_configs")
     names = sorted(each.name.removesuffix(".yaml") for each in shipped.iterdir() if each.name.endswith(".yaml"))
-    names.append(FLEET)
+    others = {name: place for each in extensions.installed() for name, place in each.examples.items()}
+    names += others
     if options.name is None:
         print("\n".join(names))
-    elif options.name == FLEET:
-        print((resources.files("openstack_prep.fleet.file") / "example.yaml").read_text(), end="")
+    elif options.name in others:
+        package, _, file = others[options.name].partition(":")
+        print((resources.files(package) / file).read_text(), end="")
     elif options.name in names:
         print((shipped / f"{options.name}.yaml").read_text(), end="")
     else:

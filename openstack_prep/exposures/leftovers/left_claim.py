@@ -1,15 +1,13 @@
-"""Claims that no declared exposure holds: of exposures, or in pools, that a spec no longer declares."""
+"""Claims on ports that no declared exposure holds: of exposures, or in pools, that a spec no longer declares."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
-from openstack_prep.exposures.machine_claims import cluster_of
-from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.neutron import NeutronRegister
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import InProject
@@ -26,8 +24,6 @@ class LeftClaim(InProject):
 
     name: str
     pool: str
-    file: PoolFile | None = None
-    """The pool file; None if a port holds the claim."""
 
     @property
     def key(self) -> Key:
@@ -44,39 +40,17 @@ class LeftClaim(InProject):
                 address = addresses_of(port, port.fixed_ips[0].subnet_id)[0]
                 yield left, left._observed(address, ours=run.ownership.owns(port.description))
 
-    @classmethod
-    def in_files(
-        cls, run: CloudRun, files: Iterable[PoolFile], clusters: Collection[tuple[str, str]] = ()
-    ) -> Iterator[tuple[Self, Observed]]:
-        """Yield the claims of the spec in the pool files that it still names.
-
-        ``clusters`` are the names of pools and of clusters whose machines have claims there, which are not left.
-        """
-        for file in files:
-            register = file.register(run)
-            pool = file.read(run)
-            for name, claim in pool.of_spec(run.ownership.spec).items() if pool else ():
-                if (file.name, cluster_of(name)) in clusters:
-                    continue
-                left = cls(name=name, pool=file.name, file=file, **cls.placing(file.owner))
-                assert pool is not None
-                yield left, left._observed(claim.address, ours=register.is_user(pool))
-
     def _observed(self, address: str, *, ours: bool) -> Observed:
         outputs = {"address": address}
         return Observed(id=claim_id(self.pool, address), ours=ours, values={"pool": self.pool}, outputs=outputs)
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        found = self.in_files(run, (self.file,)) if self.file else self.scan(run, self.owner)
-        return next((each for left, each in found if (left.name, left.pool) == (self.name, self.pool)), None)
+        claims = self.scan(run, self.owner)
+        return next((seen for left, seen in claims if (left.name, left.pool) == (self.name, self.pool)), None)
 
     def needs(self) -> Iterable[Key]:
         """Return the pool, so that it is deleted after the claim."""
-        kind = PoolFile.kind if self.file else AddressPool.kind
-        return (self.key_of(kind, self.pool),)
+        return (self.key_of(AddressPool.kind, self.pool),)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        if self.file:
-            self.file.register(run).release([self.name])
-            return
         NeutronRegister(run=run, project=self.owner, pool=self.pool).release([self.name])

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag
-from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import InProject
@@ -33,7 +32,7 @@ LONGEST = 1000
 class LeftFiles(InProject):
     """The files of a cluster in a folder that no exposed cluster of the spec has."""
 
-    kind: ClassVar[str] = ClusterFields.kind
+    kind: ClassVar[str] = "exposed_cluster"
     declarable: ClassVar[bool] = False
 
     name: str
@@ -50,10 +49,8 @@ class LeftFiles(InProject):
         return MarkedFiles(Path(self.directory), f"# {self.tag}", placed=True)
 
     @classmethod
-    def within(
-        cls, run: CloudRun, folders: Iterable[Path], declared: Iterable[ClusterFields]
-    ) -> Iterator[tuple[Self, Observed]]:
-        """Yield the files of the spec's clusters in and below some folders, and beside the declared directories."""
+    def within(cls, run: CloudRun, folders: Iterable[Path], declared: Iterable[Any]) -> Iterator[tuple[Self, Observed]]:
+        """Yield the files of the spec's clusters in and below some folders, and beside those of declared clusters."""
         own = {os.path.realpath(each.directory) for each in declared}
         tops = {os.path.realpath(each) for each in (*folders, *(Path(each).parent for each in own))}
         tops -= {os.sep}  # below it are /proc, whose files may block, and all else
@@ -123,4 +120,4 @@ def _first_lines(path: Path) -> list[str]:
 
 
 def _is_of_a_cluster(line: str) -> bool:
-    return (OwnershipTag.name_in(line) or "").startswith(f"{ClusterFields.kind}/")
+    return (OwnershipTag.name_in(line) or "").startswith(f"{LeftFiles.kind}/")

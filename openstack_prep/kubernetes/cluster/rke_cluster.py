@@ -6,14 +6,15 @@ Source: RKE2's and RKE's documentation.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from openstack_prep.base.errors import Loss, Mistake, SpecError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Context, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.kubernetes.cluster import rke_files, rke_hints, rke_roles
 from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, PARAMETERS, RelatedResources, RkeFields
@@ -34,6 +35,11 @@ class RkeCluster(RkeFields):
     configures the nodes of RKE2: its template gets the networks, the plugin, the version and the choice of an external
     cloud provider as parameters; roles, config and private_registries are in the files only.
     """
+
+    @property
+    def product(self) -> str:
+        """Name of the product, as people write it."""
+        return self.distribution.upper()
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         """Return the cluster with its networks and the related resources of the spec."""
@@ -200,3 +206,13 @@ class ResolvedRkeCluster(Resolved, RkeCluster):
     """A cluster with its networks and the related resources of the spec."""
 
     related: RelatedResources = field(default=RelatedResources(), repr=False)
+
+
+def on_networks(resources: Sequence[Resource], values: Mapping[str, Any]) -> Iterator[tuple[Resource, Key]]:
+    """Yield the resources of a spec; clusters without networks of their own have those of the spec."""
+    networks = values.get("cluster_networks")
+    for each in resources:
+        if networks is not None and isinstance(each, RkeCluster) and each.networks is None:
+            yield replace(each, networks=networks), each.key
+        else:
+            yield each, each.key

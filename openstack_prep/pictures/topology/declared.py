@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from openstack_prep.core.model import Resource
-from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.openshift.install_config_file import InstallConfig
-from openstack_prep.pictures.topology.existing import OPENSHIFT, cluster_of
+from openstack_prep.pictures.topology.existing import cluster_of
 from openstack_prep.pictures.topology.model import (
     Cluster,
     FloatingIP,
@@ -34,7 +32,27 @@ from openstack_prep.resources.network import declared_port, network, router, sub
 from openstack_prep.resources.orchestration.stack import Stack
 
 T = TypeVar("T", bound=InProject)
-PRODUCTS = {"rke2": "RKE2", "rke": "RKE"}
+
+
+@runtime_checkable
+class OfStack(Protocol):
+    """A resource that describes a cluster on the nodes of a stack."""
+
+    stack: str
+    product: str
+    """Name of the product, as people write it."""
+
+
+@runtime_checkable
+class OfInstaller(Protocol):
+    """A resource that describes a cluster whose nodes an installer creates."""
+
+    cluster_name: str
+    product: str
+    installer: str
+    """Its command."""
+
+
 COUNT = "_count"
 """End of the names of parameters that say how many nodes of a role a stack has."""
 
@@ -177,7 +195,7 @@ class Declared:
 
     def clusters(self) -> Iterator[Cluster]:
         """Yield the clusters that exist, with their product, and those that stacks or an installer will create."""
-        products = {each.stack: PRODUCTS[each.distribution] for each in self.of(RkeCluster)}
+        products = {each.stack: each.product for each in self.resources if isinstance(each, OfStack)}
         there = {each.name for each in self.found.clusters}
         for each in self.found.clusters:
             yield replace(each, product=each.product or products.get(each.name, ""))
@@ -194,9 +212,9 @@ class Declared:
         yield from self._installed(there)
 
     def _installed(self, there: Collection[str]) -> Iterator[Cluster]:
-        for each in (each for each in self.resources if isinstance(each, InstallConfig)):
+        for each in (each for each in self.resources if isinstance(each, OfInstaller)):
             if not any(name.rpartition("-")[0] == naming.stem(each.cluster_name) for name in there):
-                yield Cluster(name=each.cluster_name, product=OPENSHIFT, coming="what openshift-install creates")
+                yield Cluster(name=each.cluster_name, product=each.product, coming=f"what {each.installer} creates")
 
 
 def _parameter(stack: Stack, name: str) -> str:

@@ -9,7 +9,6 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, MEMBER, Cloud
 from openstack_prep.core.executor import JOBS
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.openshift.cluster import Metadata
 from openstack_prep.pictures.topology.declared import with_declared
 from openstack_prep.pictures.topology.existing import topology_of
 from openstack_prep.pictures.topology.model import Topology
@@ -72,9 +71,9 @@ def of_project(cloud: Cloud, project: Project | None = None, *, jobs: int = JOBS
         return topology_of(read(cloud, project_id, jobs=jobs), f"project {name}")
 
 
-def of_cluster(cloud: Cloud, metadata: Metadata, *, jobs: int = JOBS) -> Topology:
-    """Return the part of an OpenShift cluster in the project of the connection; raises CloudError."""
+def of_cluster(cloud: Cloud, infra_id: str, *, jobs: int = JOBS) -> Topology:
+    """Return the part of an installer's cluster in the project of the connection; raises CloudError."""
     cloud.allow_parallel(jobs).authenticate()
     with cloud.reading():
-        whole = topology_of(read(cloud, cloud.project_id, jobs=jobs), f"cluster {metadata.infra_id}")
-    return whole.of_cluster(metadata.infra_id)
+        whole = topology_of(read(cloud, cloud.project_id, jobs=jobs), f"cluster {infra_id}")
+    return whole.of_cluster(infra_id)

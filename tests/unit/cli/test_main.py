@@ -16,7 +16,8 @@ import requests_mock
 import yaml
 from keystoneauth1.session import Session
 
-from openstack_prep.cli.main import COMMANDS, build_parser, main
+from openstack_prep import extensions
+from openstack_prep.cli.main import build_parser, main
 from openstack_prep.cloud.login import CHECK_ENTRY
 from openstack_prep.spec import load_spec, schema
 from openstack_prep.version import __version__
@@ -123,7 +124,7 @@ def helps_of(parser: argparse.ArgumentParser, name: str) -> list[str]:
     return helps
 
 
-@pytest.mark.parametrize("name", [name for texts in COMMANDS.values() for name in texts])
+@pytest.mark.parametrize("name", extensions.commands())
 def test_the_parser_of_one_command_is_that_of_all(name: str) -> None:
     one, complete = build_parser(["--format", "json", *name.split(), "spec.yaml"]), build_parser()
     assert helps_of(one, name) == helps_of(complete, name)
@@ -133,8 +134,9 @@ def test_commands_that_are_not_named_are_not_loaded() -> None:
     script = "import sys; from openstack_prep.cli.main import build_parser; build_parser(sys.argv[1:])"
     command = [sys.executable, "-c", f"{script}; print(*sys.modules)", "--ids", "rke", "render", "spec.yaml"]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    modules = {name.removeprefix("openstack_prep.cli.") for name in loaded}
-    assert modules & COMMANDS.keys() == {"kubernetes.rke", "kubernetes.rke_render", "kubernetes.rke_mesh"}
+    modules = {name for extension in extensions.installed() for name in extension.commands}
+    names = ("rke", "rke_render", "rke_mesh")
+    assert modules & set(loaded) == {f"openstack_prep.kubernetes.commands.{name}" for name in names}
 
 
 # --- colour and global options ------------------------------------------------------------

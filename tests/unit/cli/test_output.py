@@ -23,7 +23,7 @@ import yaml
 
 from openstack_prep.cli.main import build_parser, main
 from openstack_prep.cli.parser import DATA
-from openstack_prep.cli.reference.output_schema import DOCUMENTS, output_schema
+from openstack_prep.cli.reference.output_schema import documents, output_schema
 from openstack_prep.cloud.lease.text import Description, Entry, digest
 from tests.unit.conftest import ENDPOINTS, IDENTITY, default_group, failure, port_row
 from tests.unit.openshift.tools.archives import put, release
@@ -104,7 +104,7 @@ class Printed(NamedTuple):
 Run = Callable[[str], Printed]
 VALIDATORS = {
     name: jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": output_schema()["$defs"]})
-    for name in DOCUMENTS
+    for name in documents()
 }
 
 
@@ -280,12 +280,12 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     printed = json.loads(capsys.readouterr().out)
     assert printed == output_schema()
     jsonschema.Draft202012Validator.check_schema(printed)
-    assert [each["$ref"].rpartition("/")[2] for each in printed["oneOf"]] == list(DOCUMENTS)
+    assert [each["$ref"].rpartition("/")[2] for each in printed["oneOf"]] == list(documents())
 
 
 def test_every_command_and_every_document_is_examined() -> None:
     assert {each[0] for each in SUCCESSES} == set(commands())
-    assert {each[3] for each in SUCCESSES} == set(DOCUMENTS) - {"fleet_target", "fleet"}
+    assert {each[3] for each in SUCCESSES} == set(documents()) - {"fleet_target", "fleet"}
 
 
 WORDS = {command: words for command, words, *_ in reversed(SUCCESSES)}

@@ -6,7 +6,7 @@ import pytest
 
 from openstack_prep.core.model import Adoptable, Condition, Observed, OwnershipTag
 from openstack_prep.core.text import plain, show
-from openstack_prep.kinds import KINDS
+from tests.kinds import KINDS
 
 
 @pytest.mark.parametrize("spec", ["lab", "lab/one", "o,c]p [x]", "käse"])

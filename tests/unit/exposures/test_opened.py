@@ -17,7 +17,7 @@ from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
-from openstack_prep.spec.completion import with_exposures
+from openstack_prep.spec.completion import derive
 from openstack_prep.spec.loading import Spec, load_spec
 
 POOL = {"name": "lb", "subnet": "nodes", "addresses": ["10.1.0.200-10.1.0.203"]}
@@ -72,7 +72,7 @@ def test_pairs_for_other_ports_do_not_count(tmp_path: Path) -> None:
 
 def test_it_is_added_once(tmp_path: Path) -> None:
     spec = loaded(tmp_path, exposure("a", address="10.1.0.200"))
-    assert with_exposures(spec.resources, {}) == list(spec.resources)
+    assert derive(spec.resources, {}) == list(spec.resources)
 
 
 @pytest.mark.parametrize("how", ["service-host", "floating-ip", "node-port"])
@@ -172,7 +172,7 @@ def test_addresses_of_a_pool_file_have_pairs(tmp_path: Path) -> None:
         spec = loaded(tmp_path, exposure("a"), exposure("b"), address_pools=[], pool_files=[file])
         (pairs,) = of(spec, AddressPairs)
         assert (pairs.addresses, pairs.pools) == (expected, ())
-        assert with_exposures(spec.resources, {}) == list(spec.resources)
+        assert derive(spec.resources, {}) == list(spec.resources)
     own = [{"name": "own", "stack": "k", "addresses": ["10.1.0.0/24"]}]
     spec = loaded(tmp_path, exposure("a"), address_pools=[], pool_files=[few], address_pairs=own)
     assert [each.name for each in of(spec, AddressPairs)] == ["own"]

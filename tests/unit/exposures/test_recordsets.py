@@ -13,7 +13,7 @@ from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.recordsets import ExposedRecordset
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.spec.completion import with_exposures
+from openstack_prep.spec.completion import derive
 from openstack_prep.spec.loading import Spec, load_spec
 from openstack_prep.spec.resolving import NoCloud, refuse_mistakes
 from openstack_prep.verbs import exclusive, scan
@@ -74,7 +74,7 @@ def test_each_name_gets_a_recordset(tmp_path: Path) -> None:
     assert found["*.apps.example.com/A"].zone == "apps.example.com"
     assert found["web.example.com/A"].floating_ips == ("web",)
     assert all(spec.places[each.key].rpartition(":")[0].endswith("s.yaml") for each in found.values())
-    assert with_exposures(spec.resources, {}) == list(spec.resources)
+    assert derive(spec.resources, {}) == list(spec.resources)
     refuse_mistakes(spec)
 
 

@@ -12,7 +12,7 @@ import requests_mock
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cli.main import main
 from openstack_prep.hooks import InstallOptions, ipi, start_over
-from openstack_prep.hooks.folder import Folder
+from openstack_prep.openshift.folder import Folder
 from openstack_prep.openshift.installer import traces
 from tests.unit.conftest import sent
 from tests.unit.hooks.test_cleanup import ID, Lists, there

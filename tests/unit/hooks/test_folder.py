@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import ConfigError, SpecError
-from openstack_prep.hooks.folder import Folder, clouds_file, for_installer
+from openstack_prep.openshift.folder import Folder, clouds_file, for_installer
 
 CONFIG = "platform: {openstack: {cloud: lab}}\n"
 

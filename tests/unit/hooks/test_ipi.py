@@ -320,7 +320,7 @@ def test_nor_by_a_second_interrupt_while_a_request_hangs(folder: Path, services:
 def test_nor_by_a_pipe_that_nobody_reads() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    script = "from openstack_prep.cli.openshift.ipi import _tell; _tell('a'); _tell('b'); raise SystemExit(6)"
+    script = "from openstack_prep.hook_commands.ipi import _tell; _tell('a'); _tell('b'); raise SystemExit(6)"
     assert subprocess.run([sys.executable, "-c", script], stderr=writer, check=False).returncode == 6
     os.close(writer)
 

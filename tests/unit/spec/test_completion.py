@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
 import yaml
 
 import openstack_prep as prep
+from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import SpecError
 from openstack_prep.core import planner
 from openstack_prep.core.model import Key, Resource
-from openstack_prep.kinds import KINDS
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.network import Network
@@ -25,10 +24,11 @@ from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolving import resolve_spec
-from openstack_prep.spec.sections import Sections, section_of
+from openstack_prep.spec.sections import section_of
 from openstack_prep.spec.targets import NoCloud
 from openstack_prep.verbs import opening
 from tests.doc_examples import DOCS
+from tests.kinds import KINDS
 
 ROOT = DOCS.parent
 EXAMPLES = {
@@ -53,15 +53,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def in_python(data: dict[str, Any]) -> Iterator[Resource]:
     """Yield the resources of sections as a script would make them, by the names of their fields."""
-    hints = get_type_hints(Sections)
-    for section in fields(Sections):
-        kinds = [
-            each for each in get_args(hints[section.name]) if isinstance(each, type) and issubclass(each, Resource)
-        ]
-        if section.name in data and kinds and section.name != "cluster_networks":
+    for section in extensions.sections():
+        kind = extensions.load(section.kind)
+        if section.name in data and issubclass(kind, Resource):
             given = data[section.name]
             for item in given if isinstance(given, list) else [given]:
-                yield kinds[0](**item)
+                yield kind(**item)
 
 
 def outcome(spec: Spec) -> Any:

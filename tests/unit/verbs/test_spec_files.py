@@ -9,10 +9,10 @@ import pytest
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import plan_apply
-from openstack_prep.kinds import KINDS
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs import spec_files
 from openstack_prep.verbs.spec_files import fingerprints, portable, without_folders
+from tests.kinds import KINDS
 
 SALT = b"salt"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB\n"

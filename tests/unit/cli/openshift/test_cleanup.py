@@ -8,7 +8,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cli.main import main
-from openstack_prep.hooks.folder import Folder
+from openstack_prep.openshift.folder import Folder
 from tests.unit.conftest import default_group, failure, sent
 from tests.unit.hooks.test_cleanup import ID, NEUTRON, SWIFT, Lists, there
 

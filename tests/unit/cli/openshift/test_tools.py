@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.cli.main import main
-from openstack_prep.cli.openshift import tools
+from openstack_prep.openshift.commands import tools
 from tests.unit.openshift.tools.archives import put, release
 from tests.unit.web import Web, serve
 

@@ -1,1 +1,0 @@
-"""The commands for addresses from outside."""

@@ -1,1 +1,0 @@
-"""Commands for a fleet of specs."""

@@ -1,1 +1,0 @@
-"""Commands for RKE and RKE2."""

@@ -1,0 +1,89 @@
+"""``exposures convert``: Services with externalIPs as Services of a load balancer, with the same addresses."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from openstack_prep.base.errors import ConfigError, Mistake, SpecError
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.output_folder import output_folder, write_conversion
+from openstack_prep.cli.running import print_result
+from openstack_prep.cli.spellings import new_path
+from openstack_prep.cli.style import warn
+from openstack_prep.kubernetes.commands.of_running_cluster import add_cluster, texts_of_cluster
+
+STDIN = "-"
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("exposures convert", _run, cloud=False, data=True)
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="output of kubectl get services,nodes -A -o json, and old pools; - is standard input",
+    )
+    add_cluster(parser)
+    parser.add_argument(
+        "--to", required=True, choices=("metallb", "cilium", "kube-vip"), help="load balancer that takes over"
+    )
+    parser.add_argument("--release", metavar="X.Y.Z", help="its release (default: the newest known one)")
+    parser.add_argument("--announce", choices=("l2", "bgp"), help="how it announces the addresses (default: l2)")
+    parser.add_argument(
+        "--interface", action="append", default=[], metavar="NAME", help="interface for l2 (default: all); repeatable"
+    )
+    parser.add_argument("--my-asn", metavar="ASN", help="AS number of the cluster, for bgp")
+    parser.add_argument(
+        "--peer", action="append", default=[], metavar="ADDRESS=ASN", help="router, for bgp; repeatable"
+    )
+    parser.add_argument("--load-balancer-class", metavar="NAME", help="loadBalancerClass of the Services")
+    parser.add_argument("--output", type=new_path, metavar="FOLDER", help="folder for the files (default: print them)")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.exposures.convert import convert, newer_than_known, read, wanted
+
+    if not options.files and not options.kubeconfig:
+        raise ConfigError("exposures convert: nothing to convert; name files, or a cluster with --kubeconfig")
+    folder = output_folder(options.output)
+    chosen = wanted(
+        options.to,
+        release=options.release,
+        announce=options.announce,
+        interfaces=options.interface,
+        my_asn=options.my_asn,
+        peers=options.peer,
+        class_name=options.load_balancer_class,
+    )
+    if warning := newer_than_known(options.to, options.release):
+        warn(warning)
+    conversion = convert(read(_texts(options.files) | texts_of_cluster(options)), chosen)
+    if folder and conversion.files:
+        shown = write_conversion(folder, conversion.tag, conversion.files)
+    else:
+        shown = "\n".join(f"# --- {name}\n{text}" for name, text in conversion.files.items() if name.endswith(".yaml"))
+    print_result(options, f"{conversion}\n\n{shown}".rstrip("\n"), conversion.data())
+    return 0
+
+
+def _texts(names: list[str]) -> dict[str, str]:
+    """Return the texts of the files; raises SpecError for all that cannot be read."""
+    from openstack_prep.base.given_file import read_text, unreadable
+
+    texts: dict[str, str] = {}
+    mistakes = []
+    for name in names:
+        shown = "standard input" if name == STDIN else name
+        if shown in texts:
+            mistakes.append(Mistake(shown, "is given twice", "name each file once"))
+            continue
+        try:
+            texts[shown] = read_text(Path("/dev/stdin" if name == STDIN else name))
+        except (OSError, UnicodeDecodeError) as error:
+            texts[shown] = ""
+            mistakes.append(Mistake(shown, unreadable(error), "name a readable file, or - for standard input"))
+    if mistakes:
+        raise SpecError(mistakes)
+    return texts

@@ -1,0 +1,55 @@
+"""Exposures as an extension: addresses from outside to services inside of clusters."""
+
+from __future__ import annotations
+
+from openstack_prep.extensions import Extension, Scan, Section
+
+_HERE = "openstack_prep.exposures"
+
+EXTENSION = Extension(
+    name="exposures",
+    sections=(
+        Section(
+            "pool_files",
+            f"{_HERE}.pool_file:PoolFile",
+            "Files that register addresses of networks outside of OpenStack.",
+            after="address_pools",
+            in_files=True,
+        ),
+        Section(
+            "exposures",
+            f"{_HERE}.exposure:Exposure",
+            "What leads from outside to the services, virtual machines and hosts of clusters.",
+            after="stacks",
+            in_files=True,
+        ),
+        Section(
+            "exposed_clusters",
+            f"{_HERE}.exposed_cluster:ExposedCluster",
+            "Clusters with exposures: the files for them, and their nodes in OpenStack.",
+            after="exposures",
+            in_files=True,
+            secrets=("external_ips.bgp",),
+        ),
+    ),
+    scans=(Scan(f"{_HERE}.leftovers.left_claim:LeftClaim", on_networks=True, only_left=True),),
+    derive=f"{_HERE}.derivation:derive",
+    leftovers=f"{_HERE}.leftovers.files:leftovers",
+    groups={
+        "exposures": "addresses from outside to services inside of clusters",
+    },
+    commands={
+        "openstack_prep.exposures.commands.show": {
+            "exposures show": (
+                "show which outside address leads to what, and the state of each hop (exit 1 on failure)"
+            ),
+        },
+        "openstack_prep.exposures.commands.convert": {
+            "exposures convert": (
+                "convert Services with externalIPs to MetalLB, Cilium or kube-vip, and prove that each address is kept"
+            ),
+        },
+    },
+    documents=f"{_HERE}.commands.documents",
+    codes=_HERE,
+)

@@ -1,0 +1,152 @@
+"""What an extension adds to the foundation, and how extensions are found.
+
+The foundation (``base core cloud spec resources verbs cli``) prepares projects on OpenStack and names no product. An
+extension is data: it names sections of a spec, commands and functions as ``module:attribute``, and each is imported
+when it is first used. An entry point of the group ``openstack_prep.extensions`` leads to the ``Extension`` object of a
+package, whoever has written it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+GROUP = "openstack_prep.extensions"
+FOUNDATION = ("openstack_prep.resources.extension", "openstack_prep.cli.extension")
+"""What the foundation itself has, described as an extension; it needs no entry point, whose search takes a while."""
+
+
+class Section(NamedTuple):
+    """A section of a spec: the resources of one kind, or a value that other sections need."""
+
+    name: str
+    kind: str
+    """Its class: a ``Resource``, or another frozen dataclass."""
+    text: str
+    """What it declares, for the schema and the reference."""
+    many: bool = True
+    """Whether it is a list."""
+    after: str = ""
+    """The section that it follows in plans and reports; default: at the end."""
+    in_files: bool = False
+    """Whether its resources are files of this machine."""
+    secrets: tuple[str, ...] = ()
+    """Fields such as ``external_ips.bgp`` that hold secrets and are left out when only some sections are read."""
+
+
+class Scan(NamedTuple):
+    """A kind whose existing resources ``Resource.scan`` lists, declared or not."""
+
+    kind: str
+    on_networks: bool = False
+    """Whether there is none in a project without networks."""
+    only_left: bool = False
+    """Whether it finds only what a spec no longer declares, and nothing for an audit or an export."""
+
+
+class Extension(NamedTuple):
+    """What one package adds."""
+
+    name: str
+    sections: tuple[Section, ...] = ()
+    scans: tuple[Scan, ...] = ()
+    groups: Mapping[str, str] = {}
+    """Help of each group of commands, such as ``rke`` of ``rke check``."""
+    commands: Mapping[str, Mapping[str, str]] = {}
+    """Help of each command, by the module that adds it: its ``add(command)`` is called when the command is used."""
+    derive: str = ""
+    """``derive(resources, values)``: yields all resources of a spec, each with the key of the declaration that it comes
+    from; ``values`` are the sections that are no resources. It asks no cloud; raises SpecError.
+    """
+    check: str = ""
+    """``check(context)``: yields what is wrong with the resources of a spec together, by rules that need no cloud."""
+    leftovers: str = ""
+    """``leftovers(run, resources, folder)``: yields managed things on this machine that a spec no longer declares, with
+    what was observed of them; ``folder`` is that of the spec, or None.
+    """
+    documents: str = ""
+    """The module whose ``DOCUMENTS`` and ``PARTS`` describe what its commands print with --format json."""
+    schemas: Mapping[str, str] = {}
+    """Functions that return further schemas for ``schema --NAME``, by name."""
+    examples: Mapping[str, str] = {}
+    """Further files for ``example NAME``, as ``package:file``, by name."""
+    codes: str = ""
+    """The package whose ``codes.yaml`` explains its codes."""
+
+
+class ExtensionError(Exception):
+    """An installed extension cannot be used."""
+
+
+def load(reference: str) -> Any:
+    """Return what ``module:attribute`` or ``module`` names."""
+    module, _, attribute = reference.partition(":")
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found
+
+
+@cache
+def foundation() -> tuple[Extension, ...]:
+    """Return what the foundation itself has."""
+    return tuple(import_module(module).EXTENSION for module in FOUNDATION)
+
+
+@cache
+def installed() -> tuple[Extension, ...]:
+    """Return the foundation and all installed extensions, by name; raises ExtensionError."""
+    from importlib.metadata import entry_points  # takes as long as all else that --help of a command needs
+
+    found = list(foundation())
+    owners: dict[str, str] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+        package = point.dist.name if point.dist else point.value
+        try:
+            extension = point.load()
+        except Exception as error:  # a stranger's module may raise anything
+            what = f"the extension {point.name} of {package} cannot be loaded: {type(error).__name__}: {error}"
+            raise ExtensionError(f"{what}; update {package}, or remove it") from error
+        if not isinstance(extension, Extension):
+            raise ExtensionError(f"{point.value} of {package} is not an Extension; update {package}, or remove it")
+        found.append(extension)
+    for extension in found:
+        for name in _names(extension):
+            if name in owners:
+                what = f"the extensions {owners[name]} and {extension.name} both have the {name}"
+                raise ExtensionError(f"{what}; remove one of them")
+            owners[name] = extension.name
+    return tuple(found)
+
+
+def _names(extension: Extension) -> Iterator[str]:
+    """Yield what only one extension can have."""
+    yield from (f"section {each.name}" for each in extension.sections)
+    yield from (f"command {name}" for texts in extension.commands.values() for name in texts)
+
+
+@cache
+def sections() -> tuple[Section, ...]:
+    """Return the sections of all extensions, in the order of reports."""
+    every = [section for extension in installed() for section in extension.sections]
+    names = {section.name for section in every}
+
+    def with_followers(section: Section) -> Iterator[Section]:
+        yield section
+        for follower in every:
+            if follower.after == section.name:
+                yield from with_followers(follower)
+
+    first = (section for section in every if section.after not in names)
+    return tuple(each for section in first for each in with_followers(section))
+
+
+def commands() -> dict[str, str]:
+    """Return the help of all commands, by name."""
+    modules = (texts for extension in installed() for texts in extension.commands.values())
+    return {name: text for texts in modules for name, text in texts.items()}
+
+
+def scans(extensions: Iterable[Extension] | None = None) -> tuple[Scan, ...]:
+    """Return what is scanned, in the order of a report."""
+    return tuple(each for extension in extensions or installed() for each in extension.scans)

@@ -1,0 +1,44 @@
+"""``fleet validate``: the mistakes in a fleet and all of its specs that can be found without a cloud."""
+
+from __future__ import annotations
+
+import argparse
+
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.running import no_garbage, print_result
+from openstack_prep.core.text import counted
+from openstack_prep.fleet.commands.opening import add_fleet, open_fleet, print_warnings
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    add_fleet(command, "validate", _run, lines=False)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openstack_prep.cli.project.validate import check
+
+    with no_garbage():
+        from openstack_prep.fleet import running
+
+    chosen = running.choose(open_fleet(options), options.only, examine=check)
+    print_warnings(chosen)
+    checked, targets = chosen.checked, {each.name: each for wave in chosen.waves for each in wave.targets}
+    width = max(map(len, targets))
+    lines = []
+    for wave in chosen.waves:
+        lines += [f"{wave.title}:"] if len(chosen.waves) > 1 else []
+        for each in wave.targets:
+            place = ", ".join(filter(None, (checked.clouds[each.name], each.region)))
+            where = f" in {place}" if place else ""
+            spec, number = checked.specs[each.name], checked.resources[each.name]
+            lines.append(f"  {each.name:<{width}}  spec {spec}, {number} resources{where}")
+    lines.append(f"{options.fleet}: valid, {counted(len(targets), 'target')}")
+    data = {
+        "fleet": chosen.fleet.name,
+        "waves": [{"title": wave.title, "targets": [each.name for each in wave.targets]} for wave in chosen.waves],
+        "specs": checked.specs,
+        "warnings": list(checked.warnings),
+    }
+    print_result(options, "\n".join(lines), data)
+    return 0

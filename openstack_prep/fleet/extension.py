@@ -1,0 +1,29 @@
+"""Fleets as an extension: many projects in many clouds."""
+
+from __future__ import annotations
+
+from openstack_prep.extensions import Extension
+
+EXTENSION = Extension(
+    name="fleet",
+    groups={
+        "fleet": "many projects in many clouds: specs with variables times targets",
+    },
+    commands={
+        "openstack_prep.fleet.commands.validate": {
+            "fleet validate": "check a fleet and all of its specs without a cloud; exit code 2 if it is wrong",
+        },
+        "openstack_prep.fleet.commands.verbs": {
+            "fleet plan": "show what fleet apply would do to each target, or destroy",
+            "fleet apply": "apply the spec of each target, in waves; an interrupted run is continued",
+            "fleet destroy": "delete only resources managed by the specs of the targets",
+        },
+        "openstack_prep.fleet.commands.reading": {
+            "fleet audit": "report drift of each target that no spec declares; exit code 1 if there is any",
+            "fleet export": "write the project of each target as a spec",
+        },
+    },
+    documents="openstack_prep.fleet.commands.documents",
+    schemas={"fleet": "openstack_prep.fleet.file.schema:schema"},
+    examples={"fleet": "openstack_prep.fleet.file:example.yaml"},
+)

@@ -1,0 +1,1 @@
+"""The commands of the hooks: before, around and after an installer."""

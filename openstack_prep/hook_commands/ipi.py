@@ -1,0 +1,152 @@
+"""``ipi``: run ``openshift-install`` with pre-checks, floating IPs and address pairs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.style import visible
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_variables, read_of
+from openstack_prep.cli.parser import seconds
+from openstack_prep.cli.running import code_of, no_garbage
+from openstack_prep.hook_commands.post_ipi import add_addresses, given_addresses
+from openstack_prep.hook_commands.pre_ipi import add_preparation, prepare
+
+if TYPE_CHECKING:
+    from openstack_prep.hooks import Ready
+    from openstack_prep.hooks.ipi import Command
+
+USAGE = "openstack-prep ipi [options] -- openshift-install create cluster [installer's options]"
+
+
+def add(command: AddCommand) -> None:
+    parser = command("ipi", _run)
+    parser.usage = USAGE
+    parser.add_argument(
+        "--spec",
+        type=Path,
+        metavar="SPEC",
+        help="apply this spec first, as pre-ipi does; it declares the install_config",
+    )
+    parser.add_argument(
+        "--dir", type=Path, metavar="DIR", help="--dir of the installer, unless its command line has one"
+    )
+    add_variables(parser)
+    add_addresses(parser)
+    parser.add_argument(
+        "--wait",
+        type=seconds,
+        metavar="SECONDS",
+        help="time to wait for the virtual ports (default: until the installer ends)",
+    )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="first delete the installer's files of an earlier cluster, once nothing of that cluster exists",
+    )
+    parser.add_argument("--no-check", action="store_true", help="skip the pre-installation checks")
+    add_preparation(parser)
+    parser.add_argument("installer", nargs="*", metavar="COMMAND", help="installer command line, after --")
+
+
+def _run(options: argparse.Namespace) -> int:
+    with no_garbage():
+        from openstack_prep.hooks.pre_ipi import NotReady
+
+    try:
+        return _around(options)
+    except NotReady as error:  # each line gets our prefix, unlike the installer's
+        _tell(str(error))
+        _tell("the installer was not started; correct the errors, and run the command again")
+        return error.exit_code
+
+
+def _around(options: argparse.Namespace) -> int:
+    if not options.installer:
+        raise ConfigError(f"no installer command given; write {USAGE}")
+    if options.installer[0].startswith("-"):
+        raise ConfigError(f"{options.installer[0]}: options of openstack-prep go before --; write {USAGE}")
+    if options.format != "text":
+        raise ConfigError("--format does not apply to ipi, which passes the installer's output through; leave it out")
+    with no_garbage():
+        from openstack_prep.hooks.installation import InstallOptions
+        from openstack_prep.hooks.ipi import Command, ipi
+        from openstack_prep.hooks.pre_ipi import warnings
+        from openstack_prep.openshift.check.preflight import HOSTS
+
+    command, ready = Command(options.installer), None
+    if options.again:
+        _start_over(options, command)
+    if options.spec:
+        ready = _ready(options, command)
+        if ready.report.interrupted:
+            return code_of(ready.report)
+        for each in warnings(ready.findings, options.ingress_floating_ip or ready.ingress_floating_ip):
+            _tell(str(each))
+        ready.raise_for_problems()
+    outcome = ipi(
+        options.installer,
+        ready=ready,
+        folder=options.dir,
+        options=InstallOptions(
+            **given_addresses(options),
+            wait=options.wait,
+            check=not options.no_check,
+            hosts=options.hosts or HOSTS,
+            lock_timeout=options.lock_timeout,
+        ),
+        tell=_tell,
+        jobs=options.jobs,
+    )
+    if outcome.problem:
+        _tell(outcome.problem)
+    return outcome.exit_code
+
+
+def _start_over(options: argparse.Namespace, command: Command) -> None:
+    """Put the folder right before anything is applied or checked; raises ConfigError, CloudError."""
+    from openstack_prep.hooks.again import start_over
+    from openstack_prep.hooks.pre_ipi import entry_file, installation_of
+
+    if not command.creates:
+        raise ConfigError("--again only applies to create cluster; leave it out")
+    spec = read_of(options, options.spec) if options.spec else None
+    given = installation_of(spec).file.parent if spec else options.dir
+    folder = command.within(given).folder or Path()
+    for each in start_over(folder, clouds=entry_file(spec) if spec else None, jobs=options.jobs):
+        _tell(f"deleted {each}")
+
+
+def _ready(options: argparse.Namespace, command: Command) -> Ready:
+    """Return the installer's folder by the spec; before `create cluster`, apply the spec, with its output on stderr."""
+    from openstack_prep.core.plan import Report
+    from openstack_prep.hooks.pre_ipi import checked, installation_of
+
+    spec = read_of(options, options.spec)
+    if not command.creates:
+        return checked(spec, Report(()), look=False)
+    command.release(installation_of(spec).release)  # fails before anything is created for another release
+    with contextlib.redirect_stdout(sys.stderr):
+        ready = prepare(options, look=not options.no_check)
+        print(visible(ready.report.summary))
+    return ready
+
+
+_printing = threading.Lock()
+
+
+def _tell(text: str) -> None:
+    """Print whole lines between those of the installer; a closed stderr does not end our part."""
+    with _printing:
+        try:
+            sys.stderr.write("".join(f"openstack-prep: {line}\n" for line in visible(text).split("\n")))
+            sys.stderr.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # Python flushes what is left at the exit

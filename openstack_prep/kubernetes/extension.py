@@ -1,0 +1,58 @@
+"""Clusters of RKE2 and RKE as an extension."""
+
+from __future__ import annotations
+
+from openstack_prep.extensions import Extension, Section
+
+_HERE = "openstack_prep.kubernetes"
+
+EXTENSION = Extension(
+    name="kubernetes",
+    sections=(
+        Section(
+            "cluster_networks",
+            f"{_HERE}.networks:ClusterNetworks",
+            "Networks from which the networks of pods and Services are allocated, so that those of two clusters never "
+            "overlap.",
+            many=False,
+            after="stacks",
+        ),
+        Section(
+            "rke_clusters",
+            f"{_HERE}.cluster.rke_cluster:RkeCluster",
+            "RKE and RKE2 clusters on the nodes of stacks.",
+            after="cluster_networks",
+            in_files=True,
+        ),
+    ),
+    derive=f"{_HERE}.cluster.rke_cluster:on_networks",
+    groups={
+        "kubernetes": "Kubernetes clusters: the order of their installation, and from RKE to RKE2",
+        "rke": "RKE2 and RKE clusters: their files, and the connections between them",
+    },
+    commands={
+        "openstack_prep.kubernetes.commands.checklist": {
+            "kubernetes checklist": (
+                "print the steps from a spec to running clusters, and what is normal at each step"
+            ),
+        },
+        "openstack_prep.kubernetes.commands.convert": {
+            "kubernetes convert": (
+                "convert RKE's cluster.yml to files of RKE2, and list how workloads move to a new cluster"
+            ),
+        },
+        "openstack_prep.kubernetes.commands.rke": {
+            "rke check": "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line",
+        },
+        "openstack_prep.kubernetes.commands.rke_render": {
+            "rke render": "write the files of a spec's clusters, or of a cluster on any stack, from existing stacks",
+        },
+        "openstack_prep.kubernetes.commands.rke_mesh": {
+            "rke mesh": (
+                "check the traffic that must pass between the clusters of a mesh, and print fixes (exit 1 on failure)"
+            ),
+        },
+    },
+    documents=f"{_HERE}.commands.documents",
+    codes=_HERE,
+)

@@ -1,0 +1,80 @@
+"""``topology``: the networks of a spec, a cluster or a project, and what is on them, as a picture or as data."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.style import visible
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec
+from openstack_prep.cli.reading import reading
+from openstack_prep.cli.running import no_garbage, open_spec, print_result, read_spec
+from openstack_prep.openshift.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of
+
+if TYPE_CHECKING:
+    from openstack_prep.pictures.topology.model import Topology
+
+FORMS = ("mermaid", "dot", "svg", "json")
+
+
+def add(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("topology", _run, forms=FORMS)
+    which = add_cluster_options(parser)
+    which.add_argument(
+        "--project", nargs="?", const="", metavar="NAME", help="a project (default: that of the connection)"
+    )
+    parser.add_argument("--project-domain", metavar="NAME", default="Default", help="its domain (Default)")
+    parser.add_argument("--offline", action="store_true", help="only what the spec declares, without a cloud")
+    add_spec(parser, optional=True)
+
+
+def _run(options: argparse.Namespace) -> int:
+    given = {"SPEC": options.spec, "--metadata": options.metadata, "--infra-id": options.infra_id}
+    given["--project"] = options.project
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        what = f"{' and '.join(named)} are" if named else "nothing is"
+        raise ConfigError(f"topology: {what} given; give exactly one of SPEC, --metadata, --infra-id and --project")
+    if options.offline and options.spec is None:
+        raise ConfigError(f"topology: --offline only applies to a SPEC, not to {named[0]}; leave it out")
+    found = _of_spec(options) if options.spec else _of_cloud(options)
+    with no_garbage():
+        from openstack_prep.pictures.topology import drawing, texts
+
+    if options.format == "json":
+        print_result(options, "", found.data())
+        return 0
+    draw = {"dot": texts.dot, "svg": drawing.draw}.get(options.format, texts.mermaid)
+    print(visible(draw(found)))
+    return 0
+
+
+def _of_spec(options: argparse.Namespace) -> Topology:
+    with no_garbage():
+        from openstack_prep.pictures.topology import looking
+
+    if options.offline:
+        return looking.of_declared(read_spec(options, options.spec, needs_secrets=False))
+    cloud, spec = open_spec(options, options.spec)
+    with reading(options):
+        return looking.of_spec(cloud, spec, jobs=options.jobs)
+
+
+def _of_cloud(options: argparse.Namespace) -> Topology:
+    with no_garbage():
+        from openstack_prep.cloud.connection import connect
+        from openstack_prep.pictures.topology import looking
+        from openstack_prep.resources.identity.project import Project
+
+    if options.project is None:
+        metadata = chosen_cluster(options)
+        cloud = cloud_of(options, metadata)
+        with reading(options):
+            return looking.of_cluster(cloud, metadata.infra_id, jobs=options.jobs)
+    project = Project(name=options.project, domain=options.project_domain) if options.project else None
+    cloud = connect(options.os_cloud)
+    with reading(options):
+        return looking.of_project(cloud, project, jobs=options.jobs)

@@ -1,0 +1,39 @@
+"""OpenShift's installer as an extension."""
+
+from __future__ import annotations
+
+from openstack_prep.extensions import Extension, Section
+
+_HERE = "openstack_prep.openshift"
+
+EXTENSION = Extension(
+    name="openshift",
+    sections=(
+        Section(
+            "install_config",
+            f"{_HERE}.install_config_file:InstallConfig",
+            "An install-config.yaml to write.",
+            many=False,
+            in_files=True,
+        ),
+    ),
+    commands={
+        "openstack_prep.openshift.commands.topology": {
+            "topology": "print the networks of a spec, a cluster or a project, with what is on them",
+        },
+        "openstack_prep.openshift.commands.check": {
+            "check": "run pre-installation checks",
+        },
+        "openstack_prep.openshift.commands.verify": {
+            "verify": "verify API and console connectivity, link by link (exit 1 on failure)",
+        },
+        "openstack_prep.openshift.commands.tools": {
+            "tools": "download openshift-install, oc and kubectl, and verify them",
+        },
+        "openstack_prep.openshift.commands.names": {
+            "names": "print the addresses of api and *.apps of a cluster, or write them",
+        },
+    },
+    documents=f"{_HERE}.commands.documents",
+    codes=_HERE,
+)

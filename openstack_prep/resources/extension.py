@@ -1,0 +1,102 @@
+"""The sections of a spec for what OpenStack itself has, and the files that lead to it."""
+
+from __future__ import annotations
+
+from openstack_prep.extensions import Extension, Scan, Section
+
+_HERE = "openstack_prep.resources"
+
+EXTENSION = Extension(
+    name="openstack",
+    sections=(
+        Section(
+            "project",
+            f"{_HERE}.identity.project:Project",
+            "The project; default: the project that the cloud entry is scoped to.",
+            many=False,
+        ),
+        Section(
+            "users",
+            f"{_HERE}.identity.user:User",
+            "Users; the first with a password and a role in the project does the project's own work.",
+        ),
+        Section("role_assignments", f"{_HERE}.identity.role_assignment:RoleAssignment", "Role assignments."),
+        Section("quota", f"{_HERE}.compute.quota:Quota", "Quotas of the project.", many=False),
+        Section("flavors", f"{_HERE}.compute.flavor:Flavor", "Sizes of servers."),
+        Section("images", f"{_HERE}.image.image:Image", "Images to upload."),
+        Section("keypairs", f"{_HERE}.compute.keypair:Keypair", "SSH public keys."),
+        Section("networks", f"{_HERE}.network.network:Network", "Networks."),
+        Section("subnets", f"{_HERE}.network.subnet:Subnet", "Subnets."),
+        Section("routers", f"{_HERE}.network.router:Router", "Routers."),
+        Section("security_groups", f"{_HERE}.network.security_group:SecurityGroup", "Security groups and their rules."),
+        Section("ports", f"{_HERE}.network.declared_port:Port", "Ports, such as those that reserve virtual addresses."),
+        Section("server_groups", f"{_HERE}.compute.server_group:ServerGroup", "Server groups."),
+        Section("floating_ips", f"{_HERE}.addresses.floating_ip:FloatingIP", "Floating IPs."),
+        Section(
+            "floating_ip_attachments",
+            f"{_HERE}.addresses.floating_ip_attachment:FloatingIPAttachment",
+            "Floating IPs on existing ports.",
+        ),
+        Section(
+            "address_pools",
+            f"{_HERE}.addresses.address_pool:AddressPool",
+            "Addresses that are reserved for load balancers of clusters.",
+        ),
+        Section("recordsets", f"{_HERE}.dns.recordset:Recordset", "DNS records in zones of Designate."),
+        Section(
+            "address_pairs",
+            f"{_HERE}.addresses.address_pairs:AddressPairs",
+            "Addresses that ports may use besides their own.",
+        ),
+        Section("stacks", f"{_HERE}.orchestration.stack:Stack", "Heat stacks."),
+        Section(
+            "object_store",
+            f"{_HERE}.storage.object_store:ObjectStore",
+            "The project's account in the object store.",
+            many=False,
+        ),
+        Section(
+            "application_credentials",
+            f"{_HERE}.credentials.application_credential:ApplicationCredential",
+            "Application credentials, each with the clouds.yaml entry that stores its secret.",
+        ),
+        Section(
+            "clouds_yaml",
+            f"{_HERE}.files.clouds_entry:CloudsEntry",
+            "Entries to write to clouds.yaml files.",
+            in_files=True,
+        ),
+        Section(
+            "env_file",
+            f"{_HERE}.files.env_file:EnvFile",
+            "A file of shell variables to write.",
+            many=False,
+            in_files=True,
+        ),
+    ),
+    scans=(
+        Scan(f"{_HERE}.identity.project:Project"),
+        Scan(f"{_HERE}.identity.user:User"),
+        Scan(f"{_HERE}.identity.role_assignment:RoleAssignment"),
+        Scan(f"{_HERE}.compute.quota:Quota"),
+        Scan(f"{_HERE}.compute.flavor:Flavor"),
+        Scan(f"{_HERE}.image.image:Image"),
+        Scan(f"{_HERE}.compute.keypair:Keypair"),
+        Scan(f"{_HERE}.network.network:Network"),
+        Scan(f"{_HERE}.network.subnet:Subnet", on_networks=True),
+        Scan(f"{_HERE}.network.router:Router", on_networks=True),
+        Scan(f"{_HERE}.network.security_group:SecurityGroup"),
+        Scan(f"{_HERE}.network.security_group:SecurityGroupRules"),
+        Scan(f"{_HERE}.network.declared_port:Port"),
+        Scan(f"{_HERE}.compute.server_group:ServerGroup"),
+        Scan(f"{_HERE}.addresses.floating_ip:FloatingIP"),
+        Scan(f"{_HERE}.addresses.floating_ip_attachment:FloatingIPAttachment"),
+        Scan(f"{_HERE}.addresses.address_pool:AddressPool", on_networks=True),
+        Scan(f"{_HERE}.addresses.address_pairs:AddressPairs", on_networks=True),
+        Scan(f"{_HERE}.dns.recordset:Recordset"),
+        Scan(f"{_HERE}.storage.object_store:ObjectStore"),
+        Scan(f"{_HERE}.orchestration.stack:Stack"),
+        Scan(f"{_HERE}.credentials.application_credential:ApplicationCredential"),
+    ),
+    codes="openstack_prep.base",
+)
