@@ -44,6 +44,7 @@ class InstallData(install_data):
     """Writes the generated files when a wheel is built; an editable installation has none."""
 
     def run(self) -> None:
+        self.run_command("egg_info")  # its entry points lead to the commands of extensions
         base = Path(self.get_finalized_command("build").build_base)
         self.data_files = []
         for name, text in generated().items():

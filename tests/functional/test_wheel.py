@@ -29,7 +29,7 @@ MUST = {
     "openstack_prep/exposures/service_host/bridge.sh",
     "openstack_prep/kubernetes/codes.yaml",
     "openstack_prep/openshift/codes.yaml",
-    "openstack_prep/kinds.py",
+    "openstack_prep/resources/extension.py",
     "openstack_prep/kubernetes/cilium/names.yaml",
     "openstack_prep/kubernetes/keys/schema.yaml",
     "openstack_prep/openshift/install_config/paths.yaml",

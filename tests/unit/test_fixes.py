@@ -176,7 +176,11 @@ WORDS = frozenset(
     CLUSTER NODE PODS""".split()  # noqa: SIM905 - a list of words
 )
 """Words in capitals that are no placeholders: abbreviations, states, and headings of columns."""
-HELP = {"cli/exposures/convert.py", "cli/kubernetes/address_pairs.py", "cli/main.py", "cli/reference/output_schema.py"}
+HELP = {
+    "cli/reference/output_schema.py",
+    "exposures/commands/convert.py",
+    "hook_commands/address_pairs.py",
+}
 """Modules in which commands stand in help texts alone."""
 OPEN: Mapping[tuple[str, str], str] = {
     ("cloud/lease/waiting.py", "SPEC"): "the file that the command was given; the library has none",
