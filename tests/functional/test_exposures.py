@@ -288,5 +288,5 @@ def test_a_claimed_port_is_not_deleted_by_a_run_that_read_it_before(lab: Lab) ->
     claim_one(registers(lab, 1)[0], "web")
     (result,) = api.destroy(lab.cloud, made).failed
     assert "is claimed by exposure web" in str(result.error)
-    assert claims(lab) == {"10.1.0.100": "exposure web"}
+    assert sorted(claims(lab).values()) == ["", "", "", "exposure web"]  # no port of the pool is deleted
     registers(lab, 1)[0].release(["web"])
