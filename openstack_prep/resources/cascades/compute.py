@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw, Values
@@ -61,10 +62,16 @@ def _guest(run: CloudRun, raw: Raw) -> str:
     return f"{queries.project_name(run, raw['id'])} may use it"
 
 
+@dataclass(frozen=True)
+class Members:
+    """The ids of the servers in a server group, which Nova shows in the list of groups."""
+
+    server_ids: tuple[str, ...]
+
+
 def _group_members(deletions: Deletions) -> Iterator[Dependent]:
     for deletion in deletions:
-        group = deletions.run.admin.compute.get(f"/os-server-groups/{deletion.id}")["server_group"]
-        for server_id in group["members"]:
+        for server_id in deletion.observed.record_as(Members).server_ids:
             if server_id not in deletions.going:
                 yield Dependent(deletion, server_id, detail="the group decides where it may be moved")
 

@@ -18,7 +18,7 @@ from openstack_prep.core.model import Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.compute import SERVER_GROUP
+from openstack_prep.resources.cascades.compute import SERVER_GROUP, Members
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import Project
 
@@ -85,6 +85,7 @@ class ServerGroup(ByProjectUser):
             ours=project is not None and project.ours,
             values=_values(raw),
             used_by=tuple(f"server {server_id}" for server_id in raw.get("members", ())),
+            record=Members(tuple(raw.get("members", ()))),
         )
 
     def create(self, run: CloudRun) -> Observed:
