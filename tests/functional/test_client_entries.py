@@ -120,20 +120,19 @@ def test_clients_of_written_entries(prep: Prep, tls: dict[str, Any]) -> None:
 def test_users_who_may_not_log_in(prep: Prep) -> None:
     """A second factor, or a disabled user or project, is a warning: the entry is right, and later applies go on."""
     name = f"mfa{secrets.token_hex(3)}"
-    prep.write(
-        {
-            "name": name,
-            "project": {"name": name},
-            "users": [
-                {"name": f"{name}-a", "password": {"generate": "a"}},
-                {"name": f"{name}-b", "password": {"generate": "b"}, "enabled": False},
-            ],
-            "role_assignments": [{"user": f"{name}-{each}", "role": "member"} for each in "ab"],
-            "clouds_yaml": [{"path": "clouds.yaml", "cloud": each, "user": f"{name}-{each}"} for each in "ab"],
-            "application_credentials": [{"name": name, "clouds_yaml": "clouds.yaml", "cloud": "app"}],
-            "env_file": {"path": "env", "cloud": "a", "variables": {"OS_INTERFACE": "public"}},
-        }
-    )
+    spec: dict[str, Any] = {
+        "name": name,
+        "project": {"name": name},
+        "users": [
+            {"name": f"{name}-a", "password": {"generate": "a"}},
+            {"name": f"{name}-b", "password": {"generate": "b"}, "enabled": False},
+        ],
+        "role_assignments": [{"user": f"{name}-{each}", "role": "member"} for each in "ab"],
+        "clouds_yaml": [{"path": "clouds.yaml", "cloud": each, "user": f"{name}-{each}"} for each in "ab"],
+        "application_credentials": [{"name": name, "clouds_yaml": "clouds.yaml", "cloud": "app"}],
+        "env_file": {"path": "env", "cloud": "a", "variables": {"OS_INTERFACE": "public"}},
+    }
+    prep.write(spec)
     prep.apply()
     warned = prep.run("plan", prep.spec.name, "--detailed-exitcode").stderr
     assert [warned.count(f"{each}: no client can log in") for each in ("#a", "#b")] == [0, 1]
@@ -145,4 +144,10 @@ def test_users_who_may_not_log_in(prep: Prep) -> None:
         warned = prep.run("plan", prep.spec.name, "--detailed-exitcode").stderr  # exit code 0: no changes
         assert warned.count("no client can log in") == (1 if "--enable" in change else 4)
         assert "unchanged" in prep.run("apply", "--yes", prep.spec.name).stdout
+        if change is factors:  # what only this user can do
+            second = {"name": f"{name}-2", "clouds_yaml": "clouds.yaml", "cloud": "app2"}
+            prep.write(spec | {"application_credentials": [*spec["application_credentials"], second]})
+            refused = prep.run("apply", "--yes", prep.spec.name, code=2).stderr
+            assert "logs in with several factors" in refused.partition("[access.missing-login]")[0]
+            prep.write(spec)
     prep.destroy()
