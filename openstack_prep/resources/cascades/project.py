@@ -115,7 +115,9 @@ def _user_of(run: CloudRun, project: ProjectScope) -> Cloud:
 
 
 def _zones(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    return run.admin.dns.list("/zones", "zones", headers={"X-Auth-Sudo-Project-ID": project.id}, limit="max")
+    """Return the zones that stay; designate 23.0.0 also lists those that it is deleting (central/service.py)."""
+    listed = run.admin.dns.list("/zones", "zones", headers={"X-Auth-Sudo-Project-ID": project.id}, limit="max")
+    return (raw for raw in listed if (raw.get("action"), raw.get("status")) != ("DELETE", "PENDING"))
 
 
 def _load_balancers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
