@@ -61,7 +61,9 @@ class Extension(NamedTuple):
     from; ``values`` are the sections that are no resources. It asks no cloud; raises SpecError.
     """
     check: str = ""
-    """``check(context)``: yields what is wrong with the resources of a spec together, by rules that need no cloud."""
+    """``check(context)``: yields what is wrong with the resources of a spec together, by rules that need no cloud, for
+    ``validate`` and for plans to apply; ``context`` is the ``Context`` of ``core/resource.py``.
+    """
     leftovers: str = ""
     """``leftovers(run, resources, folder)``: yields managed things on this machine that a spec no longer declares, with
     what was observed of them; ``folder`` is that of the spec, or None.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
+from openstack_prep import extensions
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Resource
@@ -25,10 +27,12 @@ def refuse_mistakes(spec: Spec) -> None:
             found += each.list_mistakes(context)
         except SpecError as error:
             found += error.mistakes
-    try:
-        found += written_files.list_conflicts(spec, context)
-    except SpecError as error:
-        found += error.mistakes
+    checks = (extensions.load(each.check) for each in extensions.installed() if each.check)
+    for check in (partial(written_files.list_conflicts, spec), *checks):
+        try:
+            found += check(context)
+        except SpecError as error:
+            found += error.mistakes
     if not found:
         return
     mistakes = spec.placed(dict.fromkeys(found))
