@@ -115,9 +115,10 @@ def _user_of(run: CloudRun, project: ProjectScope) -> Cloud:
 
 
 def _zones(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    """Return the zones that stay; designate 23.0.0 also lists those that it is deleting (central/service.py)."""
+    """Return the zones that stay; designate 23.0.0 also lists those that it is deleting, or that others have shared."""
     listed = run.admin.dns.list("/zones", "zones", headers={"X-Auth-Sudo-Project-ID": project.id}, limit="max")
-    return (raw for raw in listed if (raw.get("action"), raw.get("status")) != ("DELETE", "PENDING"))
+    mine = (raw for raw in listed if raw.get("project_id", project.id) == project.id)
+    return (raw for raw in mine if (raw.get("action"), raw.get("status")) != ("DELETE", "PENDING"))
 
 
 def _load_balancers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
