@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from openstack_prep.base.errors import ExtensionError
 
 GROUP = "openstack_prep.extensions"
 FOUNDATION = ("openstack_prep.resources.extension", "openstack_prep.cli.extension")
@@ -78,15 +81,29 @@ class Extension(NamedTuple):
     """The package whose ``codes.yaml`` explains its codes."""
 
 
-class ExtensionError(Exception):
-    """An installed extension cannot be used."""
-
-
 def load(reference: str) -> Any:
-    """Return what ``module:attribute`` or ``module`` names."""
+    """Return what ``module:attribute`` or ``module`` names; raises ExtensionError."""
     module, _, attribute = reference.partition(":")
-    found = import_module(module)
-    return getattr(found, attribute) if attribute else found
+    try:
+        found = import_module(module)
+        return getattr(found, attribute) if attribute else found
+    except Exception as error:  # a stranger's module may raise anything
+        from importlib.metadata import packages_distributions  # reads all that is installed
+
+        top = module.partition(".")[0]
+        owners = packages_distributions().get(top, [top])
+        raise _unusable(f"{reference} cannot be loaded: {_cause(error)}", *owners) from error
+
+
+def _cause(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _unusable(what: str, *packages: str) -> ExtensionError:
+    from openstack_prep.base.errors import ExtensionError  # --help does without
+
+    names = " or ".join(dict.fromkeys(packages))
+    return ExtensionError(f"{what}; update {names}, or uninstall it")
 
 
 @cache
@@ -100,31 +117,32 @@ def installed() -> tuple[Extension, ...]:
     """Return the foundation and all installed extensions, by name; raises ExtensionError."""
     from importlib.metadata import entry_points  # takes as long as all else that --help of a command needs
 
-    found = list(foundation())
-    owners: dict[str, str] = {}
+    found = [(extension, "openstack_prep") for extension in foundation()]
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         package = point.dist.name if point.dist else point.value
         try:
             extension = point.load()
         except Exception as error:  # a stranger's module may raise anything
-            what = f"the extension {point.name} of {package} cannot be loaded: {type(error).__name__}: {error}"
-            raise ExtensionError(f"{what}; update {package}, or remove it") from error
+            what = f"the extension {point.name} of {package} cannot be loaded: {_cause(error)}"
+            raise _unusable(what, package) from error
         if not isinstance(extension, Extension):
-            raise ExtensionError(f"{point.value} of {package} is not an Extension; update {package}, or remove it")
-        found.append(extension)
-    for extension in found:
+            raise _unusable(f"the extension {point.name} of {package}: {point.value} is not an Extension", package)
+        found.append((extension, package))
+    owners: dict[str, str] = {}
+    for extension, package in found:
         for name in _names(extension):
             if name in owners:
-                what = f"the extensions {owners[name]} and {extension.name} both have the {name}"
-                raise ExtensionError(f"{what}; remove one of them")
-            owners[name] = extension.name
-    return tuple(found)
+                raise _unusable(f"{owners[name]} and {package} both bring the {name}", package, owners[name])
+            owners[name] = package
+    return tuple(extension for extension, _ in found)
 
 
 def _names(extension: Extension) -> Iterator[str]:
     """Yield what only one extension can have."""
     yield from (f"section {each.name}" for each in extension.sections)
     yield from (f"command {name}" for texts in extension.commands.values() for name in texts)
+    yield from (f"schema {name}" for name in extension.schemas)
+    yield from (f"example {name}" for name in extension.examples)
 
 
 @cache

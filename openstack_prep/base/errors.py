@@ -126,6 +126,12 @@ class EntryUnusable(PrepError):
     code = Code.ENTRY_LOGIN
 
 
+class ExtensionError(ConfigError):
+    """An installed extension cannot be used: it cannot be loaded, or has a name that another one has, too."""
+
+    code = "extension.unusable"
+
+
 class FolderRefused(ConfigError):
     """The folder for files cannot be used: it is a file, others have files of these names there, or it is read-only."""
 

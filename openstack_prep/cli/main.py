@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import importlib
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -199,7 +198,7 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
     for module, texts in (each for extension in added for each in extension.commands.items()):
         shown = dict.fromkeys(name.partition(" ")[0] for name in texts)
         if words is None or not shown.keys().isdisjoint(words):
-            importlib.import_module(module).add(command)
+            extensions.load(f"{module}:add")(command)
             continue
         for name in shown:  # in the help only
             if name not in commands.choices:
@@ -210,7 +209,7 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
 def _extensions(words: Collection[str] | None) -> tuple[extensions.Extension, ...]:
     """Return the extensions whose commands a command line may name: the search for others takes a while."""
     names = (name for each in extensions.foundation() for texts in each.commands.values() for name in texts)
-    own = {name.partition(" ")[0] for name in names}
+    own = {"--version", *(name.partition(" ")[0] for name in names)}
     return extensions.foundation() if next(iter(words or ()), "") in own else extensions.installed()
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -63,7 +62,7 @@ class Prep(DisplayCommandBase[Any]):
             parser.set_defaults(perform=run)
             return parser
 
-        importlib.import_module(self.module).add(add)
+        extensions.load(f"{self.module}:add")(add)
         add_global(parser, ("jobs",), title="requests")
         parse = parser.parse_known_args
 
