@@ -112,7 +112,7 @@ def _replacement(step: Step) -> Mistake:
     differences = ", ".join(
         f"{change.field} {change.before!r} -> {change.after!r}"
         for change in step.changes
-        if change.field in step.resource.immutable
+        if step.resource.is_replaced_by(change)
     )
     return Mistake.about(
         step.key,

@@ -35,7 +35,7 @@ def decide(resource: Resource, observed: Observed | None, after: Groups = frozen
         changes += (Change(MANAGED, False, True),)
     action = Action.KEEP
     if changes:
-        fixed = any(change.field in resource.immutable for change in changes)
+        fixed = any(map(resource.is_replaced_by, changes))
         foreign = isinstance(resource, Adoptable) and not observed.ours
         action = Action.REPLACE if fixed else Action.ADOPT if foreign else Action.UPDATE
     step = Step(

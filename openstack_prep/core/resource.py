@@ -255,6 +255,10 @@ class Resource(Generic[S]):
         """Wait for an operation in progress before an update is decided; return whether there was one."""
         return False
 
+    def is_replaced_by(self, change: Change) -> bool:
+        """Return whether a change means a replacement; default: that of an ``immutable`` field.  Pure."""
+        return change.field in self.immutable
+
     def check_delete(self, run: S, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield what a deletion would break, or what makes the service refuse it; no option allows that.
 
