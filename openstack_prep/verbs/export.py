@@ -151,13 +151,12 @@ def _named(home: Project) -> dict[str, Any]:
 
 
 def _undeclarable(run: CloudRun, project_id: str) -> Iterator[str]:
-    """Yield resources of the project that no spec can declare."""
+    """Yield resources of the project that no spec can declare, unless an extension brings their kind."""
+    scanned = {kind.kind for kind in scan.kinds_of_projects()}
     project = ProjectScope(project_id, None)
-    listed = {"server": servers(run, project)}
-    if run.admin.has("block-storage"):
-        listed["volume"] = volumes(run, project)
-    for kind, rows in listed.items():
-        yield from (f"{kind} {row.get('name') or ''} {row['id']}" for row in rows)
+    readers = {"server": servers, **({"volume": volumes} if run.admin.has("block-storage") else {})}
+    for kind in sorted(readers.keys() - scanned):
+        yield from (f"{kind} {row.get('name') or ''} {row['id']}" for row in readers[kind](run, project))
 
 
 def _assembled(sections: dict[str, Any], chosen: Sequence[scan.Standing], unsaid: tuple[str, ...]) -> Export:
