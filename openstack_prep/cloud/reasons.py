@@ -59,6 +59,23 @@ def read_reason(response: requests.Response) -> Reason:
     return Reason(_text_of_page(body, response.status_code))
 
 
+def has_error_of_service(response: requests.Response) -> bool:
+    """Whether an answer has the shape of an error of OpenStack's services.
+
+    An error is an object in an object, as ``itemNotFound`` of Nova and Cinder, ``NeutronError``, ``error`` of Keystone
+    and Heat; Placement (``errors``), Designate (``request_id``) and Octavia (``faultstring``) have members of their own.
+    """
+    try:
+        found: object = json.loads(response.text)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(found, dict):
+        return False
+    return any(isinstance(each, dict) for each in found.values()) or bool(
+        found.keys() & {"errors", "faultstring", "request_id"}
+    )
+
+
 def presentable(text: str, hidden: Iterable[str] = ()) -> str:
     """Return a reason for people: one line of bounded length, without secrets, queries of URLs and control characters.
 

@@ -16,7 +16,7 @@ from openstack_prep.base.errors import (
     Unreachable,
 )
 from openstack_prep.cloud.login import is_login
-from openstack_prep.cloud.reasons import Reason, presentable, read_reason
+from openstack_prep.cloud.reasons import Reason, has_error_of_service, presentable, read_reason
 
 LOGGED_OUT = "this user can no longer log in: its password, token or credential has changed or ended"
 NEW_TOKEN = "the token that is refused was new; run the command again"
@@ -89,9 +89,12 @@ UNKNOWN_PATH = ("The resource could not be found.", "The requested URL was not f
 
 
 def _is_of_service(error: Exception) -> bool:
-    """Whether a service has answered 404, and not a proxy that knows no such service."""
+    """Whether a service has answered 404, and not a proxy that knows no such service.
+
+    Some gateways drop the headers of services; the shape of an error then tells.
+    """
     response = getattr(error, "response", None)
-    return response is None or any(name in response.headers for name in REQUEST_IDS)
+    return response is None or any(name in response.headers for name in REQUEST_IDS) or has_error_of_service(response)
 
 
 def _is_unknown_path(error: Exception, reason: Reason) -> bool:

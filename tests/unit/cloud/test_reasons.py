@@ -320,3 +320,21 @@ def test_a_404_of_a_proxy_says_nothing_about_a_resource(body: object, kind: str)
     del error.response.headers["X-Openstack-Request-Id"]
     found = translate(error, "DELETE service/x")
     assert (type(found), found.retryable) == (CloudError, True)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        nova("itemNotFound", 404, "Volume x could not be found."),
+        neutron("NetworkNotFound", "Network x could not be found."),
+        keystone(404, "Could not find user: x."),
+        heat(404, "EntityNotFound", "The Stack (x) could not be found."),
+        placement(404, "No provider with uuid x"),
+        {"code": 404, "type": "recordset_not_found", "request_id": "r"},
+        {"faultcode": "Client", "faultstring": "Pool x not found.", "debuginfo": None},
+    ],
+)
+def test_a_gateway_may_drop_the_headers_of_a_service(body: object) -> None:
+    error = ksa.from_response(answer(404, body), "DELETE", "http://service/x")
+    del error.response.headers["X-Openstack-Request-Id"]
+    assert isinstance(translate(error, "DELETE service/x"), NotFound)

@@ -43,7 +43,7 @@ CLUSTERWIDE = {
         },
     },
 }
-"""The fields that are used, written from cilium 1.16 to 1.19: pkg/policy/api/rule.go, egress.go (EgressDenyRule)."""
+"""The fields that are used, written by hand from Cilium's pkg/policy/api: rule.go, egress.go (EgressDenyRule)."""
 
 
 def policy(kind: str) -> dict[str, Any]:
