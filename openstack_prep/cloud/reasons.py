@@ -63,7 +63,8 @@ def has_error_of_service(response: requests.Response) -> bool:
     """Whether an answer has the shape of an error of OpenStack's services.
 
     An error is an object in an object, as ``itemNotFound`` of Nova and Cinder, ``NeutronError``, ``error`` of Keystone
-    and Heat; Placement (``errors``), Designate (``request_id``) and Octavia (``faultstring``) have members of their own.
+    and Heat. Placement (``errors``), Designate (``request_id``) and Octavia (``faultstring``) have members of their
+    own.
     """
     try:
         found: object = json.loads(response.text)
