@@ -124,18 +124,20 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert (ROOT / "README.md").read_text().count("<!-- test command -->\n```sh\n") == 1
 
 
-@pytest.mark.parametrize("name", [*PAGES, *NEWS], ids=str)
-def test_links_lead_to_files_and_headings(name: Path) -> None:
+def broken_links(name: Path) -> Iterator[str]:
+    """Yield the links of a page that lead to no file or heading."""
     page = PAGES.get(name) or ROOT / name.name
-    broken = []
     for link in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", (ROOT / name).read_text())):
         if re.match("[a-z]+:", link):
             continue
         target, _, anchor = link.partition("#")
         file = page.parent / target if target else page
         if not file.exists() or (anchor and anchor not in anchors(file)):
-            broken.append(link)
-    assert not broken
+            yield f"{name}: {link}"
+
+
+def test_links_lead_to_files_and_headings() -> None:
+    assert [link for name in (*PAGES, *NEWS) for link in broken_links(name)] == []
 
 
 def test_pages_and_headings_that_the_package_names_exist() -> None:
@@ -214,6 +216,5 @@ def test_python_examples_use_names_that_exist(name: Path) -> None:
             assert hasattr({"prep": prep, "hooks": hooks}[module], attribute), f"{module}.{attribute}"
 
 
-@pytest.mark.parametrize("name", NEWS, ids=str)
-def test_names_of_news_differ_for_towncrier(name: Path) -> None:
-    assert NEWS_NAME.fullmatch(name.name)
+def test_names_of_news_differ_for_towncrier() -> None:
+    assert [name.name for name in NEWS if not NEWS_NAME.fullmatch(name.name)] == []
