@@ -8,15 +8,19 @@ package, whoever has written it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from openstack_prep.base.errors import ExtensionError
 
 GROUP = "openstack_prep.extensions"
+_FOLDER = os.path.dirname(__file__)
 FOUNDATION = ("openstack_prep.resources.extension", "openstack_prep.cli.extension")
 """What the foundation itself has, described as an extension; it needs no entry point, whose search takes a while."""
 
@@ -118,7 +122,8 @@ def installed() -> tuple[Extension, ...]:
     from importlib.metadata import entry_points  # takes as long as all else that --help of a command needs
 
     found = [(extension, "openstack_prep") for extension in foundation()]
-    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+    points = {each.value: each for each in (*_shipped(), *entry_points(group=GROUP))}
+    for point in sorted(points.values(), key=lambda each: each.name):
         package = point.dist.name if point.dist else point.value
         try:
             extension = point.load()
@@ -135,6 +140,16 @@ def installed() -> tuple[Extension, ...]:
                 raise _unusable(f"{owners[name]} and {package} both bring the {name}", package, owners[name])
             owners[name] = package
     return tuple(extension for extension, _ in found)
+
+
+def _shipped() -> Iterator[EntryPoint]:
+    """Yield the extensions beside this module: metadata may be missing, or older than a clone that was pulled."""
+    from importlib.metadata import EntryPoint
+
+    for name in sorted(each.name for each in os.scandir(_FOLDER) if each.is_dir()):
+        module = f"{__package__}.{name}.extension"
+        if module not in FOUNDATION and os.path.isfile(os.path.join(_FOLDER, name, "extension.py")):
+            yield EntryPoint(name, f"{module}:EXTENSION", GROUP)
 
 
 def _names(extension: Extension) -> Iterator[str]:

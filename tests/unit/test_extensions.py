@@ -95,3 +95,15 @@ def test_load_says_which_package_to_update() -> None:
         extensions.load("pytest:no_such_thing")
     assert isinstance(raised.value, PrepError)
     assert raised.value.exit_code == 2
+
+
+def test_shipped_extensions_need_no_metadata() -> None:
+    """A clone that was pulled after it had been installed has the entry points of that day; a copy has none."""
+    script = """
+import importlib.metadata
+importlib.metadata.entry_points = lambda **_: ()
+from openstack_prep import extensions
+print(*(each.name for each in extensions.installed()))
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert set(said.split()) == {each.name for each in extensions.installed()}
