@@ -28,6 +28,7 @@ from openstack_prep.cli.shapes import (
     record,
     ref,
 )
+from openstack_prep.core.deletion_loss import LossEffect, Unchecked
 from openstack_prep.core.model import Action, Status
 from openstack_prep.pictures.topology import model
 from openstack_prep.verbs.audit import Code, Drift
@@ -39,7 +40,14 @@ STEP = {
     "id": TEXT_OR_NULL,
     "changes": {"type": "array", "items": json_object({"field": TEXT, "before": ANYTHING, "after": ANYTHING})},
 }
-OPTIONAL_OF_STEP = {"address": TEXT, "follows": TEXTS, "duplicate_of": TEXT, "previewed_later": {"const": True}}
+OPTIONAL_OF_STEP = {
+    "address": TEXT,
+    "follows": TEXTS,
+    "duplicate_of": TEXT,
+    "previewed_later": {"const": True},
+    "losses": list_of("loss"),
+    "not_checked": list_of("unchecked"),
+}
 RESULT = {
     "resource": TEXT,
     "action": enumeration(Action),
@@ -63,6 +71,15 @@ PARTS_OF_DOCUMENTS = {
     "undeclared": json_object({**STEP, "reason": TEXT}, OPTIONAL_OF_STEP),
     "result": json_object(RESULT, {"before": {"type": "object"}, **EXISTS}),
     "existing": json_object(EXISTS),
+    "loss": json_object(
+        {
+            "effect": enumeration(LossEffect),
+            **dict.fromkeys(("address", "kind", "id", "name", "detail"), TEXT),
+            "allowed": BOOLEAN,
+        },
+        description="what a deletion takes from others; address: how --allow-loss names it",
+    ),
+    "unchecked": record(Unchecked),
     "chain": json_object({"name": TEXT, "target": TEXT, "links": list_of("diagnostic")}),
     "drift": record(Drift, code=enumeration(Code)),
     "topology_network": record(

@@ -269,6 +269,21 @@ def test_a_result_is_one_document(run: Run, command: str, words: str, code: int,
     assert yaml.safe_load(yaml.safe_dump(printed.data)) == printed.data
 
 
+def test_a_plan_prints_what_deletions_take_and_what_nobody_could_check(
+    run: Run, services: requests_mock.Mocker, flavors: list[dict[str, Any]]
+) -> None:
+    run(f"--format json {APPLIED}")
+    server = {"id": "s-1", "name": "web", "flavor": {"original_name": "master"}, "status": "ACTIVE"}
+    nova = f"{ENDPOINTS['compute']}/servers/detail?flavor={flavors[0]['id']}"
+    services.get(nova, json={"servers": [server]})
+    services.get(f"{nova}&all_tenants=True", **failure(403))
+    printed = run("plan --destroy --format json --allow-loss server/s-1 spec.yaml")
+    assert (printed.code, printed.kind) == (0, "plan")
+    (step,) = printed.data["steps"]
+    assert [(each["address"], each["allowed"]) for each in step["losses"]] == [("server/s-1", True)]
+    assert [each.keys() for each in step["not_checked"]] == [{"what", "why"}]
+
+
 def test_an_enum_is_a_text_in_yaml_too(run: Run, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = run("audit --format json spec.yaml")
     assert main(["audit", "--format", "yaml", "spec.yaml"]) == printed.code == 1
