@@ -314,7 +314,7 @@ class _Execution:
             again = planner.decide(step.resource, observed, step.after)
             refusals = consent.beyond(step, again, allow_replace=self.plan.allow_replace)
         if again.action in DELETING and observed is not None:
-            refusals += step.resource.check_delete(run, observed, self.going)
+            refusals += step.resource.check_delete(run, observed, self.going - self._left())
         if refusals:
             raise PlanRefused(refusals)
         return again
@@ -329,10 +329,20 @@ class _Execution:
             raise PlanRefused(refusals)
 
     def _left(self) -> frozenset[str]:
-        """Return the content of what was deleted and may leave it, such as a volume of a stack: nothing deletes it."""
-        done = (each.step for each in list(self.results.values()) if each.status is Status.DONE)
-        deleted = (each for each in done if each.action in DELETING and each.resource.leaves_content)
-        return frozenset[str]().union(*(each.observed.contained_ids for each in deleted if each.observed))
+        """Return the ids of what nothing deletes any more.
+
+        It is the content of what was deleted and may leave it, such as a volume of a stack, and what was kept because
+        somebody else owns it since the plan was made.
+        """
+        done = [each.step for each in list(self.results.values()) if each.status is Status.DONE]
+        seen = [(each, each.observed) for each in done if each.observed is not None]
+        content = (found.contained_ids for each, found in seen if _has_left_content(each))
+        kept = (each.resource.deleted_ids(found) for each, found in seen if self._was_kept(each))
+        return frozenset[str]().union(*content, *kept)
+
+    def _was_kept(self, step: Step) -> bool:
+        """Whether the plan was to delete it, and it was kept in the end."""
+        return step.action is Action.KEEP and self.steps[step.key].action in DELETING
 
     @staticmethod
     def _act(step: Step, run: Run) -> Observed | None:
@@ -355,3 +365,7 @@ class _Execution:
         if observed is not None:
             run.known[resource.key] = observed
         return observed
+
+
+def _has_left_content(step: Step) -> bool:
+    return step.action in DELETING and step.resource.leaves_content

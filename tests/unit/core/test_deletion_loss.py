@@ -132,3 +132,34 @@ def test_what_a_stack_leaves_is_seen_before_its_project_goes(keeps: bool) -> Non
     assert isinstance(failed.error, PlanRefused)
     assert [each.lost for each in failed.error.mistakes if isinstance(each, Loss)] == [(f"volume/{VOLUME}",)]
     assert "room" in shelf.boxes
+
+
+@dataclass(frozen=True, kw_only=True)
+class House(Box):
+    """Whatever nobody deletes loses its house, as a network its project."""
+
+    kind: ClassVar[str] = "house"
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
+        for each in deletions:
+            for name, box in cls._shelf(run).boxes.items():
+                left = Box._observed(name, box).id
+                if name != each.key.name and left not in going:
+                    yield each.key, DeletionLoss(effect=LossEffect.ORPHANED, kind="box", id=left)
+
+
+def test_what_somebody_took_over_meanwhile_is_nothing_that_goes() -> None:
+    shelf = Shelf({"house": {}, "net": {}})
+    house = House(name="house")
+    spec = [house, Box(name="net", wants=(house.key,))]
+    run = shelf.run()
+    plan = observing.find_losses(run, planner.plan_destroy("lab", spec, observing.observe(run, spec)))
+    assert not consent.refuse_losses(plan, frozenset())
+    shelf.boxes["net"]["ours"] = False
+    report = executor.execute(plan, run)
+    assert {(str(each.step), each.step.action, each.status) for each in report.results} == {
+        ("box/net", Action.KEEP, Status.DONE),
+        ("house/house", Action.DELETE, Status.FAILED),
+    }
+    assert shelf.boxes.keys() == {"house", "net"}
