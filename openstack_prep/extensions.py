@@ -96,14 +96,15 @@ def load(reference: str) -> Any:
 
         top = module.partition(".")[0]
         owners = packages_distributions().get(top, [top])
-        raise _unusable(f"{reference} cannot be loaded: {_cause(error)}", *owners) from error
+        raise unusable(f"{reference} cannot be loaded: {_cause(error)}", *owners) from error
 
 
 def _cause(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _unusable(what: str, *packages: str) -> ExtensionError:
+def unusable(what: str, *packages: str) -> ExtensionError:
+    """Return the error that names the packages to update."""
     from openstack_prep.base.errors import ExtensionError  # --help does without
 
     names = " or ".join(dict.fromkeys(packages))
@@ -129,15 +130,15 @@ def installed() -> tuple[Extension, ...]:
             extension = point.load()
         except Exception as error:  # a stranger's module may raise anything
             what = f"the extension {point.name} of {package} cannot be loaded: {_cause(error)}"
-            raise _unusable(what, package) from error
+            raise unusable(what, package) from error
         if not isinstance(extension, Extension):
-            raise _unusable(f"the extension {point.name} of {package}: {point.value} is not an Extension", package)
+            raise unusable(f"the extension {point.name} of {package}: {point.value} is not an Extension", package)
         found.append((extension, package))
     owners: dict[str, str] = {}
     for extension, package in found:
         for name in _names(extension):
             if name in owners:
-                raise _unusable(f"{owners[name]} and {package} both bring the {name}", package, owners[name])
+                raise unusable(f"{owners[name]} and {package} both bring the {name}", package, owners[name])
             owners[name] = package
     return tuple(extension for extension, _ in found)
 
@@ -173,7 +174,10 @@ def sections() -> tuple[Section, ...]:
                 yield from with_followers(follower)
 
     first = (section for section in every if section.after not in names)
-    return tuple(each for section in first for each in with_followers(section))
+    found = tuple(each for section in first for each in with_followers(section))
+    if circle := [section.name for section in every if section not in found]:
+        raise unusable(f"the sections {' and '.join(circle)} follow one another in a circle", *circle)
+    return found
 
 
 def commands() -> dict[str, str]:

@@ -49,8 +49,13 @@ def derive(
     found = list(resources)
     for extension in extensions.installed():
         own = {each.kind for each in extension.sections}
-        if extension.derive and any(f"{type(each).__module__}:{type(each).__qualname__}" in own for each in found):
+        given = any(value for section in extension.sections if (value := (values or {}).get(section.name)))
+        declared = any(f"{type(each).__module__}:{type(each).__qualname__}" in own for each in found)
+        if extension.derive and (given or declared):
             derived = list(extensions.load(extension.derive)(found, values or {}))
+            if lost := {each.key for each in found} - {each.key for each, _ in derived}:
+                what = f"its derive() leaves out {', '.join(sorted(map(str, lost)))}, which the spec declares"
+                raise extensions.unusable(f"the extension {extension.name}: {what}", extension.name)
             places |= {each.key: places.get(origin, "") for each, origin in derived if each.key not in places}
             found = [each for each, _ in derived]
     return found

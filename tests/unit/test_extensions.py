@@ -19,11 +19,26 @@ SECTION = EXTENSION.format("'boxes', sections=(Section('boxes', 'boxes_of_{0}:Bo
 COMMAND = EXTENSION.format("'boxes', commands={'boxes_of_{0}_commands': {'boxes': 'print boxes'}}")
 CHECK = EXTENSION.format("'boxes', check='boxes_of_{0}:nothing'")
 
+DERIVE = (
+    EXTENSION.format(
+        "'boxes', sections=(Section('boxes', 'openstack_prep.spec.sections:Clouds', 'A value.', many=False),), "
+        "derive='boxes_of_{0}:derive'"
+    )
+    + """
+def derive(resources, values):
+    return ()
+"""
+)
+CIRCLE = EXTENSION.format(
+    "'boxes', sections=(Section('boxes', 'a:A', 'A.', after='lids'), Section('lids', 'a:B', 'B.', after='boxes'))"
+)
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder for installed packages, beside a spec."""
     (tmp_path / "spec.yaml").write_text("name: lab\nproject: {name: lab}\n")
+    (tmp_path / "boxes.yaml").write_text("name: lab\nproject: {name: lab}\nboxes: {admin: a}\n")
     (tmp_path / "site").mkdir()
     return tmp_path / "site"
 
@@ -60,6 +75,8 @@ def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ([SECTION], ["schema"], ["boxes-of-a", "boxes_of_a:Box"]),
         ([CHECK], ["validate", "spec.yaml"], ["boxes-of-a", "boxes_of_a:nothing"]),
         ([COMMAND], ["boxes"], ["boxes_of_a_commands"]),
+        ([DERIVE], ["validate", "boxes.yaml"], ["boxes", "project/lab"]),
+        ([CIRCLE], ["validate", "spec.yaml"], ["boxes", "lids"]),
     ],
 )
 def test_an_extension_that_cannot_be_used(site: Path, texts: list[str], words: list[str], named: list[str]) -> None:
@@ -107,3 +124,11 @@ print(*(each.name for each in extensions.installed()))
 """
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert set(said.split()) == {each.name for each in extensions.installed()}
+
+
+def test_a_command_may_join_a_group_of_ours(site: Path) -> None:
+    install(site, "a", EXTENSION.format("'boxes', commands={'boxes_of_a_commands': {'credential boxes': 'say box'}}"))
+    text = "def add(command):\n    command('credential boxes', lambda options: print('box') or 0, cloud=False)\n"
+    (site / "boxes_of_a_commands.py").write_text(text)
+    for words in (["credential", "boxes"], ["--color", "never", "credential", "boxes"]):
+        assert run(site, "-m", "openstack_prep.cli.main", *words).stdout == "box\n"

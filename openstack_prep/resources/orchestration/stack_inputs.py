@@ -18,6 +18,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Context, Key, Resource
+from openstack_prep.core.written_file import WritesFiles
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
@@ -179,11 +180,18 @@ class Inputs(ByProjectUser, Adoptable):
 
     def _comes_after(self, context: Context) -> tuple[Resource, ...]:
         """Return all project-scoped resources, and flavors, except those that depend on stacks or only write files."""
-        later = ("stack", "address_pairs", "clouds_entry", "env_file", "install_config")
-        before = [each for each in context.declared(InProject) if each.kind not in later]
-        before = [each for each in before if all(key.kind != self.kind for key in each.follows())]
+        before = [each for each in context.declared(InProject) if not self._comes_later(each)]
         rules = [each.own_rules for each in before if isinstance(each, SecurityGroup)]
         return (*context.declared(Flavor), *before, *(each for each in rules if each is not None))
+
+    def _comes_later(self, other: InProject) -> bool:
+        """Whether another resource depends on stacks, or only writes files; one with a credential does more."""
+        if other.kind in (self.kind, "address_pairs", "clouds_entry"):
+            return True
+        if isinstance(other, WritesFiles) and not isinstance(other, InCloudsYaml):
+            return True
+        keys = (*other.follows(), *other.needs(), *(each.key for each in other.references()))
+        return any(key.kind == self.kind for key in keys)
 
     def _list_secrets_images(self, after: Sequence[Resource], *, for_apply: bool) -> tuple[SecretsImage, ...]:
         """Return the images that the template asks for, except those that the spec names itself."""
