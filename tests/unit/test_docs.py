@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -117,6 +118,21 @@ def test_the_readme_shows_the_shipped_spec() -> None:
     (shown,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     shipped = resources.files("openstack_prep.install_configs") / "openshift-lab.yaml"
     assert yaml.safe_load(shown) == yaml.safe_load(shipped.read_text())
+
+
+def test_the_guide_for_extensions_shows_its_package() -> None:
+    """Small files whole, the kind in parts; functions of a class without their indentation."""
+    package = ROOT / "tests" / "extension" / "package"
+    paths = [package / "pyproject.toml", *sorted((package / "prep_volumes").glob("*.[py]*"))]
+    files = {path.name: path.read_text() for path in paths}
+    page = (ROOT / "docs" / "extending.md").read_text()
+    blocks = re.findall(r"^```(?:python|toml|yaml)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    examples = ("# spec.yaml", "import openstack_prep as prep")  # tests/extension runs these
+    shown = [each for each in blocks if not each.startswith(examples)]
+    assert {name for name, text in files.items() if text not in shown} == {"__init__.py", "volume.py"}
+    kind = files["volume.py"]
+    parts = [each for each in shown if each not in files.values()]
+    assert [each for each in parts if each not in kind and textwrap.indent(each, "    ") not in kind] == []
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:
