@@ -209,7 +209,7 @@ def build_parser(words: Collection[str] | None = None) -> argparse.ArgumentParse
 def _extensions(words: Collection[str] | None) -> tuple[extensions.Extension, ...]:
     """Return the extensions whose commands a command line may name: the search for others takes a while."""
     names = (name for each in extensions.foundation() for texts in each.commands.values() for name in texts)
-    own = {"--version", *names}  # but no group of ours, such as credential: others may add commands to it
+    own = {"--version", *names}  # but no group, such as credential: other extensions may add commands to it
     return extensions.foundation() if next(iter(words or ()), "") in own else extensions.installed()
 
 
