@@ -82,6 +82,21 @@ def test_an_unchangeable_field_makes_a_replacement_which_is_refused() -> None:
     assert "--allow-replace" in refusal.fix
 
 
+@dataclass(frozen=True, kw_only=True)
+class Growing(Box):
+    """A box that only a smaller one replaces."""
+
+    def is_replaced_by(self, change: Change) -> bool:
+        return super().is_replaced_by(change) or (change.field == "size" and change.after < change.before)
+
+
+@pytest.mark.parametrize(("size", "action"), [(1, Action.REPLACE), (2, Action.KEEP), (3, Action.UPDATE)])
+def test_a_kind_decides_which_change_is_a_replacement(size: int, action: Action) -> None:
+    plan = plan_apply("lab", [Growing(name="a", size=size)], seen(size=2))
+    assert [step.action for step in plan] == [action]
+    assert [each.code for each in plan.refusals] == ["plan.replaces"] * (action is Action.REPLACE)
+
+
 def test_consent_allows_the_replacement() -> None:
     plan = plan_apply("lab", [A], seen(material="tin"), allow_replace=True)
     assert plan.steps[0].action is Action.REPLACE
