@@ -169,6 +169,20 @@ def test_a_copy_and_a_stranger_are_not_managed(prep: Installed, cinder: Any, dev
     assert "[cloud.not-unique]" in prep.run("plan", "spec.yaml", code=2).stderr
 
 
+def test_a_volume_of_somebody_else(prep: Installed, cinder: Any) -> None:
+    stranger = cinder.create_volume(name="given", size=1, metadata={"of": "somebody"})
+    wait_for(lambda: cinder.get_volume(stranger).status == "available")
+    prep.write(spec(name="given", size=2))
+    refused = json.loads(prep.run("plan", "--format", "json", "spec.yaml", code=2).stdout)["refusals"]
+    assert [each["code"] for each in refused] == ["plan.adopts"]
+    prep.write(spec(name="given", size=2, adopt="permanently"))
+    assert prep.apply("--prune")["volume/given"]["action"] == "adopt"
+    (adopted,) = cinder.volumes()
+    tag = {"openstack_prep": "disks", "openstack_prep_id": stranger.id}
+    assert (adopted.id, adopted.size, adopted.metadata) == (stranger.id, 2, {"of": "somebody", **tag})
+    assert not prep.changes()
+
+
 RACE = """
 import sys, threading
 import openstack_prep as prep
@@ -212,6 +226,16 @@ def test_two_runs_at_once(prep: Installed, cinder: Any, devcloud: Devcloud) -> N
     assert not prep.changes()
 
 
+CHECK = """
+import openstack_prep as prep
+from prep_volumes.volume import Volume
+try:
+    prep.plan(prep.connect(), [prep.Quota(gigabytes=3), Volume(name="data", size=4)], name="disks")
+except prep.SpecError as error:
+    print(*(each.code for each in error.mistakes))
+"""
+
+
 def test_the_check_and_the_codes(prep: Installed) -> None:
     text = yaml.safe_dump(SPEC | {"quota": {"gigabytes": 3}, "volumes": [{"name": "data", "size": 4}]}, sort_keys=False)
     (prep.folder / "wrong.yaml").write_text(text)
@@ -220,6 +244,7 @@ def test_the_check_and_the_codes(prep: Installed) -> None:
     assert error["code"] == "volumes.over-quota"
     assert error["where"].startswith(f"wrong.yaml:{line}")
     assert "[volumes.over-quota]" in prep.run("plan", "wrong.yaml", code=2).stderr
+    assert prep.run("-c", CHECK, program="python").stdout == "volumes.over-quota\n"
     explained = json.loads(prep.run("explain", "--format", "json", "volumes.over-quota").stdout)
     assert explained["code"] == "volumes.over-quota"
     schema = json.loads(prep.run("schema").stdout)
