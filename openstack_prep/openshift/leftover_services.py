@@ -17,6 +17,7 @@ from openstack_prep.base.errors import CloudError, NotAllowed, NotFound, Resourc
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
+from openstack_prep.resources.image.glance import list_images
 from openstack_prep.resources.network.uses import INTERFACES, remove_interface
 
 GONE_SECONDS = 300.0
@@ -86,7 +87,7 @@ def listed(cloud: Cloud, thing: str, infra_id: str) -> list[Values]:
     if thing == "server_group":
         return cloud.compute.list("/os-server-groups", "server_groups")
     if thing == "image":
-        return cloud.image.list("/images", "images", owner=mine)
+        return list_images(cloud, owner=mine)
     if thing in VOLUME:
         plural = VOLUME[thing]
         return cloud.volume.list(f"/{plural}/detail", plural) if cloud.has("block-storage") else []

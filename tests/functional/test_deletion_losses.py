@@ -146,7 +146,9 @@ def _others(admin: Connection, name: str, other: str) -> None:
     volume = me.block_storage.create_volume(name="theirs", size=1)
     me.block_storage.wait_for_status(volume, "available", ["error"], 1, 60)
     me.block_storage.create_snapshot(volume_id=volume.id, name="theirs")
-    me.image.create_image("theirs", data=qcow2(1), disk_format="qcow2", container_format="bare")
+    for image in ({"visibility": "community"}, {"is_hidden": True}):  # neither is in Glance's usual list
+        made = me.image.create_image("theirs", data=qcow2(1), disk_format="qcow2", container_format="bare")
+        me.image.update_image(made, **image)
     me.object_store.create_container("theirs")
     me.orchestration.create_stack(name="theirs", template=STACK)
 

@@ -48,7 +48,8 @@ def image(lab: Lab, disk: Path) -> Image:
 
 def images(lab: Lab) -> list[Any]:
     """Return all images, of whatever state, that have to do with this test."""
-    return [each for each in lab.admin.image.images(visibility="all") if lab.name in each.name]
+    listed = (lab.admin.image.images(visibility="all", is_hidden=hidden) for hidden in (False, True))
+    return [each for found in listed for each in found if lab.name in each.name]
 
 
 def wait_for(what: Callable[[], Any]) -> Any:
@@ -71,6 +72,8 @@ def test_from_create_to_destroy(lab: Lab, image: Image) -> None:
     )
     assert (made.min_disk, made.min_ram, made.hw_disk_bus, set(made.tags)) == (1, 512, "scsi", {"a", "b"})
     assert lab.admin.image.download_image(made).content == SMALL
+    lab.admin.image.update_image(made, is_hidden=True)
+    assert not lab.apply(full)
     assert str(image.key) in lab.destroy()
     assert not images(lab)
 

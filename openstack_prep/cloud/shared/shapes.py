@@ -107,7 +107,10 @@ WHOLE: Mapping[str, Mapping[str, Whole]] = {
     },
     "image": {
         "/images": Whole(
-            member="images", by={"name": of("name"), "owner": of("owner")}, fixed={"visibility": "all", "limit": PAGE}
+            member="images",
+            by={"name": of("name"), "owner": of("owner")},
+            fixed={"visibility": "all", "limit": PAGE},
+            per=("os_hidden",),
         ),
     },
 }

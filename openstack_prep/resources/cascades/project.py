@@ -15,6 +15,7 @@ from openstack_prep.core.deletion_loss import LossEffect
 from openstack_prep.core.model import Resource
 from openstack_prep.resources.cascades import identity
 from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions, Dependent, sees_everything
+from openstack_prep.resources.image.glance import list_images
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
 
@@ -66,7 +67,7 @@ def _of_neutron(collection: str, member: str, extension: str = "") -> Read:
 
 
 def _images(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    return run.admin.image.list("/images", "images", owner=project.id)
+    return list_images(run.admin, owner=project.id)
 
 
 def _trunks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:

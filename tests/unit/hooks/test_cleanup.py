@@ -114,7 +114,7 @@ def test_what_goes_and_after_what(there: Lists) -> None:
 def test_one_list_a_kind(there: Lists, services: requests_mock.Mocker) -> None:
     plan()
     asked = [each for each in sent(services) if each.partition("?")[0] != "GET /"]  # Glance's version document
-    assert len(asked) == 15, asked  # thirteen lists, the lease, and the ports on the cluster's network
+    assert len(asked) == 16, asked  # fourteen lists, the lease, and the ports on the cluster's network
 
 
 @pytest.mark.parametrize(

@@ -98,11 +98,15 @@ class Glance:
         return self.images[request.path.split("/")[3]]
 
     def list(self, request: Any, context: Any) -> Any:
-        """Return the images of an owner or of a name, or all when several names are asked for."""
+        """Return the images of an owner or of a name, or all when several names are asked for; hidden ones apart."""
+        hidden = request.qs.get("os_hidden") == ["true"]
+        seen = [each for each in self.images.values() if each.get("os_hidden", False) is hidden]
+        if "all" not in request.qs.get("visibility", ()):
+            seen = [each for each in seen if each["visibility"] != "community"]
         if "owner" in request.qs:
-            return {"images": [each for each in self.images.values() if each["owner"].lower() in request.qs["owner"]]}
+            return {"images": [each for each in seen if each["owner"].lower() in request.qs["owner"]]}
         operator, _, name = request.qs["name"][0].partition(":")
-        return {"images": [each for each in self.images.values() if operator == "in" or each["name"].lower() == name]}
+        return {"images": [each for each in seen if operator == "in" or each["name"].lower() == name]}
 
     def create(self, request: Any, context: Any) -> Any:
         if request.json()["id"] in self.images:

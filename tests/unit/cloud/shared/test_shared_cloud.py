@@ -14,6 +14,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.shared import SharedCloud
 from openstack_prep.cloud.shared.shapes import WHOLE
+from openstack_prep.resources.image.glance import list_images
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, token
 
 NOVA, NEUTRON, GLANCE = ENDPOINTS["compute"], f"{ENDPOINTS['network']}/v2.0", f"{ENDPOINTS['image']}/v2"
@@ -232,12 +233,13 @@ def test_images_are_found_by_several_names(services: requests_mock.Mocker, share
     services.get(f"{GLANCE}/images", json={"images": rows})
 
     def names(**which: str) -> list[str]:
-        return [each["name"] for each in shared.image.list("/images", "images", visibility="all", limit=1000, **which)]
+        return [each["name"] for each in list_images(shared, **which)]
 
     assert names(name='in:"a","d","x"') == ["a", "d"]
     assert names(name='eq:b","c') == ['b","c']
     assert names(owner="d") == ["d"]
-    assert asked(services) == ["GET v2/images?visibility=all&limit=1000"]
+    lists = [f"GET v2/images?visibility=all&limit=1000&os_hidden={hidden}" for hidden in ("false", "true")]
+    assert asked(services) == lists
 
 
 # --- what the whole cloud has -----------------------------------------------------------------
