@@ -40,6 +40,7 @@ from openstack_prep.core.model import (
 from openstack_prep.core.observing import (
     DELETING,
     ThisThread,
+    companions,
     going_ids,
     losses_of,
     managed_ids,
@@ -272,11 +273,16 @@ class _Execution:
         return now
 
     def _recent(self, since: float) -> Run:
-        """Return a view of the run that has read nothing before ``since``, nor longer than a moment ago."""
+        """Return a view of the run that has read nothing before ``since``, nor longer than a moment ago.
+
+        Its lists are read for all deletions that are left, of which several begin in that moment.
+        """
         with self.lock:
             now = time.monotonic()
             if self.viewed < max(since, now - FRESH):
                 self.view, self.viewed = self.run.fresh(), now
+                left = (step for step in self.plan if step.key not in self.results)
+                self.view.companions = companions(left)
             return self.view
 
     def _was_overtaken(self, step: Step) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -15,7 +16,7 @@ from openstack_prep.base.key import labels
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, TakesAlong, Unchecked
 from openstack_prep.core.model import Action, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan
-from openstack_prep.core.run import Run
+from openstack_prep.core.run import IDS_PER_REQUEST, Run
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -136,6 +137,7 @@ def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     deletions = (step for step in plan if step.action in DELETING)
     going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
     ids = going_ids(plan)
+    run.companions = companions(plan)
     found = in_parallel(lambda each: list(each[0].check_delete(run, each[1], ids)), going, jobs=jobs)
     return [mistake for each in found for mistake in each]
 
@@ -143,6 +145,7 @@ def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
 def find_losses(run: Run, plan: Plan, *, jobs: int = JOBS) -> Plan:
     """Return a plan whose deletions and replacements show what they take from others: each kind read in bulk."""
     deleting = [step for step in plan if step.action in DELETING and step.observed is not None]
+    run.companions = companions(plan)
     found = losses_of(run, deleting, going_ids(plan), jobs=jobs)
     managed = managed_ids(plan)
     return replace(plan, steps=tuple(with_findings(step, found.get(step.key, ()), managed) for step in plan))
@@ -152,17 +155,18 @@ def losses_of(
     run: Run, steps: Iterable[Step], going: frozenset[str], *, jobs: int = 1
 ) -> dict[Key, list[DeletionLoss | Unchecked]]:
     """Return what deletions take from others, by the key of their step."""
-    groups: dict[type[Resource], list[Deletion]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[Deletion]] = defaultdict(list)
     for step in steps:
-        if step.observed is not None:
-            groups[type(step.resource)].append(Deletion(step.resource, step.observed))
+        if step.observed is not None:  # companions together: what is read one by one is read by several threads
+            beside = run.companions_of(step.resource.kind, step.observed.id)[:1] if run.companions else ()
+            groups[type(step.resource), beside].append(Deletion(step.resource, step.observed))
 
-    def read(group: tuple[type[Resource], list[Deletion]]) -> list[Finding]:
-        kind, deletions = group
+    def read(deletions: list[Deletion]) -> list[Finding]:
+        kind = type(deletions[0].resource)
         return list(kind.find_losses(run, deletions, going)) if issubclass(kind, TakesAlong) else []
 
     found: dict[Key, list[DeletionLoss | Unchecked]] = defaultdict(list)
-    for findings in in_parallel(read, groups.items(), jobs=jobs):
+    for findings in in_parallel(read, groups.values(), jobs=jobs):
         for key, finding in findings:
             found[key].append(finding)
     return found
@@ -177,6 +181,21 @@ def with_findings(step: Step, found: Iterable[DeletionLoss | Unchecked], managed
     foreign = (each for each in losses if each.effect is not LossEffect.CUT_OFF or each.id not in managed)
     unchecked = (each for each in found if isinstance(each, Unchecked))
     return replace(step, deletion_losses=tuple(foreign), unchecked=tuple(unchecked))
+
+
+def companions(steps: Iterable[Step]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return, by kind and id of each resource that is deleted, the ids of those that the same list is read for."""
+    kinds: dict[str, dict[str, None]] = defaultdict(dict)
+    for step in steps:
+        if step.action in DELETING and step.observed is not None:
+            kinds[step.resource.kind][step.observed.id] = None
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for kind, ids in kinds.items():
+        size = math.ceil(len(ids) / math.ceil(len(ids) / IDS_PER_REQUEST))  # none much shorter than the others
+        for first in range(0, len(ids), size):
+            together = tuple(ids)[first : first + size]
+            found |= dict.fromkeys(((kind, each) for each in together), together)
+    return found
 
 
 def going_ids(plan: Plan) -> frozenset[str]:

@@ -6,7 +6,7 @@ Each answer is read once, by the first thread that needs it; other threads wait 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
@@ -15,6 +15,7 @@ from openstack_prep.base.errors import NotFound
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.wave import Wave
 
+IDS_PER_REQUEST = 50  # within the 8 KiB that servers take for a request line
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -78,6 +79,7 @@ class Run:
         self.carried_out = False  # whether a plan from these answers has been carried out
         self.wave = Wave()
         self.pending: frozenset[Key] = frozenset()  # what the plan in progress creates or updates
+        self.companions: Mapping[tuple[str, str], tuple[str, ...]] = {}  # see companions_of
         self._read: dict[Hashable, Future[object]] = {}
         self._facts: dict[Hashable, Future[object]] = {}
         self._lock = threading.Lock()
@@ -92,6 +94,17 @@ class Run:
 
     def _again(self) -> Self:
         return type(self)(self.ownership, homes=self.homes)
+
+    def companions_of(self, kind: str, thing_id: str) -> tuple[str, ...]:
+        """Return the ids of the resources that are judged by the same list as one of a kind, itself among them.
+
+        They are those that the plan deletes, too: what has to be known of each of them is read by one request.
+        """
+        return self.companions.get((kind, thing_id), (thing_id,))
+
+    def deletes_many(self, kind: str, number: int) -> bool:
+        """Whether at least so many of a kind are judged by the same list."""
+        return next((len(ids) >= number for (name, _), ids in self.companions.items() if name == kind), False)
 
     def read_once(self, name: Hashable, read: Callable[[], T]) -> T:
         """Return the result of ``read``, calling it at most once per name; errors are stored as well. See ``query``."""

@@ -324,16 +324,27 @@ def test_a_replaced_flavor_names_the_servers_that_use_it(prep: Prep, devcloud: D
 def test_what_came_after_the_plan_is_kept(devcloud: Devcloud, prep: Prep) -> None:
     """Judged again right before the deletion: of the plan that is carried out, nothing was refused."""
     name, admin = f"late{secrets.token_hex(3)}", devcloud.admin
-    prep.write({"name": name, "project": {"name": name}, "networks": [{"name": "net"}]})
+    users = [f"{name}-{number}" for number in range(5)]  # so many that they share lists
+    spec = {"name": name, "project": {"name": name}, "networks": [{"name": "net"}]}
+    prep.write({**spec, "users": [{"name": each} for each in users]})
     prep.apply()
     (net,) = admin.network.networks(project_id=admin.identity.find_project(name).id)
     plan = api.plan_destroy(Cloud(admin), load_spec(prep.spec))
     late = admin.network.create_subnet(network_id=net.id, cidr="10.9.0.0/24", ip_version=4, name="late")
+    ec2, member = (admin.identity.find_user(each) for each in users[1:3])
+    body = {"credential": {"user_id": ec2.id, "type": "totp", "blob": "GEZDGNBVGY3TQOJQ"}}
+    assert admin.identity.post("/credentials", json=body).status_code == 201
+    group = admin.identity.create_group(name=name)
+    admin.identity.add_user_to_group(member, group)
     report = api.destroy(Cloud(admin), plan)
-    assert [str(result.step) for result in report.failed] == ["network/net"]
-    assert isinstance(report.failed[0].error, PlanRefused)
+    assert {result.step.key.name for result in report.failed} == {"net", ec2.name, member.name}
+    assert all(isinstance(result.error, PlanRefused) for result in report.failed)
     assert admin.network.find_subnet(late.id) is not None
+    assert {each for each in users if admin.identity.find_user(each)} == {ec2.name, member.name}
     admin.network.delete_subnet(late)
+    admin.identity.delete_group(group)
+    for user in (ec2, member):
+        admin.identity.delete_user(user)
 
 
 def test_what_a_stack_leaves_keeps_its_project(devcloud: Devcloud, prep: Prep) -> None:

@@ -18,6 +18,7 @@ from openstack_prep.resources.cascades.row import (
     per_deletion,
     place,
 )
+from openstack_prep.resources.cascades.whole import WholeList
 from openstack_prep.resources.lists import queries
 
 
@@ -28,6 +29,8 @@ def _servers(field: str) -> Read:
         run, refused = deletions.run, None
         for deletion in deletions:
             for thing_id in sorted(deletion.resource.deleted_ids(deletion.observed)):
+                if not _may_have_servers(run, deletion, field, thing_id):
+                    continue
                 which: Values = {field: thing_id}
                 try:
                     listed = run.admin.compute.list("/servers/detail", "servers", all_tenants=True, **which)
@@ -43,8 +46,32 @@ def _servers(field: str) -> Read:
     return read
 
 
+SERVERS = WholeList(
+    service="compute",
+    path="/servers/detail",
+    member="servers",
+    most=250,
+    params=(("all_tenants", True),),
+    has_limit=True,
+)
+"""All servers: Nova filters by one flavor or image."""
+
+
+def _may_have_servers(run: CloudRun, deletion: Deletion, field: str, thing_id: str) -> bool:
+    """Whether a server has such a flavor or image, or nobody has read all servers.
+
+    Servers tell the name of their flavor, which an earlier one may have had, and not its id.
+    """
+    listed = SERVERS.read_for(run, deletion.resource.kind, deletion.id)
+    if listed is None:
+        return True
+    if field == "flavor":
+        return any(raw["flavor"]["original_name"] == deletion.resource.name for raw in listed)
+    return any(raw["image"] and raw["image"]["id"] == thing_id for raw in listed)  # empty: booted from a volume
+
+
 def _access(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
-    """Return the projects that others have let use a flavor that is not public."""
+    """Return the projects that others have let use a flavor that is not public: of each flavor Nova has a list."""
     restricted = {raw["id"] for raw in queries.flavors(run) if not raw["os-flavor-access:is_public"]}
     guests = queries.flavor_access(run, deletion.id) if deletion.id in restricted else ()
     return [{"id": project_id} for project_id in guests]

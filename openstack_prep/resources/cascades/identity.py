@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.key import DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
@@ -19,27 +20,41 @@ from openstack_prep.resources.cascades.row import (
     place,
     user_name,
 )
+from openstack_prep.resources.cascades.whole import SEVERAL, WholeList
 from openstack_prep.resources.lists import queries
 
 PROJECT_KIND = "project"
+CREDENTIALS = WholeList(service="identity", path="/credentials", member="credentials", secret="blob")
+TRUSTS = WholeList(service="identity", path="/OS-TRUST/trusts", member="trusts")
+ASSIGNMENTS = WholeList(service="identity", path="/role_assignments", member="role_assignments", most=10000)
+"""Without names, which Keystone would look up one by one."""
+DOMAINS = WholeList(service="identity", path="/domains", member="domains", most=4)
+GROUPS = WholeList(service="identity", path="/groups", member="groups", most=6, has_limit=True)
+MEMBERS = WholeList(service="identity", path="/groups/{}/users", member="users", most=1000)
 
 
 @query
 def application_credentials(run: CloudRun, user_id: str) -> list[Raw]:
+    # keystone 30.0.0, api/users.py, UserAppCredListCreateResource: there is no list of several users
     return [*run.admin.identity.list(f"/users/{user_id}/application_credentials", "application_credentials")]
 
 
 def _credentials(run: CloudRun, user: Deletion) -> list[Raw]:
     """Return the credentials of a user other than passwords: EC2, TOTP; without their secrets."""
+    if (everybodys := CREDENTIALS.read_for(run, user.resource.kind, user.id)) is not None:
+        return [raw for raw in everybodys if raw["user_id"] == user.id]
     listed = run.admin.identity.list("/credentials", "credentials", log=False, user_id=user.id)
     return [{name: value for name, value in raw.items() if name != "blob"} for raw in listed]
 
 
-def _trusts_with(run: CloudRun, user_id: str) -> list[Raw]:
+def _trusts_with(run: CloudRun, user: Deletion) -> list[Raw]:
     """Return the trusts by which a user delegates roles, or by which others have delegated roles to the user."""
+    ends = ("trustor_user_id", "trustee_user_id")
+    if (everybodys := TRUSTS.read_for(run, user.resource.kind, user.id)) is not None:
+        return [raw for raw in everybodys if user.id in map(raw.get, ends)]
     trusts: list[Values] = []
-    for end in ("trustor_user_id", "trustee_user_id"):
-        which: Values = {end: user_id}
+    for end in ends:
+        which: Values = {end: user.id}
         trusts += run.admin.identity.list("/OS-TRUST/trusts", "trusts", **which)
     return [*{raw["id"]: raw for raw in trusts}.values()]
 
@@ -48,7 +63,7 @@ def _trusts(deletions: Deletions) -> Iterator[Dependent]:
     """Yield trusts, without those by which Heat works on the stacks that the plan deletes: Heat deletes them first."""
     run = deletions.run
     for user in deletions:
-        for raw in filter(deletions.stays, _trusts_with(run, user.id)):
+        for raw in filter(deletions.stays, _trusts_with(run, user)):
             if not (_may_be_heats(raw) and raw["project_id"] in _projects_of_stacks(deletions)):
                 ends = f"{user_name(run, raw['trustor_user_id'])} to {user_name(run, raw['trustee_user_id'])}"
                 yield Dependent(user, raw["id"], f"from {ends}", place(run, raw))
@@ -78,11 +93,55 @@ def _role_assignments(deletions: Deletions) -> Iterator[Dependent]:
     run = deletions.run
     known = run.known.items()
     ours = deletions.going | {seen.id for key, seen in known if key.kind == PROJECT_KIND and seen.ours}
+
+    def is_elsewhere(raw: Raw) -> bool:
+        return raw["scope"].get(PROJECT_KIND, {}).get("id") not in ours and path_of(raw) not in deletions.going
+
     for user in deletions:
-        which: Values = {"user.id": user.id, "include_names": True}
-        for raw in run.admin.identity.list("/role_assignments", "role_assignments", **which):
-            if raw["scope"].get(PROJECT_KIND, {}).get("id") not in ours and path_of(raw) not in deletions.going:
-                yield Dependent(user, name_of(raw))
+        everybodys = ASSIGNMENTS.read_for(run, user.resource.kind, user.id)
+        mine = (raw for raw in everybodys or () if raw.get("user", {}).get("id") == user.id)
+        if everybodys is None or any(map(is_elsewhere, mine)):
+            which: Values = {"user.id": user.id, "include_names": True}
+            listed = run.admin.identity.list("/role_assignments", "role_assignments", **which)
+            yield from (Dependent(user, name_of(raw)) for raw in filter(is_elsewhere, listed))
+
+
+def _groups(run: CloudRun, user: Deletion) -> Sequence[Raw]:
+    if len(run.companions_of(user.resource.kind, user.id)) >= SEVERAL:
+        memberships = _memberships(run)
+        if memberships is not None:
+            return memberships.get(user.id, ())
+    return run.admin.identity.list(f"/users/{user.id}/groups", "groups")
+
+
+@query
+def _memberships(run: CloudRun) -> Mapping[str, Sequence[Raw]] | None:
+    """Return the groups of all users, by the user's id; None unless the cloud has few groups.
+
+    A user may be in a group of another domain (keystone 30.0.0, identity/core.py, add_user_to_group), and with drivers
+    per domain Keystone lists the groups of one domain at a time (server/flask/common.py,
+    _get_domain_id_for_list_request).
+    """
+    domains = DOMAINS.rows(run)
+    groups: list[Raw] = []
+    for domain in domains or ():
+        listed = GROUPS.of(domain_id=domain["id"]).rows(run)
+        groups += listed or ()
+        if listed is None or len(groups) > GROUPS.most:
+            domains = None
+            break
+    found: dict[str, list[Raw]] = defaultdict(list)
+    for group in groups if domains is not None else ():
+        members = MEMBERS.at(group["id"]).rows(run)
+        if members is None:
+            domains = None
+            break
+        for member in members:
+            found[member["id"]].append(group)
+    if domains is None:
+        DOMAINS.give_up(run)
+        return None
+    return found
 
 
 def path_of(raw: Raw) -> str:
@@ -118,6 +177,7 @@ def _keypairs(deletions: Deletions) -> Iterator[Dependent]:
     Source: openstack_heat 27.0.1, engine/resources/openstack/nova/keypair.py, handle_create.
     """
     for user in deletions:
+        # Nova 34.0.0, api/openstack/compute/keypairs.py, _index: there is no list of several users
         for raw in deletions.run.admin.compute.list("/os-keypairs", "keypairs", user_id=user.id):
             name = raw["keypair"]["name"]
             if deletions.going.isdisjoint((f"{user.id} {name}", name)):
@@ -158,10 +218,7 @@ USER: CascadeTable = (
         takes="group",
         what="groups of a user",
         source="keystone 30.0.0, identity/backends/sql.py, delete_user: UserGroupMembership",
-        read=per_deletion(
-            lambda run, user: run.admin.identity.list(f"/users/{user.id}/groups", "groups"),
-            detail=lambda run, raw: "loses its member",
-        ),
+        read=per_deletion(_groups, detail=lambda run, raw: "loses its member"),
     ),
     CascadeRow(
         effect=LossEffect.ORPHANED,

@@ -50,7 +50,7 @@ def _subnets(deletions: Deletions) -> Iterator[Dependent]:
         seen.add(subnet.id)
         yield subnet
     if not sees_everything(run):
-        for raw in queries.neutron_list(run, "/networks", id=deletions.ids, fields=["id", "subnets"]):
+        for raw in deletions.listed("/networks", "id", fields=("id", "subnets")):
             for subnet_id in sorted({*raw["subnets"]} - seen):
                 yield Dependent(deletions.by_id[raw["id"]], subnet_id, detail="in another project")
 
@@ -76,7 +76,7 @@ def _policies(kind: str) -> CascadeRow:
 def _rules_within(deletions: Deletions) -> Iterator[Dependent]:
     """Yield the rules that others have created in groups; Neutron's own ones are those of each new group."""
     spec, run = deletions.run.ownership.spec, deletions.run
-    for raw in queries.neutron_list(run, "/security-group-rules", security_group_id=deletions.ids):
+    for raw in deletions.listed("/security-group-rules", "security_group_id"):
         group, rule = deletions.by_id[raw["security_group_id"]], RuleRecord.read(raw)
         owners = owners_of(group.observed.record_as(GroupRecord), rule)
         if deletions.stays(raw) and owners != {spec} and not (not owners and _is_automatic(run, raw)):
@@ -136,7 +136,7 @@ def _routes(deletions: Deletions) -> Iterator[Dependent]:
 
     They are read again, because the record of a router is as old as the plan.
     """
-    for raw in queries.neutron_list(deletions.run, "/routers", id=deletions.ids, fields=["id", "routes"]):
+    for raw in deletions.listed("/routers", "id", fields=("id", "routes")):
         router = deletions.by_id[raw["id"]]
         declared = {str(route) for route in router.resource.desired().get("routes") or ()}
         for route in (Route(**each) for each in raw["routes"]):

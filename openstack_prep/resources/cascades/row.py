@@ -12,7 +12,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, Unchecked
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.core.run import fact
+from openstack_prep.core.run import IDS_PER_REQUEST, fact
 from openstack_prep.resources.lists import queries
 
 ADMINISTRATORS = "only an administrator sees those of other projects"
@@ -33,9 +33,16 @@ class Deletions:
     def by_id(self) -> Mapping[str, Deletion]:
         return {deletion.id: deletion for deletion in self}
 
-    @property
-    def ids(self) -> list[str]:
-        return list(self.by_id)
+    def listed(self, path: str, field: str, **which: object) -> Iterator[Raw]:
+        """Yield what a list of Neutron contains for these resources, read also for those deleted beside them."""
+        kinds = {deletion.id: deletion.resource.kind for deletion in self}
+        beside = {deletion_id: self.run.companions_of(kind, deletion_id) for deletion_id, kind in kinds.items()}
+        alone = [deletion_id for deletion_id, ids in beside.items() if len(ids) == 1]
+        together = {ids for ids in beside.values() if len(ids) > 1}
+        chunks = [tuple(alone[at : at + IDS_PER_REQUEST]) for at in range(0, len(alone), IDS_PER_REQUEST)]
+        for ids in (*sorted(together), *chunks):
+            listed = queries.listed_for(self.run, path, field, ids, tuple(which.items()))
+            yield from (raw for raw in listed if raw[field] in self.by_id)
 
     def stays(self, raw: Raw) -> bool:
         """Whether the plan does not delete something itself."""
@@ -177,7 +184,7 @@ def in_neutron(
 
     def find(deletions: Deletions) -> Iterator[Dependent]:
         run = deletions.run
-        for raw in queries.neutron_list(run, path, **which, **{field: deletions.ids}):
+        for raw in deletions.listed(path, field, **which):
             if deletions.stays(raw) and counts(deletions, raw):
                 yield Dependent(deletions.by_id[raw[field]], raw["id"], name(run, raw), detail(run, raw))
 

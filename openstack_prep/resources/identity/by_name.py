@@ -28,7 +28,8 @@ Listed = list[dict[str, Any]]
 @query
 def named(run: CloudRun, plural: str, name: str, domain_id: str) -> Listed:
     """Return the resources with a name in a domain."""
-    everything = _by_name(run, plural, domain_id) if next(_asked(run, plural, domain_id)) >= FEW else None
+    many = run.deletes_many(plural.removesuffix("s"), FEW) or next(_asked(run, plural, domain_id)) >= FEW
+    everything = _by_name(run, plural, domain_id) if many else None
     if everything is not None and (name in everything or name.casefold() not in _folded(run, plural, domain_id)):
         return everything.get(name, [])
     # also for a name that differs in case alone, which only Keystone's database can compare

@@ -13,7 +13,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.queries import in_project
-from openstack_prep.core.run import fact, query
+from openstack_prep.core.run import IDS_PER_REQUEST, fact, query
 from openstack_prep.resources.lists.neutron_records import (
     AddressHolder,
     FloatingIPRecord,
@@ -21,8 +21,6 @@ from openstack_prep.resources.lists.neutron_records import (
     PortRecord,
     SubnetRecord,
 )
-
-IDS_PER_REQUEST = 50  # within the 8 KiB that servers take for a request line
 
 
 class Block(NamedTuple):
@@ -72,9 +70,27 @@ def extensions(run: CloudRun) -> frozenset[str]:
 @query
 def subnets_of(run: CloudRun, network_id: str) -> Sequence[Block]:
     """Return the subnets of a network, whoever owns them."""
-    fields = ["id", "name", "cidr", "ipv6_address_mode"]
-    listed = run.admin.network.list("/subnets", "subnets", network_id=network_id, fields=fields)
-    return [Block(raw["id"], raw["name"], raw["cidr"], raw.get("ipv6_address_mode")) for raw in listed]
+    listed = of_companions(run, "network", network_id, "/subnets", "network_id", fields=BLOCK_FIELDS)
+    return list(map(_block, listed))
+
+
+BLOCK_FIELDS = ("id", "name", "cidr", "ipv6_address_mode", "network_id")
+
+
+def _block(raw: Raw) -> Block:
+    return Block(raw["id"], raw["name"], raw["cidr"], raw.get("ipv6_address_mode"))
+
+
+@query
+def subnets_at_ports(run: CloudRun, project_id: str) -> Mapping[str, Sequence[Block]]:
+    """Return the subnets of all networks that a project has ports on, whoever owns them, by network id."""
+    networks = sorted({raw["network_id"] for raw in ports_in_project(run, project_id)})
+    if len(networks) == 1:
+        return {networks[0]: subnets_of(run, networks[0])}
+    found: dict[str, list[Block]] = {network_id: [] for network_id in networks}
+    for raw in _of_any(run, "/subnets", "network_id", networks, fields=BLOCK_FIELDS):
+        found[raw["network_id"]].append(_block(raw))
+    return found
 
 
 @query
@@ -87,7 +103,7 @@ def router_interfaces(run: CloudRun, project_id: str, owners: tuple[str, ...]) -
 @query
 def ports_on(run: CloudRun, network_id: str) -> Sequence[PortRecord]:
     """Return the ports on a network, as far as these credentials see them."""
-    return list(map(PortRecord.read, run.admin.network.list("/ports", "ports", network_id=network_id)))
+    return list(map(PortRecord.read, of_companions(run, "network", network_id, "/ports", "network_id")))
 
 
 PORT_FIELDS = (
@@ -134,7 +150,22 @@ def floating_ips_on(run: CloudRun, project_id: str) -> Sequence[FloatingIPRecord
 def _of_any(run: CloudRun, path: str, field: str, ids: Sequence[str], **which: Any) -> Iterator[Raw]:
     """Yield what a list contains for any of many ids, in as few requests as their length allows."""
     for first in range(0, len(ids), IDS_PER_REQUEST):
-        yield from neutron_list(run, path, **which, **{field: ids[first : first + IDS_PER_REQUEST]})
+        yield from listed_for(run, path, field, tuple(ids[first : first + IDS_PER_REQUEST]), tuple(which.items()))
+
+
+def of_companions(run: CloudRun, kind: str, thing_id: str, path: str, field: str, **which: Any) -> list[Raw]:
+    """Return what a list of Neutron contains for one resource, read for all that the plan deletes beside it."""
+    ids = run.companions_of(kind, thing_id)
+    listed = listed_for(run, path, field, ids, tuple(which.items()))
+    return [raw for raw in listed if len(ids) == 1 or raw[field] == thing_id]
+
+
+@query
+def listed_for(
+    run: CloudRun, path: str, field: str, ids: tuple[str, ...], which: tuple[tuple[str, Any], ...] = ()
+) -> Sequence[Raw]:
+    """Return what a list of Neutron contains for any of some ids."""
+    return neutron_list(run, path, **{field: ids if len(ids) > 1 else ids[0]}, **dict(which))
 
 
 def neutron_list(run: CloudRun, path: str, /, **which: Any) -> Sequence[Raw]:

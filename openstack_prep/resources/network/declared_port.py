@@ -100,7 +100,7 @@ class Port(PortFields):
 
     def _subnet_names(self, run: CloudRun, record: PortRecord) -> dict[str, str]:
         """Return the names of the network's subnets by id, with those that this run has created."""
-        names = {each.id: each.name for each in queries.subnets_of(run, record.network_id)}
+        names = {each.id: each.name for each in _subnets_at(run, record)}
         declared = {each.subnet for each in self.fixed_ips or () if each.subnet}
         made = ((run.known.get(self.subnet(name).key), name) for name in declared)
         return names | {found.id: name for found, name in made if found is not None}
@@ -112,7 +112,7 @@ class Port(PortFields):
 
     @classmethod
     def in_words(cls, run: CloudRun, record: PortRecord) -> Values:
-        names = {each.id: each.name for each in queries.subnets_of(run, record.network_id)}
+        names = {each.id: each.name for each in _subnets_at(run, record)}
         fixed = (PortAddress(subnet=names.get(each.subnet_id), address=each.ip_address) for each in record.fixed_ips)
         elsewhere = recorded(record)
         return {
@@ -188,7 +188,8 @@ class Port(PortFields):
     def _check_addresses(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         """Yield the given addresses that the network does not offer."""
         network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
-        existing = queries.subnets_of(run, network_id) if network_id else ()
+        given = any(each.address for each in self.fixed_ips or ())
+        existing = queries.subnets_of(run, network_id) if network_id and given else ()
         blocks: dict[str, tuple[str | None, str | None]]
         blocks = {each.name: (each.cidr, each.ipv6_address_mode) for each in self.neighbours}
         blocks |= {each.name: (each.cidr, each.ipv6_address_mode) for each in existing}
@@ -318,6 +319,12 @@ class ResolvedPort(Resolved, Port):
     identity: ClassVar[frozenset[str]] = Port.identity | {"neighbours"}
 
     neighbours: tuple[Subnet, ...] = field(default=(), repr=False)
+
+
+def _subnets_at(run: CloudRun, record: PortRecord) -> Sequence[queries.Block]:
+    """Return the subnets of a port's network: of all networks with ports of its project by one list."""
+    found = queries.subnets_at_ports(run, record.project_id).get(record.network_id)
+    return queries.subnets_of(run, record.network_id) if found is None else found
 
 
 def _pair_body(pair: PortPair) -> Values:

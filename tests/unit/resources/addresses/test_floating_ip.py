@@ -252,7 +252,7 @@ def test_who_holds_the_addresses_is_asked_at_once(
         "GET /v2.0/floatingips?project_id=admin-project",
         "GET /v2.0/networks?router%3aexternal=true",
         "GET /v2.0/ports?network_id=n1&fixed_ips=ip_address%3d192.0.2.7&fixed_ips=ip_address%3d192.0.2.8",
-        "GET /v2.0/subnets?network_id=n1&fields=id&fields=name&fields=cidr&fields=ipv6_address_mode",
+        "GET /v2.0/subnets?network_id=n1&fields=id&fields=name&fields=cidr&fields=ipv6_address_mode&fields=network_id",
     ]
 
 
