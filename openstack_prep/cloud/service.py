@@ -18,7 +18,7 @@ from openstack_prep.base import certificate
 from openstack_prep.base.errors import ConfigError, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud import entries, request_log
+from openstack_prep.cloud import entries, outages, request_log
 from openstack_prep.cloud.answers import Answer, Misshapen, Origin, next_page, page_reader, read_list, read_object
 from openstack_prep.cloud.translation import translate
 
@@ -90,16 +90,24 @@ class Service:
             options["log"] = False
         if method in READING and not once:  # 500: nothing was changed, whatever has failed
             options.setdefault("retriable_status_codes", [*RETRIABLE, 500])
+        asked_for, known = self._asked(method, path), outages.in_use()
+        if known is not None:
+            known.check(self.type, asked_for)
+            if known.retries is not None:
+                options |= {"connect_retries": known.retries, "status_code_retries": known.retries}
         with request_log.recorded(method, self.type, path) as asked:
             try:
                 with tracing.of_service(self.type):
                     self._discover()
                     response = self._send(client, path, method, raise_exc=True, **options)
             except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
-                raise translate(error, self._asked(method, path), hidden) from (None if hidden else error)
+                translated = translate(error, asked_for, hidden)
+                if known is not None and not once:  # who asks once has another way
+                    known.note(self.type, asked_for, translated)
+                raise translated from (None if hidden else error)
             asked.answered(response)
             if response.is_redirect:  # keystoneauth gives up after 30, and returns the last one like a success
-                Origin.of(response, self._asked(method, path)).refuse("redirects in a circle")
+                Origin.of(response, asked_for).refuse("redirects in a circle")
             return response
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:
@@ -131,9 +139,11 @@ class Service:
         keystoneauth only does so when no answer came at all (keystoneauth1 5.18.1, session.py, _send_request).  The
         cache that clouds.yaml may configure is passed over: decisions need the present state.
         """
+        known = outages.in_use()
+        retries = RETRIES if known is None or known.retries is None else known.retries
         patient = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_broke_off),
-            stop=tenacity.stop_after_attempt(1 + RETRIES if client is self._repeatable else 1),
+            stop=tenacity.stop_after_attempt(1 + retries if client is self._repeatable else 1),
             wait=tenacity.wait_exponential(PAUSE),
             reraise=True,
         )

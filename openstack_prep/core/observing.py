@@ -145,8 +145,11 @@ def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
 def find_losses(run: Run, plan: Plan, *, jobs: int = JOBS) -> Plan:
     """Return a plan whose deletions and replacements show what they take from others: each kind read in bulk."""
     deleting = [step for step in plan if step.action in DELETING and step.observed is not None]
-    run.companions = companions(plan)
-    found = losses_of(run, deleting, going_ids(plan), jobs=jobs)
+    run.companions, run.is_patient = companions(plan), False
+    try:
+        found = losses_of(run, deleting, going_ids(plan), jobs=jobs)
+    finally:
+        run.is_patient = True
     managed = managed_ids(plan)
     return replace(plan, steps=tuple(with_findings(step, found.get(step.key, ()), managed) for step in plan))
 

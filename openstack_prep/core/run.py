@@ -80,6 +80,7 @@ class Run:
         self.wave = Wave()
         self.pending: frozenset[Key] = frozenset()  # what the plan in progress creates or updates
         self.companions: Mapping[tuple[str, str], tuple[str, ...]] = {}  # see companions_of
+        self.is_patient = True  # whether what is read only to show losses is asked for as often as anything else
         self._read: dict[Hashable, Future[object]] = {}
         self._facts: dict[Hashable, Future[object]] = {}
         self._lock = threading.Lock()

@@ -10,6 +10,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.outages import Outages
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, Unchecked
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.run import IDS_PER_REQUEST, fact
@@ -127,9 +128,14 @@ CascadeTable = tuple[CascadeRow, ...]
 def find_losses(
     table: CascadeTable, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]
 ) -> Iterator[Finding]:
-    """Yield what deletions of one kind take from others, by its table."""
-    for row in table:
-        yield from row.find(Deletions(run, deletions, going))
+    """Return what deletions of one kind take from others, by its table.
+
+    A service that does not answer one row is not asked for the others, and for a plan is not asked for long: the plan
+    names what was not read.
+    """
+    with run.read_once(Outages, Outages).in_use(retries=None if run.is_patient else 1):
+        found = [finding for row in table for finding in row.find(Deletions(run, deletions, going))]
+    return iter(found)
 
 
 def sees_everything(run: CloudRun) -> bool:

@@ -1,4 +1,4 @@
-"""What many deletions take from others is read by few lists."""
+"""What many deletions take from others is read by few lists, and a service that does not answer is waited for once."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ import requests_mock
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import observing
+from openstack_prep.core.deletion_loss import LossEffect
 from openstack_prep.core.model import Action, Observed, Resource, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.lists.neutron_records import GroupRecord
 from openstack_prep.resources.network.security_group import SecurityGroup
 from tests.unit.conftest import ENDPOINTS, IDENTITY, failure, sent
 
-NOVA, NEUTRON = ENDPOINTS["compute"], "http://neutron/v2.0"
+NOVA, NEUTRON, CINDER = ENDPOINTS["compute"], "http://neutron/v2.0", ENDPOINTS["block-storage"]
 USERS = [f"u{number}" for number in range(1, 7)]
 
 
@@ -146,3 +148,16 @@ def test_ids_are_asked_for_in_requests_that_servers_take(run: CloudRun, services
     assert all(len(request.url) < 4096 for request in rules.request_history)
     of_groups = [each.qs["security_group_id"] for each in rules.request_history if "security_group_id" in each.qs]
     assert sorted(each for listed in of_groups for each in listed) == ids
+
+
+def test_a_service_that_does_not_answer_is_waited_for_once(run: CloudRun, services: requests_mock.Mocker) -> None:
+    cinder = services.get(re.compile(f"^{CINDER}/"), **failure(503))
+    services.get(
+        re.compile("^http://"), json=lambda request, _: {request.path.rpartition("/")[2].replace("-", "_"): []}
+    )
+    cinder = services.get(re.compile(f"^{CINDER}/"), **failure(503))
+    (step,) = observing.find_losses(run, plan_of([(Project(name="lab"), Observed(id="p1", ours=True))]))
+    unread = {loss.id: loss.detail for loss in step.deletion_losses if loss.effect is LossEffect.UNREAD}
+    assert {"volume", "snapshot", "backup"} <= unread.keys()
+    assert all(f"GET block-storage/{kind}s/detail: 503" in unread[kind] for kind in ("volume", "snapshot", "backup"))
+    assert cinder.call_count == 2
