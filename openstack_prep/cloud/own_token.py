@@ -18,6 +18,11 @@ class OwnToken:
         return str(self._access().project_id)
 
     @property
+    def has_project(self) -> bool:
+        """Whether the token is one for a project, and not for a domain or the system."""
+        return bool(self._access().project_scoped)
+
+    @property
     def project_name(self) -> str:
         """The name of that project."""
         return str(self._access().project_name)

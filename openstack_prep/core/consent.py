@@ -43,7 +43,7 @@ def _loss(step: Step, losses: Sequence[DeletionLoss]) -> Mistake:
     options = " ".join(shlex.join([OPTION, each.address]) for each in losses)
     if first.effect is LossEffect.UNREAD:
         what = f"its deletion may take along what cannot be read: {', '.join(each.detail for each in losses)}"
-        fix = "run the command again when the service answers"
+        fix = first.fix or "run the command again when the service answers"
     else:
         what = f"its deletion would {first.effect.verb} {', '.join(map(str, losses))}, which this spec does not manage"
         fix = first.fix or f"remove {'it' if len(losses) == 1 else 'them'} first"

@@ -16,7 +16,7 @@ from openstack_prep.core.resource import Resource
 
 OPTION = "--allow-loss"
 UNREAD = "unread"
-"""The kind of a loss that nobody knows, because a service has failed."""
+"""The kind of a loss that nobody knows, because a service has failed or shows it to administrators only."""
 
 
 class LossEffect(StrEnum):
@@ -29,7 +29,7 @@ class LossEffect(StrEnum):
     ORPHANED = "orphaned"
     """It stays without an owner who could reach it."""
     UNREAD = "not checked"
-    """A service has failed, so that nobody knows."""
+    """A service has failed, or shows it to administrators only, so that nobody knows."""
 
     @property
     def verb(self) -> str:
@@ -55,10 +55,10 @@ class DeletionLoss:
     is_own: bool = False
 
     @classmethod
-    def unread(cls, kind: str, what: str, error: PrepError) -> Self:
-        """Return what is not known of a kind, because a service has failed."""
+    def unread(cls, kind: str, what: str, error: PrepError, *, fix: str = "") -> Self:
+        """Return what is not known of a kind, because a service has failed or refuses to list it."""
         reason = error.reason if isinstance(error, CloudError) else str(error)
-        return cls(effect=LossEffect.UNREAD, kind=UNREAD, id=kind, detail=f"{what}: {reason}")
+        return cls(effect=LossEffect.UNREAD, kind=UNREAD, id=kind, detail=f"{what}: {reason}", fix=fix)
 
     @property
     def address(self) -> str:

@@ -38,6 +38,15 @@ WITHOUT = {
     "load-balancer_observer",
 }
 """Roles that no default policy gives one of these rights, in lower case."""
+MANAGER = "manager"
+"""Role that the default policies give some of these rights: of a domain in Keystone, of a project in Neutron."""
+OF_MANAGER = {
+    "identity:create_project",
+    "identity:create_user",
+    "identity:create_grant",
+    "create_floatingip:floating_ip_address",
+}
+"""The rights of role manager."""
 WHOLE = {
     "flavor": "os_compute_api:os-flavor-manage",
     "project": "identity:create_project",
@@ -109,12 +118,12 @@ def missing(cloud: Cloud, plan: Plan, clouds: Clouds) -> Iterator[Mistake]:
 
 
 def _missing(cloud: Cloud, plan: Plan) -> Iterator[Mistake]:
-    if who := _restricted(cloud):
-        fix = f"{ADMINISTRATOR}, or ask an administrator of the cloud to do this step; {OVERRIDE}"
-        for step in plan.pending:
-            if right := WHOLE.get(step.key.kind):
-                what = f"needs the right {right}, by default that of role admin; {who}"
-                yield Mistake.about(step.key, what, fix, code=Code.MISSING_RIGHT)
+    fix = f"{ADMINISTRATOR}, or ask an administrator of the cloud to do this step; {OVERRIDE}"
+    for step in plan.pending:
+        right = WHOLE.get(step.key.kind)
+        if right and (who := _restricted(cloud, right)):
+            what = f"needs the right {right}, by default that of role admin; {who}"
+            yield Mistake.about(step.key, what, fix, code=Code.MISSING_RIGHT)
 
 
 def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds, run: CloudRun | None = None) -> Iterator[str]:
@@ -122,11 +131,11 @@ def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds, run: CloudRun | None = No
     if clouds.custom_policies:
         yield from (f"{each.where}: {each.what}" for each in _missing(cloud, plan))
         yield from (f"{each.where}: {each.what}" for each in (_missing_trusts(run, plan) if run else ()))
-    if who := _restricted(cloud):
-        for step in plan.pending:
-            if needed := _needed(step):
-                field, right = needed
+    for step in plan.pending:
+        for field, right in _needed(step):
+            if who := _restricted(cloud, right):
                 yield f"{step.key}: {field} needs the right {right}, by default that of role admin; {who}"
+                break
 
 
 def of_whoever_applies(plan: LivePlan) -> LivePlan:
@@ -136,23 +145,23 @@ def of_whoever_applies(plan: LivePlan) -> LivePlan:
     return replace(plan, refusals=rest, warnings=(*plan.warnings, *map(str, lacking)))
 
 
-def _restricted(cloud: Cloud) -> str | None:
-    """Return who acts, if the default policies give all roles of the user none of these rights."""
+def _restricted(cloud: Cloud, right: str) -> str | None:
+    """Return who acts, if the default policies give none of the user's roles a right."""
     has = sorted(cloud.roles)
-    if not has or not WITHOUT.issuperset(map(str.lower, has)):
+    without = WITHOUT if right in OF_MANAGER else WITHOUT | {MANAGER}
+    if not has or not without.issuperset(map(str.lower, has)):
         return None
     return f"user {cloud.user[0]} (entry {cloud.name}) has only the roles {', '.join(has)}"
 
 
-def _needed(step: Step) -> tuple[str, str] | None:
-    """Return the first field of a step that needs a right beyond those of a project's member, and the right."""
+def _needed(step: Step) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a step that need a right beyond those of a project's member, and the rights."""
     kind = step.key.kind
     if isinstance(step.resource, Twin) or step.action is Action.DELETE:
-        return None
+        return
     changed = {change.field for change in step.changes}
     for field, right in FIELDS.get(kind, {}).items():
         value = getattr(step.resource, field)
         concerned = step.action in (Action.CREATE, Action.REPLACE) or field in changed
         if value is not None and concerned and value not in HARMLESS.get((kind, field), ()):
-            return field, right
-    return None
+            yield field, right

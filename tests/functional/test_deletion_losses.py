@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import openstack
 import pytest
+import yaml
 from openstack.connection import Connection
 
 from openstack_prep.base.codes import Code
@@ -442,3 +443,39 @@ def test_a_service_that_does_not_answer_is_named_and_can_be_allowed(prep: Prep, 
     finally:
         admin.identity.delete_endpoint(endpoint)
         admin.identity.delete_service(service)
+
+
+def test_who_deletes_a_project_without_seeing_what_is_in_it_has_to_allow_that(prep: Prep, devcloud: Devcloud) -> None:
+    """Keystone lets a domain manager delete projects, whose networks Neutron only shows to the role admin."""
+    identity, neutron = devcloud.admin.identity, devcloud.admin.network
+    name = f"mgr{secrets.token_hex(3)}"
+    domain = identity.create_domain(name=name)
+    user = identity.create_user(name=name, password="of-the-manager", domain_id=domain.id)
+    identity.assign_domain_role_to_user(domain, user, identity.find_role("manager"))
+    auth = {"auth_url": devcloud.admin.config.config["auth"]["auth_url"], "username": name, "domain_name": name}
+    auth |= {"password": "of-the-manager", "user_domain_name": name}
+    region = devcloud.admin.config.get_region_name("identity")
+    clouds = {"clouds": {"manager": {"auth": auth, "region_name": region}}}
+    (prep.folder / "clouds.yaml").write_text(yaml.safe_dump(clouds))
+    prep.write({"name": name, "project": {"name": name, "domain": name}})
+    admins = dict(prep.environment)
+    prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(prep.folder / "clouds.yaml"), "OS_CLOUD": "manager"}
+    try:
+        prep.apply()
+        project_id = identity.find_project(name, domain_id=domain.id, ignore_missing=False).id
+        foreign = neutron.create_network(name="theirs", project_id=project_id)
+        found = {loss["address"]: loss["effect"] for loss in losses_of(prep)}
+        assert {"unread/network", "unread/server", "unread/volume", "unread/image"} <= found.keys()
+        assert set(found.values()) == {"not checked"}
+        assert "--allow-loss unread/network" in prep.destroy(code=2).stderr
+        assert identity.find_project(name, domain_id=domain.id) is not None
+        prep.environment = admins
+        assert [loss["address"] for loss in losses_of(prep)] == [f"network/{foreign.id}"]
+        prep.environment = admins | {"OS_CLIENT_CONFIG_FILE": str(prep.folder / "clouds.yaml"), "OS_CLOUD": "manager"}
+        prep.destroy(*(word for address in found for word in ("--allow-loss", address)))
+        assert identity.find_project(name, domain_id=domain.id) is None
+        neutron.delete_network(foreign)
+    finally:
+        prep.environment = admins
+        identity.update_domain(domain, enabled=False)
+        identity.delete_domain(domain)

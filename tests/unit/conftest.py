@@ -38,7 +38,9 @@ R = TypeVar("R", bound=Resource)
 ADMIN_PROJECT, ADMIN_USER = "admin-project", "admin-user"
 
 
-def token(user_id: str = ADMIN_USER, project_id: str | None = ADMIN_PROJECT) -> dict[str, Any]:
+def token(
+    user_id: str = ADMIN_USER, project_id: str | None = ADMIN_PROJECT, *, roles: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return Keystone's answer to a login."""
     domain = {"id": "default", "name": "Default"}
     body: dict[str, Any] = {
@@ -59,7 +61,16 @@ def token(user_id: str = ADMIN_USER, project_id: str | None = ADMIN_PROJECT) -> 
             }
             for name, url in endpoints.items()
         ]
+    if roles:
+        body["roles"] = [{"id": each, "name": each} for each in roles]
     return {"token": body}
+
+
+@pytest.fixture
+def administrator(services: requests_mock.Mocker) -> None:
+    """The connection has the role admin, to which services show what all projects have."""
+    answer = token(roles=["admin"])
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
 
 
 def connection(username: str = "admin", password: str = "admin-password") -> Connection:

@@ -14,13 +14,22 @@ from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.deletion_loss import LossEffect
 from openstack_prep.core.model import Resource
 from openstack_prep.resources.cascades import identity
-from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions, Dependent, sees_everything
+from openstack_prep.resources.cascades.row import (
+    ADMINISTRATORS,
+    CascadeRow,
+    CascadeTable,
+    Deletions,
+    Dependent,
+    sees_everything,
+)
 from openstack_prep.resources.image.glance import list_images
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
 
 NO_OPERATOR = "the user needs one of Swift's operator_roles, often swiftoperator"
 """Why Swift refuses the list of a user who may log in to the project: swift 2.38.3, keystoneauth.py, authorize."""
+NO_ENDPOINT = "a token without a project may not show its endpoint"
+"""Keystone 30.0.0, catalog/backends/sql.py, get_v3_catalog: it leaves out endpoints whose URL contains a project."""
 NO_EVENT = "keystone 30.0.0, resource/core.py, _delete_project: no other service takes part"
 
 
@@ -151,15 +160,25 @@ def _holders(deletions: Deletions) -> Iterator[Dependent]:
                 yield Dependent(project, identity.name_of(raw), is_own=holder["id"] == deletions.run.admin.user_id)
 
 
-def _orphans(takes: str, service: str, read: Read) -> CascadeRow:
-    """Return the row of what stays in a service of the cloud without a project."""
+def _orphans(takes: str, service: str, read: Read, *, by_member: bool = False) -> CascadeRow:
+    """Return the row of what stays in a service of the cloud without a project.
+
+    Only to administrators do services show what other projects have. ``by_member``: a user of the project reads it.
+    """
 
     def find(deletions: Deletions) -> Iterator[Dependent]:
-        for project in deletions if deletions.run.admin.has(service) else ():
-            for raw in read(deletions.run, ProjectScope(project.id, project.resource)):
+        run = deletions.run
+        if not run.admin.has(service):
+            if run.admin.has_project:
+                return
+            raise NotAllowed(NO_ENDPOINT)
+        for project in deletions:
+            for raw in read(run, ProjectScope(project.id, project.resource)):
                 if takes == CONTAINER or deletions.stays(raw):  # the name of a container is no id
                     name = str(raw.get("name") or raw.get("floating_ip_address") or "")
                     yield Dependent(project, raw["id"], name, fix=_cleanup(name))
+        if not (by_member or sees_everything(run)):
+            raise NotAllowed(ADMINISTRATORS)
 
     return CascadeRow(
         effect=LossEffect.ORPHANED,
@@ -167,6 +186,7 @@ def _orphans(takes: str, service: str, read: Read) -> CascadeRow:
         what=f"{takes.replace('_', ' ')}s in a project",
         source=NO_EVENT,
         read=find,
+        is_final=True,
         code=Code.STILL_USED,
     )
 
@@ -209,8 +229,8 @@ PROJECT: CascadeTable = (
     _orphans("subnet_pool", "network", _of_neutron("subnetpools", "subnetpool")),
     _orphans("address_group", "network", _of_neutron("address-groups", "address_group", "address-group")),
     _orphans("qos_policy", "network", _qos_policies),
-    _orphans(CONTAINER, "object-store", _containers),
-    _orphans("stack", "orchestration", _stacks),
+    _orphans(CONTAINER, "object-store", _containers, by_member=True),
+    _orphans("stack", "orchestration", _stacks, by_member=True),
     _orphans("zone", "dns", _zones),
     _orphans("load_balancer", "load-balancer", _load_balancers),
     CascadeRow(

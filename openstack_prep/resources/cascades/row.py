@@ -17,6 +17,7 @@ from openstack_prep.core.run import IDS_PER_REQUEST, fact
 from openstack_prep.resources.lists import queries
 
 ADMINISTRATORS = "only an administrator sees those of other projects"
+ASK_ADMINISTRATOR = "delete it with a connection whose user has the role admin"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class CascadeRow:
     ``takes`` is the kind of what is taken along. ``source`` is the program, its version and its file. ``read`` yields
     what exists of it, before it raises if there may be more; ``what`` says in words what was not read if the
     credentials in use may not, or the service fails. ``hidden``: what belongs to other projects is only in an
-    administrator's list.
+    administrator's list. ``is_final``: no later run finds what remains, so what a connection may not read is
+    a loss unless it belongs to an administrator.
     """
 
     effect: LossEffect
@@ -82,6 +84,7 @@ class CascadeRow:
     source: str
     read: Read = field(repr=False)
     hidden: bool = False
+    is_final: bool = False
     code: Code = Code.PLAN_LOSES
 
     def find(self, deletions: Deletions) -> Iterator[Finding]:
@@ -94,11 +97,11 @@ class CascadeRow:
                 for deletion in deletions:
                     yield from self.find(Deletions(deletions.run, [deletion], deletions.going))
                 return
-            unread = None if error.of_resource else self._unread(error)
+            unread = None if error.of_resource else self._unread(deletions.run, error)
         except (CloudError, ConfigError) as error:
-            unread = self._unread(error)
+            unread = self._unread(deletions.run, error)
         if unread is None and self.hidden and not sees_everything(deletions.run):
-            unread = Unchecked(self.what, ADMINISTRATORS)
+            unread = self._unread(deletions.run, NotAllowed(ADMINISTRATORS))
         yield from ((dependent.deletion.key, self._loss(dependent)) for dependent in dependents)
         if unread is not None:
             yield from ((deletion.key, unread) for deletion in deletions)
@@ -115,11 +118,13 @@ class CascadeRow:
             is_own=dependent.is_own,
         )
 
-    def _unread(self, error: CloudError | ConfigError) -> DeletionLoss | Unchecked:
+    def _unread(self, run: CloudRun, error: CloudError | ConfigError) -> DeletionLoss | Unchecked:
         """Return what nobody knows: what these credentials never may read, or what a service fails to answer now."""
-        if isinstance(error, NotAllowed):
-            return Unchecked(self.what, error.reason)
-        return DeletionLoss.unread(self.takes, self.what, error)
+        if not isinstance(error, NotAllowed):
+            return DeletionLoss.unread(self.takes, self.what, error)
+        if self.is_final and not sees_everything(run):
+            return DeletionLoss.unread(self.takes, self.what, error, fix=ASK_ADMINISTRATOR)
+        return Unchecked(self.what, error.reason)
 
 
 CascadeTable = tuple[CascadeRow, ...]

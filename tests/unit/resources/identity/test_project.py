@@ -16,6 +16,8 @@ from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project, ProjectRecord
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
 
+pytestmark = pytest.mark.usefixtures("administrator")
+
 LAB = Project(name="lab", description="a lab", tags=("blue",))
 
 
@@ -122,6 +124,7 @@ def empty(services: requests_mock.Mocker) -> requests_mock.Mocker:
     services.get("http://glance/", json={"versions": [_version("v2.9", "http://glance/v2/")]}, status_code=300)
     services.get("http://glance", json={"versions": [_version("v2.9", "http://glance/v2/")]}, status_code=300)
     services.get("http://glance/v2/images", json={"images": []})
+    services.get(f"{ENDPOINTS['orchestration']}/stacks", json={"stacks": []})
     for plural in ("networks", "routers", "floatingips"):
         services.get(f"http://neutron/v2.0/{plural}", json={plural: []})
     group = {"id": "g1", "name": "default"}
