@@ -32,7 +32,7 @@ from openstack_prep.openshift.install_config.rules.contents import are_public_ke
 from openstack_prep.openshift.installer.traces import copy_of
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_address
 from openstack_prep.resources.files.clouds_entry import folder_of
-from openstack_prep.resources.files.owned_file import foreign_file, refuse_file_of_others, unwritable
+from openstack_prep.resources.files.owned_file import foreign_file, is_up_to_date, refuse_file_of_others, unwritable
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.installer_input import InstallerInput
 from openstack_prep.resources.lists import queries
@@ -192,12 +192,12 @@ class InstallConfig(InstallerInput, Cluster):
             yield from self._check_volume_types(run)
         if self.kept.exists() and not _is_ours(_read(self.kept), run):
             yield foreign_file(self, self.kept)
-        elif observed is not None and self._differs(observed):
-            if not observed.ours:
+        elif observed is not None and not observed.ours:
+            if not is_up_to_date(self, observed):
                 yield foreign_file(self, observed.id)
-            elif self._consumed():
-                what = f"the installer has used it, and {self.kept} differs from the spec"
-                yield self.mistake(what, "destroy that cluster first, or give another file")
+        elif observed is not None and self._differs(observed) and self._consumed():
+            what = f"the installer has used it, and {self.kept} differs from the spec"
+            yield self.mistake(what, "destroy that cluster first, or give another file")
 
     def _check_volume_types(self, run: CloudRun) -> Iterator[Mistake]:
         """Yield the types of root volumes that Cinder does not have; the installer refuses them.

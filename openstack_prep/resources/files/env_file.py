@@ -29,7 +29,7 @@ from openstack_prep.resources.files.blocked_login import find_block, identity_in
 from openstack_prep.resources.files.client_login import UNUSABLE, ClientLogin
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, entry, folder_of
 from openstack_prep.resources.files.marked_files import SECRET
-from openstack_prep.resources.files.owned_file import foreign_file, refuse_file_of_others, unwritable
+from openstack_prep.resources.files.owned_file import foreign_file, is_up_to_date, refuse_file_of_others, unwritable
 from openstack_prep.resources.identity import home
 
 
@@ -90,7 +90,7 @@ class EnvFile(Resource[CloudRun]):
                 yield Mistake.about(
                     self.key, f"{name!r} is not a valid variable name", "use letters, digits and underscores"
                 )
-        if observed is not None and not observed.ours and observed.values["variables"] != self.exports():
+        if observed is not None and not observed.ours and not is_up_to_date(self, observed):
             yield foreign_file(self, self.path)
 
     def find_one(self, run: CloudRun) -> Observed | None:

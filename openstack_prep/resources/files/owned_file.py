@@ -14,12 +14,17 @@ from openstack_prep.core.model import Observed, Resource
 
 def unwritable(resource: Resource, path: str | Path, observed: Observed | None) -> Iterator[Mistake]:
     """Yield why a file of a resource cannot be written, as far as links and rights show it, unless it is up to date."""
-    if observed is not None and all(observed.values.get(name) == value for name, value in resource.desired().items()):
+    if observed is not None and is_up_to_date(resource, observed):
         return
     try:
         refuse_unwritable(Path(path))
     except ConfigError as error:
         yield Mistake.about(resource.key, str(error))
+
+
+def is_up_to_date(resource: Resource, observed: Observed) -> bool:
+    """Whether apply would not write a file, not even to change its mode."""
+    return all(observed.values.get(name) == value for name, value in resource.desired().items())
 
 
 def foreign_file(resource: Resource, path: str | Path) -> Mistake:

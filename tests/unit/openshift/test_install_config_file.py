@@ -203,6 +203,21 @@ def test_somebody_elses_file_is_left_alone(run: CloudRun, make: Make, text: str)
     assert step.action is Action.KEEP
 
 
+@pytest.mark.parametrize(("file_mode", "refused"), [(0o644, True), (0o600, False)])
+def test_somebody_elses_file_with_the_same_content_is_kept_or_refused(
+    run: CloudRun, make: Make, file_mode: int, refused: bool
+) -> None:
+    file = make()
+    applied(run, file)
+    text = file.file.read_text().partition("\n")[2]  # without the ownership tag
+    file.kept.unlink()
+    file.file.write_text(text)
+    file.file.chmod(file_mode)
+    assert bool(refusals(run, file)) == refused
+    if not refused:
+        assert action(run, file) is Action.KEEP
+
+
 @pytest.mark.parametrize("used", [False, True])
 def test_somebody_elses_copy_is_left_alone(run: CloudRun, make: Make, used: bool) -> None:
     file = make()

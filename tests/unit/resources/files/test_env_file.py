@@ -78,6 +78,19 @@ def test_somebody_elses_file_is_left_alone(run: CloudRun, path: Path, text: str)
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize(("file_mode", "codes"), [(0o644, ["plan.foreign"]), (0o600, [])])
+def test_somebody_elses_file_with_the_same_variables_is_kept_or_refused(
+    run: CloudRun, path: Path, file_mode: int, codes: list[str]
+) -> None:
+    path.write_text("export OS_CLOUD=lab\n")
+    path.chmod(file_mode)
+    file = EnvFile(path=str(path), cloud="lab")
+    observed, mistakes = observing.examine(run, [file])
+    assert [each.code for each in mistakes] == codes
+    if not codes:
+        assert not planner.plan_apply("lab", [file], observed)
+
+
 @pytest.mark.parametrize("cloud", ["lab", "other"])
 def test_of_two_specs_at_once_one_wins(run: CloudRun, path: Path, cloud: str) -> None:
     other = CloudRun(run.admin, OwnershipTag("other"))
