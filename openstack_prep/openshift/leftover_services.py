@@ -17,7 +17,7 @@ from openstack_prep.base.errors import CloudError, NotAllowed, NotFound, Resourc
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.resources.image.glance import list_images
+from openstack_prep.resources.lists.queries import list_images
 from openstack_prep.resources.network.uses import INTERFACES, remove_interface
 
 GONE_SECONDS = 300.0

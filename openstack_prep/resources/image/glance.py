@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 from openstack_prep.base.errors import ResourceFailed
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.run import query
 from openstack_prep.download.verified import Digests
+from openstack_prep.resources.lists.queries import list_images
 
 PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
 
@@ -100,20 +100,6 @@ def _is_copy(raw: Raw) -> bool:
     if ID in raw:
         return bool(raw[ID] != raw["id"])
     return any(raw.get(name) for name in OF_SNAPSHOT)
-
-
-def list_images(cloud: Cloud, **filters: Any) -> list[Values]:
-    """Return the images that match, of any visibility, hidden or not.
-
-    Glance 33.0.0 lists hidden images only by themselves (api/v2/images.py, index), and the community images of others
-    only if all visibilities are asked for (db/sqlalchemy/api.py, image_get_all). An image that is hidden meanwhile is
-    in both lists.
-    """
-    lists = (
-        cloud.image.list("/images", "images", visibility="all", os_hidden=hidden, limit=1000, **filters)
-        for hidden in ("false", "true")
-    )
-    return list({raw["id"]: raw for listed in lists for raw in listed}.values())
 
 
 @query

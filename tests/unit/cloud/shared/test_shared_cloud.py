@@ -14,7 +14,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.shared import SharedCloud
 from openstack_prep.cloud.shared.shapes import WHOLE
-from openstack_prep.resources.image.glance import list_images
+from openstack_prep.resources.lists.queries import list_images
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, token
 
 NOVA, NEUTRON, GLANCE = ENDPOINTS["compute"], f"{ENDPOINTS['network']}/v2.0", f"{ENDPOINTS['image']}/v2"
