@@ -76,7 +76,7 @@ def _of_neutron(collection: str, member: str, extension: str = "") -> Read:
 
 
 def _images(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    return list_images(run.admin, owner=project.id)
+    return queries.list_images(run.admin, owner=project.id)
 
 
 def _trunks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
