@@ -24,7 +24,6 @@ from openstack_prep.resources.cascades.row import (
 )
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.queries import list_images
 
 NO_OPERATOR = "the user needs one of Swift's operator_roles, often swiftoperator"
 """Why Swift refuses the list of a user who may log in to the project: swift 2.38.3, keystoneauth.py, authorize."""

@@ -295,20 +295,6 @@ STACK_GONE = "DELETE_COMPLETE"
 """The status of a deleted stack, which Heat still lists for a moment."""
 
 
-def list_images(cloud: Cloud, **filters: Any) -> list[Values]:
-    """Return the images that match, of any visibility, hidden or not.
-
-    Glance 33.0.0 lists hidden images only by themselves (api/v2/images.py, index), and the community images of others
-    only if all visibilities are asked for (db/sqlalchemy/api.py, image_get_all). An image that is hidden meanwhile is
-    in both lists.
-    """
-    lists = (
-        cloud.image.list("/images", "images", visibility="all", os_hidden=hidden, limit=1000, **filters)
-        for hidden in ("false", "true")
-    )
-    return list({raw["id"]: raw for listed in lists for raw in listed}.values())
-
-
 @query
 def stacks_of(run: CloudRun, cloud: Cloud) -> Sequence[Raw]:
     """Return the stacks that one identity sees, without deleted ones."""
