@@ -24,7 +24,7 @@ from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.addresses.holders import ask_for_holders, holder_of
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.network import FLOATING_IP, forwardings
+from openstack_prep.resources.cascades.network import FLOATING_IP, forwardings_of
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.installer_input import InstallerInput
 from openstack_prep.resources.lists import queries
@@ -202,7 +202,11 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         return self.mistake(what, fix, Code.STILL_USED)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        """Release it, unless it has been attached since it was read; a twin is read again first."""
+        """Release it, unless it has been attached since it was read; a twin is read again first.
+
+        Neutron 29.0.0 does not delete a floating IP with port forwardings (services/portforwarding/pf_plugin.py). Those
+        that this run has judged are deleted first; the others keep the floating IP.
+        """
         cloud, _ = self.maker(run)
         path, now = f"/floatingips/{observed.id}", observed.record_as(FloatingIPRecord)
         if (
@@ -214,7 +218,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
                 return
             if now.port_id not in (None, observed.record_as(FloatingIPRecord).port_id):
                 raise PlanRefused([self._in_use(now)])
-        for each in forwardings(run.fresh(), now):  # the plan has shown them; Neutron refuses the deletion otherwise
+        for each in forwardings_of(run, Deletion(self, observed)):  # as the losses were judged by
             cloud.network.delete(f"{path}/port_forwardings/{each['id']}")
         cloud.network.delete(path, headers={"If-Match": f"revision_number={now.revision_number}"})
 

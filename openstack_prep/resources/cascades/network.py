@@ -161,7 +161,7 @@ def _helpers(run: CloudRun, router: Deletion) -> Iterable[Raw]:
     return queries.neutron_list(run, f"/routers/{router.id}/conntrack_helpers")
 
 
-def _forwardings(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
+def forwardings_of(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
     """Return the port forwardings of a floating IP as it is now, from the list of its project."""
     project_id = deletion.observed.record_as(FloatingIPRecord).project_id
     listed = map(FloatingIPRecord.read, in_project(run, "floatingips", "floatingip", project_id))
@@ -276,7 +276,7 @@ FLOATING_IP: CascadeTable = (
         what="port forwardings of a floating IP",
         source="Neutron 29.0.0, services/portforwarding/pf_plugin.py: it refuses, so destroy deletes them first",
         read=per_deletion(
-            _forwardings,
+            forwardings_of,
             name=lambda run, raw: f"{raw['protocol']} {raw['external_port']} to {raw['internal_ip_address']}",
             detail=no_text,
         ),

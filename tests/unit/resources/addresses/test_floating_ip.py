@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.base.errors import NotFound, SpecError
+from openstack_prep.base.errors import Loss, NotFound, PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key
@@ -342,6 +342,29 @@ def test_one_that_was_attached_after_the_plan_stays(
     (failed,) = executor.execute(made, run).failed
     assert "is attached to port p1" in str(failed.error)
     assert not deleted.called
+
+
+def test_a_port_forwarding_that_came_after_the_judgement_stays(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any], ports: list[Any]
+) -> None:
+    listed.append(answer(router_id="r1"))
+    services.get(f"{NEUTRON}/floatingips/f1", json={"floatingip": listed[0]})
+    services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": "floating-ip-port-forwarding"}]})
+    path = f"{NEUTRON}/floatingips/f1/port_forwardings"
+    known = [_forwarding(each) for each in "ab"]
+    services.get(path, [{"json": {"port_forwardings": known[:1]}}, {"json": {"port_forwardings": known}}])
+    made = replace(going(run, API), allow_loss=frozenset({"port_forwarding/a"}))
+    deleted = services.delete(re.compile(f"{path}/"), status_code=204)
+    services.delete(f"{NEUTRON}/floatingips/f1", **failure(409, "Floating IP f1 in use by Port Forwarding resources."))
+    (failed,) = executor.execute(made, run).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert [each.lost for each in failed.error.mistakes if isinstance(each, Loss)] == [("port_forwarding/b",)]
+    assert [each.path.rpartition("/")[2] for each in deleted.request_history] == ["a"]
+
+
+def _forwarding(forwarding_id: str) -> dict[str, Any]:
+    ends = {"internal_port_id": "p1", "internal_ip_address": "10.0.0.5", "internal_port": 80, "external_port": 80}
+    return {"id": forwarding_id, "protocol": "tcp"} | ends
 
 
 def test_one_that_is_attached_while_it_is_deleted_stays(
