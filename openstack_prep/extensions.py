@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 GROUP = "openstack_prep.extensions"
 _FOLDER = os.path.dirname(__file__)
+HEAD = ("name", "include", "variables", "clouds")
+"""Sections that every spec may have: they say how the others are read."""
 FOUNDATION = ("openstack_prep.resources.extension", "openstack_prep.cli.extension")
 """What the foundation itself has, described as an extension; it needs no entry point, whose search takes a while."""
 
@@ -134,7 +136,7 @@ def installed() -> tuple[Extension, ...]:
         if not isinstance(extension, Extension):
             raise unusable(f"the extension {point.name} of {package}: {point.value} is not an Extension", package)
         found.append((extension, package))
-    owners: dict[str, str] = {}
+    owners = {f"section {name}": "openstack_prep" for name in HEAD}
     for extension, package in found:
         for name in _names(extension):
             if name in owners:

@@ -19,6 +19,7 @@ SECTION = EXTENSION.format("'boxes', sections=(Section('boxes', 'boxes_of_{0}:Bo
 COMMAND = EXTENSION.format("'boxes', commands={'boxes_of_{0}_commands': {'boxes': 'print boxes'}}")
 CHECK = EXTENSION.format("'boxes', check='boxes_of_{0}:nothing'")
 
+HEAD = EXTENSION.format("'boxes', sections=(Section('include', 'a:A', 'A.'),)")
 DERIVE = (
     EXTENSION.format(
         "'boxes', sections=(Section('boxes', 'openstack_prep.spec.sections:Clouds', 'A value.', many=False),), "
@@ -75,6 +76,7 @@ def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ([SECTION], ["schema"], ["boxes-of-a", "boxes_of_a:Box"]),
         ([CHECK], ["validate", "spec.yaml"], ["boxes-of-a", "boxes_of_a:nothing"]),
         ([COMMAND], ["boxes"], ["boxes_of_a_commands"]),
+        ([HEAD], ["validate", "spec.yaml"], ["boxes-of-a", "openstack_prep", "section include"]),
         ([DERIVE], ["validate", "boxes.yaml"], ["boxes", "project/lab"]),
         ([CIRCLE], ["validate", "spec.yaml"], ["boxes", "lids"]),
     ],
