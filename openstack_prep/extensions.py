@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = "openstack_prep.extensions"
 _FOLDER = os.path.dirname(__file__)
-HEAD = ("name", "include", "variables", "clouds")
+RESERVED = ("name", "include", "variables", "clouds")
 """Sections that every spec may have: they say how the others are read."""
 FOUNDATION = ("openstack_prep.resources.extension", "openstack_prep.cli.extension")
 """What the foundation itself has, described as an extension; it needs no entry point, whose search takes a while."""
@@ -136,7 +136,7 @@ def installed() -> tuple[Extension, ...]:
         if not isinstance(extension, Extension):
             raise unusable(f"the extension {point.name} of {package}: {point.value} is not an Extension", package)
         found.append((extension, package))
-    owners = {f"section {name}": "openstack_prep" for name in HEAD}
+    owners = {f"section {name}": "openstack_prep" for name in RESERVED}
     for extension, package in found:
         for name in _names(extension):
             if name in owners:
