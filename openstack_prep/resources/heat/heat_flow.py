@@ -48,6 +48,10 @@ class Conditions:
         decided = self._decide(choice[0])
         return choice[1:] if decided is None else choice[1:2] if decided else choice[2:]
 
+    def excludes(self, condition: object) -> bool:
+        """Whether a part of a template with this condition is left out."""
+        return condition is not None and self._decide(condition) is False
+
     def _decide(self, condition: object) -> bool | None:
         if isinstance(condition, str):
             return self._decide(self._named[condition]) if condition in self._named else None

@@ -63,7 +63,7 @@ def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
                     name, f"parameters: {name}: {what}", f"write {'it' if hidden else json.dumps(shown)} in quotes"
                 )
                 continue
-            for what in _against(schema, value):
+            for what in list_violations(schema, value):
                 yield Found(name, f"parameters: {name}: {shown} {what}", "correct the value")
         elif "default" not in schema:
             yield Found(
@@ -104,7 +104,7 @@ def _passed(value: object, to: str, *, inside: bool = False) -> Iterator[str]:
             yield from _passed(each, to, inside=inside)
 
 
-def _against(schema: Raw, value: object) -> Iterator[str]:
+def list_violations(schema: Raw, value: object) -> Iterator[str]:
     """Yield how a value violates its type and constraints."""
     if schema["type"] == "number" and _number(value) is None:
         yield "is not a number"

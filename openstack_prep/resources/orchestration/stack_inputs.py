@@ -23,6 +23,8 @@ from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
 from openstack_prep.resources.heat import heat_outputs, heat_package, heat_parameters
+from openstack_prep.resources.heat.heat_destinations import Destinations
+from openstack_prep.resources.heat.heat_flow import NOT_EMPTY, Flow
 from openstack_prep.resources.heat.heat_package import Package, Template, digest
 from openstack_prep.resources.heat.heat_parameters import Found
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
@@ -255,11 +257,31 @@ class Inputs(ByProjectUser, Adoptable):
         for name in sorted(self.hidden & package.parameters.keys() - package.hidden):
             what = f"secret_parameters: {name} is not hidden in the template, so Heat would show its value"
             yield Found(name, what, "add hidden: true to the template")
+        yield from self._list_misplaced(package)
         written = {str(each.file) for each in self.after if isinstance(each, InCloudsYaml)}
         for name, secret in (self.secret_parameters or {}).items():
             if secret.awaited and not secret.ready and secret.path not in written:
                 what = f"secret_parameters: {name}: {secret.path} does not exist, and this spec writes no entry to it"
                 yield Found(name, what, "correct the path, or write the file")
+
+    def _list_misplaced(self, package: Package) -> Iterator[Found]:
+        """Yield the placeholders that Heat would refuse, or that something would use as they are."""
+        given = {**self.given, **dict.fromkeys(self.secrets, NOT_EMPTY)}
+        flow, registry = Flow(package.template, given), package.environment.get("resource_registry") or {}
+        managed = {image.parameter for image in self.secrets_images}
+        own = {name for name in package.secret_images if self.given.get(name) and name not in managed}
+        forms = {name: form for image in self.secrets_images for name, (_, form) in image.secrets.items()}
+        for name, form in sorted(forms.items()):
+            holding = own | {image.parameter for image in self.secrets_images if name in image.secrets}
+            covered = {resource for resource in flow.resources if holding & flow.into(resource)}
+            without = ", ".join(f'{each}: ""' for each in sorted(managed | own))
+            fix = f"use another parameter there, or set {without} in parameters, for Heat to get and show the secrets"
+            for what in heat_parameters.list_violations(package.parameters[name], placeholder(name, form)):
+                yield Found(name, f"parameters: {name}: its placeholder, which Heat gets, {what}", fix)
+            found = Destinations(package.template, package.files, registry, given, frozenset(covered))
+            for place, reason in dict.fromkeys(found.find_elsewhere(name)):
+                what = f"parameters: {name} reaches {place}, where nothing replaces its placeholder: {reason}"
+                yield Found(name, what, fix)
 
     def awaits(self, run: CloudRun) -> bool:
         """Whether a resource of the spec that it may refer to, as only Heat knows, does not exist yet."""

@@ -33,7 +33,7 @@ def list_shown(stack: Inputs, package: Package, images: Collection[SecretsImage]
             yield f"parameter {name} is not hidden in the template, so Heat shows its value; add hidden: true to it"
         elif places := list(dict.fromkeys(flow.places(name))):
             more = f" and {len(places) - MOST} more places" if len(places) > MOST else ""
-            fix = f"hand it to servers by a parameter with the tag {SECRETS_IMAGE} (docs/kubernetes.md)"
+            fix = f"hand it to files of servers by a parameter with the tag {SECRETS_IMAGE} (docs/kubernetes.md)"
             if disabled:
                 fix = f"omit {' and '.join(disabled)}"
             yield (

@@ -46,7 +46,8 @@ NEVER = Secret(fetch=_never)
 
 
 def resolve(run: CloudRun, *more: Any, **fields: Any) -> tuple[ResolvedStack, dict[str, SecretsImage]]:
-    stack = Stack(name="c1", template="shipped:rke2-cluster.yaml", **{"secret_parameters": SECRETS} | fields)
+    default = {"template": "shipped:rke2-cluster.yaml", "secret_parameters": SECRETS}
+    stack = Stack(name="c1", **default | fields)
     first, *images = stack.resolve(Context(resources=[*more, stack], cloud=run.admin, for_apply=True))
     assert isinstance(first, ResolvedStack)
     return first, {each.name: each for each in images if isinstance(each, SecretsImage)}
@@ -119,6 +120,46 @@ def test_an_image_of_the_users_own_is_left_to_them(run: CloudRun) -> None:
     stack, images = resolve(run, parameters={"server_secrets": ""})
     assert [*images] == ["c1-agent-secrets"]
     assert [*stack.secrets_for_heat] == ["etcd_s3_secret_key"]
+
+
+def test_placeholders_of_servers_without_an_image_are_refused(run: CloudRun) -> None:
+    """The agents' image holds the token, which the servers would take as it is."""
+    stack, _ = resolve(run, parameters=GIVEN | {"server_secrets": ""})
+    assert {each.parameter for each in stack.mistakes()} == {"registries", "token"}
+    for own in ({"server_secrets": "", "agent_secrets": ""}, {"server_secrets": "an-image-of-my-own"}):
+        assert list(resolve(run, parameters=GIVEN | own)[0].mistakes()) == []
+
+
+DATABASE = """
+heat_template_version: 2018-08-31
+parameters:
+  image: {type: string, tags: [openstack-prep-secrets-image], default: ""}
+  password: {type: string, hidden: true}
+  pin: {type: string, hidden: true, constraints: [{length: {max: 32}, description: short}]}
+  only_there: {type: string, hidden: true}
+resources:
+  node:
+    type: OS::Nova::Server
+    properties:
+      block_device_mapping_v2: [{image: {get_param: image}}]
+      user_data: {list_join: [" ", [{get_param: password}, {get_param: pin}]]}
+  db: {type: "OS::Trove::Instance", properties: {users: [{password: {get_param: password}}]}}
+  other: {type: "OS::Trove::Instance", properties: {users: [{password: {get_param: only_there}}]}}
+"""
+
+
+def test_a_placeholder_never_becomes_a_password(run: CloudRun, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(DATABASE)
+    given = dict.fromkeys(("password", "pin", "only_there"), Secret("v"))
+    fields: dict[str, Any] = {"template": str(tmp_path / "own.yaml"), "secret_parameters": given}
+    stack, images = resolve(run, **fields)
+    assert [*images["c1-image"].secrets] == ["password", "pin"]
+    password, pin = stack.mistakes()
+    assert (password.parameter, pin.parameter) == ("password", "pin")
+    assert "resources.db.properties.users[0].password" in password.what
+    assert "short" in pin.what
+    assert 'image: ""' in password.fix
+    assert list(resolve(run, **fields, parameters={"image": ""})[0].mistakes()) == []
 
 
 def test_no_secrets_no_image(run: CloudRun) -> None:
