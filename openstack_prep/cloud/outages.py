@@ -15,7 +15,7 @@ DOWN = (502, 503, 504)
 
 @dataclass
 class Outages:
-    """Services that did not answer while this was in use: by type, what was asked, and the error."""
+    """Services that did not answer while this was in use: by type, the path that was asked, and the error."""
 
     found: dict[str, tuple[str, CloudError]] = field(default_factory=dict)
     retries: int | None = None
@@ -31,16 +31,19 @@ class Outages:
         finally:
             _IN_USE.reset(token)
 
-    def check(self, service: str, asked: str) -> None:
-        """Raise the error of a service that did not answer, as if it had been asked this."""
+    def check(self, service: str, path: str) -> None:
+        """Raise the error of a service that did not answer, as if this had been asked.
+
+        Plans are compared, and which of several threads asks first differs from plan to plan.
+        """
         if service in self.found:
             before, error = self.found[service]
-            message = asked + error.reason.removeprefix(before)
+            message = error.reason.replace(before, path)
             raise type(error)(message, retryable=error.retryable, status=error.status) from error
 
-    def note(self, service: str, asked: str, error: BaseException) -> None:
+    def note(self, service: str, path: str, error: BaseException) -> None:
         if isinstance(error, Unreachable) or (isinstance(error, CloudError) and error.status in DOWN):
-            self.found.setdefault(service, (asked, error))
+            self.found.setdefault(service, (path, error))
 
 
 _IN_USE: ContextVar[Outages | None] = ContextVar("outages", default=None)

@@ -90,9 +90,9 @@ class Service:
             options["log"] = False
         if method in READING and not once:  # 500: nothing was changed, whatever has failed
             options.setdefault("retriable_status_codes", [*RETRIABLE, 500])
-        asked_for, known = self._asked(method, path), outages.in_use()
+        bare_path, known = path.partition("?")[0], outages.in_use()
         if known is not None:
-            known.check(self.type, asked_for)
+            known.check(self.type, bare_path)
             if known.retries is not None:
                 options |= {"connect_retries": known.retries, "status_code_retries": known.retries}
         with request_log.recorded(method, self.type, path) as asked:
@@ -101,13 +101,13 @@ class Service:
                     self._discover()
                     response = self._send(client, path, method, raise_exc=True, **options)
             except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
-                translated = translate(error, asked_for, hidden)
+                translated = translate(error, self._asked(method, path), hidden)
                 if known is not None and not once:  # who asks once has another way
-                    known.note(self.type, asked_for, translated)
+                    known.note(self.type, bare_path, translated)
                 raise translated from (None if hidden else error)
             asked.answered(response)
             if response.is_redirect:  # keystoneauth gives up after 30, and returns the last one like a success
-                Origin.of(response, asked_for).refuse("redirects in a circle")
+                Origin.of(response, self._asked(method, path)).refuse("redirects in a circle")
             return response
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:
