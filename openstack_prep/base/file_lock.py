@@ -11,13 +11,16 @@ import contextlib
 import errno
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from openstack_prep.base.errors import PrepError
+from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.lock_wait import WAIT, LockWait
 from openstack_prep.base.private_file import target_of
 
+T = TypeVar("T")
 LOCK = ".openstack-prep.lock"
 """Name of the lock file of a folder that cannot be locked itself."""
 WAIT_FOR_TURN = 600.0
@@ -35,6 +38,30 @@ def one_writer(path: Path) -> Iterator[Path]:
     target = target_of(path)
     with one_writer_in(target.parent, named=path):
         yield target
+
+
+@contextlib.contextmanager
+def writer_after(judge: Callable[[], T], path: Path, *others: Path) -> Iterator[tuple[Path, T]]:
+    """Do the same for a writer that has judged the file, and ``others`` in its folder; also yield the judgement.
+
+    ``judge`` may ask OpenStack, which may take minutes to answer: it is called without the lock, for which others wait
+    only ``WAIT`` seconds, and again if one of the files has changed by the time the lock is held.
+    """
+    while True:
+        judged = [_content(each) for each in (path, *others)]
+        judgement = judge()
+        with one_writer(path) as target:
+            if [_content(each) for each in (path, *others)] == judged:
+                yield target, judgement
+                return
+
+
+def _content(path: Path) -> bytes | None:
+    """Return what a file contains; None if it does not exist or cannot be read, which its judge reports."""
+    try:
+        return read_bytes(path)
+    except OSError:
+        return None
 
 
 @contextlib.contextmanager

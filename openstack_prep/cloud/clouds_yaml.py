@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.file_lock import one_writer
 from openstack_prep.base.file_lock import turn as turn
+from openstack_prep.base.file_lock import writer_after
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.given_file import read_bytes
@@ -58,22 +58,29 @@ def put(path: Path, name: str, entry: Raw | Callable[[Any], Raw]) -> None:
     """Write an entry to a file, which is created if necessary.
 
     A function gets the present entry, None if there is none, and returns the new one, or raises: what it judges still
-    holds when the file is written.
+    holds when the file is written. It may ask OpenStack, and is called again if the file has changed meanwhile.
     """
-    with one_writer(path) as target:
+
+    def judge() -> Raw:
         found = read(path).get(name)
         with _as_mistake(path):
-            new = entry(found) if callable(entry) else entry
-            write_private(target, merge(_text(target) if target.exists() else "", name, new))
+            return entry(found) if callable(entry) else entry
+
+    with writer_after(judge, path) as (target, new), _as_mistake(path):
+        write_private(target, merge(_text(target) if target.exists() else "", name, new))
 
 
 def drop(path: Path, name: str, wanted: Callable[[Any], bool] = lambda found: True) -> None:
     """Remove an entry from a file, if the entry is ``wanted``, and the file if nothing else was in it."""
     if not path.exists():
         return
-    with one_writer(path) as target:
+
+    def judge() -> bool:
         entries = read(path)
-        if name not in entries or not wanted(entries[name]):
+        return name in entries and wanted(entries[name])
+
+    with writer_after(judge, path) as (target, is_wanted):
+        if not is_wanted:
             return
         with _as_mistake(path):
             text = remove(_text(target), name)

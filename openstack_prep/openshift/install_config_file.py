@@ -16,7 +16,7 @@ import yaml
 
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.fields import File, is_address
-from openstack_prep.base.file_lock import one_writer
+from openstack_prep.base.file_lock import writer_after
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private
@@ -237,10 +237,7 @@ class InstallConfig(InstallerInput, Cluster):
             addresses[field] = found.outputs["address"]
         document = install_config.render(replace(self, **addresses), self._contents())
         text = f"# {home.ownership(run).describe(self.name)}\n{install_config.dump(document)}"
-        with one_writer(self.file):
-            refuse_file_of_others(self, run, self.file)
-            if self.kept.exists() and not _is_ours(_read(self.kept), run):
-                raise PlanRefused([foreign_file(self, self.kept)])
+        with writer_after(lambda: self._refuse_others(run), self.file, self.kept):
             write_private(self.kept, text)
             if not self._consumed():
                 write_private(self.file, text)
@@ -248,14 +245,23 @@ class InstallConfig(InstallerInput, Cluster):
         assert observed is not None
         return observed
 
+    def _refuse_others(self, run: CloudRun) -> None:
+        refuse_file_of_others(self, run, self.file)
+        if self.kept.exists() and not _is_ours(_read(self.kept), run):
+            raise PlanRefused([foreign_file(self, self.kept)])
+
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        with one_writer(self.file):
-            for path in (self.file, self.kept):
-                if path.exists() and _is_ours(_read(path), run):
-                    remove_file(path)
+        both = (self.file, self.kept)
+
+        def find_ours() -> list[Path]:
+            return [path for path in both if path.exists() and _is_ours(_read(path), run)]
+
+        with writer_after(find_ours, *both) as (_, ours):
+            for path in ours:
+                remove_file(path)
 
 
 def _in_the_spec(text: str) -> str:

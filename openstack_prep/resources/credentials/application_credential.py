@@ -216,7 +216,8 @@ class ApplicationCredential(CredentialFields):
     def _judge(self, run: CloudRun, live: CredentialRecord | None, found: Raw | None) -> None:
         """Raise PlanRefused for the entry of another owner, CloudError if a concurrent run of this spec wrote it.
 
-        ``live`` is the credential that the entry is known to hold. It is called under the lock of the file.
+        ``live`` is the credential that the entry is known to hold. It asks Keystone, so nothing calls it under the lock
+        of the file.
         """
         held = ((found or {}).get("auth") or {}).get(ID)
         if found is None or (live is not None and held == live.id):

@@ -148,7 +148,7 @@ class InCloudsYaml(InProject):
     def write_entry(self, auth: Mapping[str, Any], judge: Callable[[dict[str, Any] | None], None], **more: Any) -> None:
         """Write the entry; settings that others have added to it are kept.
 
-        ``judge`` gets the present entry under the lock of the file, and raises PlanRefused if it has another owner.
+        ``judge`` gets the entry as it is when the file is written, and raises PlanRefused if it has another owner.
         """
 
         def merge(present: Any) -> dict[str, Any]:

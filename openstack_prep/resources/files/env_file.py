@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from openstack_prep.base.errors import LoginBlocked, Mistake, PrepError
 from openstack_prep.base.fields import File, Name, Text
-from openstack_prep.base.file_lock import one_writer
+from openstack_prep.base.file_lock import writer_after
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private
 from openstack_prep.base.raw import Values
@@ -116,9 +116,9 @@ class EnvFile(Resource[CloudRun]):
 
     def create(self, run: CloudRun) -> Observed:
         exports = (f"export {name}={shlex.quote(value)}" for name, value in self.exports().items())
-        with one_writer(Path(self.path)) as target:
-            refuse_file_of_others(self, run, self.path)
-            write_private(target, "\n".join((f"# {home.ownership(run).describe(self.name)}", *exports, "")))
+        text = "\n".join((f"# {home.ownership(run).describe(self.name)}", *exports, ""))
+        with writer_after(lambda: refuse_file_of_others(self, run, self.path), Path(self.path)) as (target, _):
+            write_private(target, text)
         try:
             self.check_login(run)
         except LoginBlocked as error:
@@ -148,8 +148,7 @@ class EnvFile(Resource[CloudRun]):
     def delete(self, run: CloudRun, observed: Observed) -> None:
         if not Path(self.path).exists():  # the lock would create a missing folder again
             return
-        with one_writer(Path(self.path)) as target:
-            found = self.find_one(run)
+        with writer_after(lambda: self.find_one(run), Path(self.path)) as (target, found):
             if found is not None and found.ours:
                 remove_file(target)
 

@@ -1,4 +1,4 @@
-"""Whether a file may be written: judged by a plan, and again under the file's lock right before the write."""
+"""Whether a file may be written: judged by a plan, and again right before the write."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def foreign_file(resource: Resource, path: str | Path) -> Mistake:
 
 
 def refuse_file_of_others(resource: Resource[CloudRun], run: CloudRun, path: str | Path) -> None:
-    """Raise PlanRefused if a file has another owner by now; the caller holds the file's lock.
+    """Raise PlanRefused if a file has another owner by now; the judge of a writer, which may ask OpenStack.
 
     A plan has found it free, or managed by this spec, but another spec may have written it since.
     """

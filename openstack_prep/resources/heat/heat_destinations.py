@@ -185,13 +185,12 @@ def _spots(
         for key, each in value.items():
             function = key if len(value) == 1 else ""
             if function in by and each:
-                names = [str(one) for one in each] if isinstance(each, list) else str(each).split(".", 1)[:1]
-                if names[0] == name:
-                    path = tuple(one for one in names[1:] if not one.isdigit())
-                    yield Spot(place, keys, altered_by, path)
-                yield from _spots(
-                    each[1:] if isinstance(each, list) else (), by, name, conditions, place, keys, function
-                )
+                parts = each.split(".") if function == "Fn::GetAtt" and isinstance(each, str) else each
+                first, *path = map(str, parts if isinstance(parts, list) else [parts])
+                if first == name:
+                    yield Spot(place, keys, altered_by, tuple(one for one in path if not one.isdigit()))
+                inner = each[1:] if isinstance(each, list) else ()
+                yield from _spots(inner, by, name, conditions, place, keys, function)
             elif function == "if" and isinstance(each, list) and each:
                 yield from _spots(conditions.branches(each), by, name, conditions, place, keys, altered_by)
             elif function in COPYING:

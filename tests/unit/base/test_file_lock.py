@@ -18,7 +18,7 @@ import pytest
 
 from openstack_prep.base import file_lock, lock_wait
 from openstack_prep.base.errors import FileLocked
-from openstack_prep.base.file_lock import LOCK, one_writer
+from openstack_prep.base.file_lock import LOCK, one_writer, writer_after
 from openstack_prep.resources.files.marked_files import MarkedFiles
 
 
@@ -95,3 +95,26 @@ def test_nobody_waits_for_ever(tmp_path: Path, holder: subprocess.Popen[str], mo
 def write(path: Path) -> None:
     with one_writer(path) as target:
         target.touch()
+
+
+def test_a_judgement_holds_no_lock_and_is_made_again_if_the_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judge may ask OpenStack, which may not answer; others would give up their writes meanwhile."""
+    monkeypatch.setattr(file_lock, "WAIT", 0.1)
+    path, beside, seen = tmp_path / "a", tmp_path / "b", []
+
+    def judge() -> int:
+        seen.append(path.read_text() if path.exists() else None)
+        with one_writer(tmp_path / "other"):  # somebody else writes into the folder
+            if len(seen) == 1:
+                path.write_text("theirs")
+            elif len(seen) == 2:
+                beside.write_text("theirs")
+        return len(seen)
+
+    with writer_after(judge, path, beside) as (target, judgement):
+        assert (target, judgement) == (path, 3)
+        with pytest.raises(FileLocked), one_writer(tmp_path / "other"):
+            pass
+    assert seen == [None, "theirs", "theirs"]

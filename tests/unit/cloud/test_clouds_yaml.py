@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.base import private_file
+from openstack_prep.base import file_lock, private_file
 from openstack_prep.base.errors import PrepError, SpecError
 from openstack_prep.cloud import clouds_yaml
 
@@ -246,3 +246,18 @@ def test_the_present_entry_is_judged_when_it_is_written(tmp_path: Path) -> None:
         clouds_yaml.put(path, "ocp", judge)
     clouds_yaml.drop(path, "ocp", lambda found: bool(found != ENTRY))
     assert clouds_yaml.read(path) == {"ocp": ENTRY}
+
+
+def test_who_judges_an_entry_locks_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_lock, "WAIT", 0.1)
+    path = tmp_path / "clouds.yaml"
+
+    def judge(found: Any) -> dict[str, Any]:
+        if "b" not in clouds_yaml.read(path):
+            clouds_yaml.put(path, "b", {"auth": {}})
+        return {"auth": {"username": "me"}}
+
+    clouds_yaml.put(path, "a", judge)
+    assert clouds_yaml.read(path) == {"a": {"auth": {"username": "me"}}, "b": {"auth": {}}}
+    clouds_yaml.drop(path, "a", lambda found: clouds_yaml.drop(path, "b") is None)
+    assert not path.exists()
