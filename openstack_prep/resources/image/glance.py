@@ -14,11 +14,11 @@ tag of an image names the image's own id, and what a copy says about the origina
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from openstack_prep.base.errors import ResourceFailed
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.run import query
@@ -49,6 +49,24 @@ CONVERTED = "openstack_prep_converted_from"
 not.
 """
 
+TAGGED = frozenset((SPEC, NAME, ID, PACKED, CONVERTED, *SEALS.values()))
+"""All properties of openstack-prep, which describe one image and no other."""
+SIGNED = (
+    "img_signature",
+    "img_signature_hash_method",
+    "img_signature_key_type",
+    "img_signature_certificate_uuid",
+)
+"""Properties that hold the signature of the content: Nova 34.0.0, image/glance.py, _get_verifier; no other content has
+it.
+"""
+OF_CONTENT = ("owner_specified.openstack.md5", "owner_specified.openstack.sha256")
+"""Properties in which openstacksdk keeps checksums of the content (4.22.0, image/v2/_proxy.py), of no other content."""
+CARRIED = ("visibility", "protected", "os_hidden", "min_disk", "min_ram")
+"""Fields that others may set, and that say nothing of the content."""
+OF_IMPORTS = "os_glance"
+"""The namespace of properties that only Glance sets (33.0.0, api/v2/images.py, RequestDeserializer)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ImageRecord:
@@ -60,6 +78,7 @@ class ImageRecord:
     name: str = ""
     owner: str | None = None
     protected: bool = False
+    os_hidden: bool = False
     size: int | None = None
     tags: tuple[str, ...] = ()
     created_at: str = ""
@@ -178,6 +197,41 @@ def share(run: CloudRun, image: ImageRecord, project_ids: Iterable[str]) -> None
             run.admin.image.post(path, {"member": project_id})
         if member_answers.get(project_id, "pending") == "pending":
             run.admin.image.put(f"{path}/{project_id}", {"status": "accepted"})
+
+
+def carry_over(run: CloudRun, old: ImageRecord, new: ImageRecord, declared: Collection[str]) -> ImageRecord:
+    """Give a new image what others have set at the old one: fields that are not declared, properties, tags, members.
+
+    ``declared`` are the fields that the spec sets itself. Raises CloudError if the cloud refuses one of them; then the
+    old image still stands.
+    """
+    values: Values = {name: getattr(old, name) for name in CARRIED if name not in declared}
+    differing = {name: value for name, value in values.items() if value != getattr(new, name)}
+    if missing := {*old.tags} - {*new.tags}:
+        differing["tags"] = sorted({*new.tags, *missing})
+    differing |= {name: value for name, value in _foreign(old).items() if name not in new.properties}
+    if differing:
+        new = patch(run, new, [operation(name, value) for name, value in differing.items()])
+    if new.visibility == "shared":
+        _carry_members(run, old, new)
+    return new
+
+
+def _foreign(image: ImageRecord) -> dict[str, str]:
+    """Return the properties of an image that are neither openstack-prep's nor Glance's, nor describe its content."""
+    bound = TAGGED.union(SIGNED, OF_CONTENT)
+    named = image.properties.items()
+    return {name: value for name, value in named if name not in bound and not name.startswith(OF_IMPORTS)}
+
+
+def _carry_members(run: CloudRun, old: ImageRecord, new: ImageRecord) -> None:
+    """Make members of the old image members of the new one, with the same answer."""
+    path, standing = f"/images/{new.id}/members", answers(run, new)
+    for project_id, answer in answers(run, old).items():
+        if project_id not in standing:
+            run.admin.image.post(path, {"member": project_id})
+        if answer not in ("pending", standing.get(project_id)):
+            run.admin.image.put(f"{path}/{project_id}", {"status": answer})
 
 
 def is_sealed(image: ImageRecord) -> bool:

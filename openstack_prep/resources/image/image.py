@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Self, cast
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, ResourceFailed
+from openstack_prep.base.errors import Loss, Mistake, PlanRefused, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Key, Observed, Resource
@@ -53,7 +53,9 @@ class Image(ImageFields):
     """An image of the project; without a source it must already exist, and may be a public one.
 
     Without a checksum, any content with that name is accepted. If the checksum changes, the new content is uploaded
-    next to the old one (NAME-new) and takes its name once it is verified. Compressed content is decompressed during the
+    next to the old one (NAME-new) and takes its name once it is verified. It keeps what others have set at the old one:
+    visibility, protection, members with their answers, tags and properties other than checksums and signatures of the
+    content. Plan refuses a new content that would lose any of it. Compressed content is decompressed during the
     upload, in one pass and without a temporary file. An image that an OpenShift installer has cached with the right
     sha256 is taken from its cache. If this spec shares an image that it does not manage, destroy keeps the members.
     """
@@ -176,6 +178,32 @@ class Image(ImageFields):
             )
         elif other or status == "incomplete":
             yield from (self.mistake(*each) for each in image_upload.check(self, run))
+            if observed is not None and observed.ours:
+                yield from self._check_carrying(run, observed.record_as(Family).members)
+
+    def _check_carrying(self, run: CloudRun, family: Iterable[ImageRecord]) -> Iterable[Mistake]:
+        """Refuse what a new image cannot take over from the old one, which is deleted then."""
+        for old in self._superseded(family, self._find_good(family)):
+            if signed := [name for name in glance.SIGNED if name in old.properties]:
+                yield self._loss("property", old, signed, "sign the new content", "remove these properties first")
+            if self._stays_shared and not cascades.sees_everything(run):
+                # Glance 33.0.0, policies/image.py, modify_member: its project or an administrator
+                own = {run.find_id(each) for each in self.members()}
+                members = glance.answers(run, old).items()
+                if decided := [each for each, answer in members if answer != "pending" and each not in own]:
+                    yield self._loss(
+                        "member", old, decided, "answer for members", "apply it as a user with the role admin"
+                    )
+
+    def _loss(self, kind: str, old: ImageRecord, lost: Sequence[str], verb: str, fix: str) -> Mistake:
+        what = f"its new content would lose {', '.join(lost)} of image {old.id}: this user cannot {verb}"
+        addresses = tuple(f"{kind}/{old.id}/{each}" for each in lost)
+        return Loss(str(self.key), what, fix, (self.key,), code=Code.PLAN_LOSES, lost=addresses)
+
+    @property
+    def _stays_shared(self) -> bool:
+        """Whether the new image has the members of the old one: the spec declares no other visibility."""
+        return self.visibility in (None, "shared")
 
     def _check_taking_over(self, run: CloudRun, image: ImageRecord) -> Iterable[Mistake]:
         if image.owner != run.find_project_id(self.owner):
@@ -236,11 +264,16 @@ class Image(ImageFields):
         Whichever request is the last of a killed run, the next run calls this function again.
         """
         standing = [image for image in family if image.name == self.name and is_sealed(image)]
-        good = min(filter(self._is_good, family), key=lambda image: image.name != self.name, default=None)
+        good = self._find_good(family)
         uploaded = good is None
         if good is None:
             # an imported image is active before it is verified, so it has a temporary name
             good = image_upload.upload(self, run, self._new if standing or self.import_method else self.name)
+        for image in self._superseded(family, good):
+            old = glance.show(run.admin, image.id)  # others may have changed it since the plan
+            if refusals := list(self._check_carrying(run, [old])):
+                raise PlanRefused(refusals)
+            good = glance.carry_over(run, old, good, self.desired().keys())
         if good.name != self.name:
             for image in standing:
                 glance.patch(run, image, [glance.operation("name", self._old)])
@@ -251,6 +284,14 @@ class Image(ImageFields):
         if uploaded:
             self._resolve_concurrent(run, good)
         return good
+
+    def _find_good(self, family: Iterable[ImageRecord]) -> ImageRecord | None:
+        return min(filter(self._is_good, family), key=lambda image: image.name != self.name, default=None)
+
+    def _superseded(self, family: Iterable[ImageRecord], good: ImageRecord | None) -> Sequence[ImageRecord]:
+        """Return the finished images that have the name, and whose place the good one takes."""
+        named = (image for image in family if image.name == self.name and is_sealed(image))
+        return [image for image in named if good is None or image.id != good.id]
 
     def _resolve_concurrent(self, run: CloudRun, mine: ImageRecord) -> None:
         """Delete unfinished images of concurrent or killed runs; agree with others which finished one stays."""

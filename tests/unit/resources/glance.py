@@ -43,6 +43,8 @@ class Glance:
         """What web-download finds; each look at the image brings the import one of ``stages`` further."""
         self.stages: list[dict[str, Any]] = [{"status": "importing"}, {"status": "active"}]
         self.members: dict[str, str] = {}
+        self.members_of: dict[str, dict[str, str]] = {}
+        """Members of single images; all others share ``members``."""
         version = {"id": "v2.16", "status": "CURRENT", "links": [{"rel": "self", "href": GLANCE}]}
         services.get(ENDPOINTS["image"], json={"versions": [version]})
         services.get(f"{GLANCE}/images", json=self.list)
@@ -130,22 +132,24 @@ class Glance:
         context.status_code = 202
         return ""
 
-    def list_members(self, request: Any, context: Any) -> Any:
+    def _members(self, request: Any) -> dict[str, str]:
         assert self._of(request)["visibility"] == "shared"
-        return {"members": [{"member_id": each, "status": status} for each, status in self.members.items()]}
+        return self.members_of.get(self._of(request)["id"], self.members)
+
+    def list_members(self, request: Any, context: Any) -> Any:
+        return {"members": [{"member_id": each, "status": status} for each, status in self._members(request).items()]}
 
     def add_member(self, request: Any, context: Any) -> Any:
-        assert self._of(request)["visibility"] == "shared"
-        member = request.json()["member"]
-        assert member not in self.members
+        members, member = self._members(request), request.json()["member"]
+        assert member not in members
         self.asked.append(f"share {member}")
-        self.members[member] = "pending"
+        members[member] = "pending"
         return {}
 
     def accept(self, request: Any, context: Any) -> Any:
         member = request.path.rpartition("/")[2]
         self.asked.append(f"{request.json()['status']} {member}")
-        self.members[member] = request.json()["status"]
+        self._members(request)[member] = request.json()["status"]
         return {}
 
     def upload(self, request: Any, context: Any) -> str:

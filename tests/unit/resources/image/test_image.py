@@ -11,7 +11,7 @@ import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep import Rhcos
-from openstack_prep.base.errors import DownloadError, NotUnique, PlanRefused, ResourceFailed
+from openstack_prep.base.errors import DownloadError, Loss, NotUnique, PlanRefused, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
@@ -116,11 +116,74 @@ def test_another_content_takes_the_name_when_it_is_verified(run: CloudRun, glanc
         "create rhcos-new",
         "upload rhcos-new",
         f"patch rhcos-new {SEAL}",
+        "patch rhcos-new protected",
         "patch rhcos name",
         "patch rhcos-new name",
         "patch rhcos-old protected",
         "delete i1",
     ]
+
+
+FOREIGN = {"hw_qemu_guest_agent": "yes", "os_glance_failed_import": "", "owner_specified.openstack.sha256": "00"}
+
+
+@pytest.mark.usefixtures("administrator")
+@pytest.mark.parametrize("left", [None, NEW])
+def test_another_content_keeps_what_others_have_set(
+    run: CloudRun, glance: Glance, image: Image, left: bytes | None
+) -> None:
+    """Also at an image that a killed run has left under its temporary name."""
+    set_by_others: dict[str, Any] = {"visibility": "shared", "protected": True, "min_ram": 512, "tags": ["colleague"]}
+    old = glance.ours("rhcos", OLD, hw_disk_bus="ide", **set_by_others, **FOREIGN)
+    if left:
+        glance.ours("rhcos-new", left)
+    glance.members_of |= {old["id"]: {"p1": "accepted", "p2": "rejected", "p3": "pending"}, "i2": {}}
+    settle(run, glance, replace(image, tags=("own",), properties={"hw_disk_bus": "scsi"}))
+    (new,) = glance.images.values()
+    expected = {"hw_qemu_guest_agent": "yes", "hw_disk_bus": "scsi", "tags": ["colleague", "own"]}
+    assert new.items() >= (set_by_others | expected).items()
+    assert new.keys().isdisjoint({"os_glance_failed_import", "owner_specified.openstack.sha256"})
+    assert glance.members_of["i2"] == glance.members_of["i1"]
+    assert glance.asked.index("accepted p1") < glance.asked.index("patch rhcos name")
+
+
+def test_fields_of_the_spec_are_not_those_of_the_old_image(run: CloudRun, glance: Glance, image: Image) -> None:
+    glance.ours("rhcos", OLD, visibility="shared", protected=True)
+    settle(run, glance, replace(image, visibility="private", protected=False))
+    assert not glance.members_of
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("fields", "members", "lost"),
+    [
+        ({"img_signature": "abc"}, {}, "property/i1/img_signature"),
+        ({"visibility": "shared"}, {"p1": "accepted", "p2": "pending"}, "member/i1/p1"),
+    ],
+)
+def test_a_new_content_that_loses_what_others_have_set_is_refused(
+    run: CloudRun,
+    glance: Glance,
+    image: Image,
+    late: bool,
+    fields: dict[str, str],
+    members: dict[str, str],
+    lost: str,
+) -> None:
+    """Nobody else signs the content, and only an administrator answers for members; also if it came after the plan."""
+    old = glance.ours("rhcos", OLD, **({} if late else fields))
+    made = plan(run, image)
+    glance.members_of["i1"] = members
+    if late:
+        assert not made.refusals
+        old |= fields
+        (failed,) = executor.execute(made, run).failed
+        assert isinstance(failed.error, PlanRefused)
+        refusals = failed.error.mistakes
+    else:
+        refusals = plan(run, image).refusals
+    assert [refusal.things for refusal in refusals if isinstance(refusal, Loss)] == [frozenset({lost})]
+    assert glance.images["i1"]["name"] == "rhcos"
 
 
 @pytest.mark.parametrize(
