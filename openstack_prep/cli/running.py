@@ -250,7 +250,7 @@ def print_result(options: argparse.Namespace, for_people: object, data: Mapping[
     )
     options.printed = True
     if text:
-        print(text)
+        print(text, flush=True)  # before any error, which goes to standard error: a log has both
 
 
 def _document(form: str, data: Mapping[str, object], *, lines: bool = False) -> str:

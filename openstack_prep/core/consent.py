@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Loss, Mistake
+from openstack_prep.base.suggestion import ask, similar
 from openstack_prep.core import text
 from openstack_prep.core.deletion_loss import OPTION, DeletionLoss, LossEffect
 from openstack_prep.core.model import Action, Adoptable, Observed, Step
@@ -35,6 +36,20 @@ def refuse_losses(steps: Iterable[Step], allowed: Set[str]) -> list[Mistake]:
                 groups[each.effect, each.kind, each.code, each.fix].append(each)
         found += [_loss(step, losses) for losses in groups.values()]
     return found
+
+
+def unknown_losses(steps: Iterable[Step], allowed: Set[str]) -> list[str]:
+    """Return a warning for each allowed loss that no deletion has."""
+    known = {loss.address: loss.name for step in steps for loss in step.deletion_losses}
+    unknown = (each for each in sorted(allowed) if each not in known)
+    return [f"{OPTION} {each}: no deletion takes it along; {_nearest(each, known)}" for each in unknown]
+
+
+def _nearest(given: str, known: Mapping[str, str]) -> str:
+    """Return which losses may be meant: those of a kind with this name, otherwise those that are spelt alike."""
+    name = given.rpartition("/")[2]
+    near = [address for address, known_as in known.items() if name in (known_as, address.partition("/")[2])]
+    return ask(near or similar(given, known), "the refusal says what to allow")
 
 
 def _loss(step: Step, losses: Sequence[DeletionLoss]) -> Mistake:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import CloudError, Mistake, PlanRefused, SpecError
+from openstack_prep.base.errors import CloudError, ConfigError, Mistake, PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT, Sight
@@ -281,10 +281,14 @@ def _with_deletions(
     """
     blockers = observing.examine_deletes(run, made, jobs=jobs)
     made = _with_unread(observing.find_losses(run, made, jobs=jobs), failed)
+    if isinstance(allow_loss, str):
+        raise ConfigError(f"allow_loss={allow_loss!r} is one string; pass a list: [{allow_loss!r}]")
     made = replace(made, allow_loss=frozenset(allow_loss))
     unchecked = dict.fromkeys(str(each) for step in made for each in step.unchecked)
-    refusals = [*blockers, *consent.refuse_losses(made, made.allow_loss)]
-    return replace(made, refusals=(*made.refusals, *refusals), warnings=(*made.warnings, *unchecked))
+    losses = consent.refuse_losses(made, made.allow_loss)
+    unknown = consent.unknown_losses(made, made.allow_loss) if losses else ()  # a repeated run may find them gone
+    warnings = (*made.warnings, *unchecked, *unknown)
+    return replace(made, refusals=(*made.refusals, *blockers, *losses), warnings=warnings)
 
 
 def _with_unread(made: Plan, failed: Mapping[type[Resource], CloudError]) -> Plan:

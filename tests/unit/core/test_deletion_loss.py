@@ -163,3 +163,14 @@ def test_what_somebody_took_over_meanwhile_is_nothing_that_goes() -> None:
         ("house/house", Action.DELETE, Status.FAILED),
     }
     assert shelf.boxes.keys() == {"house", "net"}
+
+
+def test_an_allowed_loss_that_no_deletion_has_is_reported_with_the_one_that_is_meant() -> None:
+    shelf = Shelf({"house": {}, "net": {}})
+    spec = [House(name="house")]
+    run = shelf.run()
+    plan = observing.find_losses(run, planner.plan_destroy("lab", spec, observing.observe(run, spec)))
+    (loss,) = plan.steps[0].deletion_losses
+    assert consent.unknown_losses(plan, {loss.address}) == []
+    (warning,) = consent.unknown_losses(plan, {loss.id})
+    assert f"did you mean {loss.address}?" in warning
