@@ -148,12 +148,30 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
         found += [_not_shown(each, "--adopt") for each in refuse_adoptions([now])]
     if now.action is Action.REPLACE and not (shown.action is Action.REPLACE and same) and not found:
         found.append(Mistake.about(now.key, "was modified concurrently", AGAIN, code=Code.PLAN_CHANGED))
+    if shown.action in (Action.UPDATE, Action.ADOPT) and same and not shown.decided_later:
+        found += _came_in(shown, now)
     if not allow_replace:
         return [*found, *now.losses]
     if not shown.previewed_later:
         known = {thing for each in shown.losses for thing in each.things}
         found += [_not_shown(each, "--allow-replace") for each in now.losses if not known.issuperset(each.things)]
     return found
+
+
+def _came_in(shown: Step, now: Step) -> list[Mistake]:
+    """Return the lists to be replaced that have got elements since the plan, which would be lost, as refusals."""
+    known = shown.observed.values if shown.observed is not None else {}
+    found = []
+    for change in now.changes:
+        before, after, seen = (_elements(each) for each in (change.before, change.after, known.get(change.field)))
+        if lost := sorted(str(each) for each in before if each not in after and each not in seen):
+            what = f"{change.field} was modified concurrently: it has {', '.join(lost)}, which this would remove"
+            found.append(Mistake.about(now.key, what, AGAIN, code=Code.PLAN_CHANGED))
+    return found
+
+
+def _elements(value: object) -> tuple[object, ...]:
+    return tuple(value) if isinstance(value, frozenset | tuple) else ()
 
 
 def beyond_plan(shown: Plan, now: Plan) -> list[Mistake]:

@@ -25,7 +25,7 @@ from openstack_prep.resources.cascades.network import NETWORK
 from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord
-from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.neutron import NetworkResource, unchanged
 from openstack_prep.resources.network.uses import Use, blockers_of_network, clear, of_network
 
 PROVIDER = ("provider_network_type", "provider_physical_network", "provider_segmentation_id")
@@ -199,13 +199,16 @@ class Network(NetworkResource[NetworkRecord], Coherent):
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         """Delete it; for a twin first its tagged resources, because the spec does not declare its subnets."""
+        seen = observed.record_as(NetworkRecord)
         if observed.contained_ids:
-            use = of_network(run.fresh(), observed.record_as(NetworkRecord))
+            use = of_network(run.fresh(), seen)
             clear(self.maker(run)[0], use, f"{self.key} {observed.id}")
+            # its subnets are part of its revision (Neutron 29.0.0, db/models_v2.py, Subnet.revises_on_change)
+            seen = self.again(self.maker(run)[0], observed) or seen
         # as the project's user, Neutron 29.0.0 answers 500 if somebody else has a subnet on it, which that user does
         # not see (db/db_base_plugin_v2.py, delete_network)
         cloud = run.admin if cascades.sees_everything(run) else self.maker(run)[0]
-        cloud.network.delete(f"/networks/{observed.id}")
+        cloud.network.delete(f"/networks/{observed.id}", headers=unchanged(seen))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Generic, Self, TypeVar
 
+from openstack_prep.base.errors import CloudError, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
@@ -173,16 +174,32 @@ class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
     def put(self, run: CloudRun, observed: Observed, body: Raw) -> R:
         """Update it unless it was changed since it was read: after a 412 the executor reads it again."""
         cloud, _ = self.maker(run)
-        answer = cloud.network.put(
-            f"/{self.collection}/{observed.id}",
-            {self.member: body},
-            headers={"If-Match": f"revision_number={observed.record_as(NeutronRecord).revision_number}"},
-        )
+        headers = unchanged(observed.record_as(NeutronRecord))
+        answer = cloud.network.put(f"/{self.collection}/{observed.id}", {self.member: body}, headers=headers)
         return self.read(answer[self.member])
 
+    def again(self, cloud: Cloud, observed: Observed) -> R | None:
+        """Return it as it is now; None if it no longer exists."""
+        try:
+            return self.read(cloud.network.get(f"/{self.collection}/{observed.id}")[self.member])
+        except NotFound:
+            return None
+
     def delete(self, run: CloudRun, observed: Observed) -> None:
+        """Delete it unless it was changed since it was read: what came in would go with it."""
         cloud, _ = self.maker(run)
-        cloud.network.delete(f"/{self.collection}/{observed.id}")
+        headers = unchanged(observed.record_as(NeutronRecord))
+        cloud.network.delete(f"/{self.collection}/{observed.id}", headers=headers)
+
+
+def unchanged(record: NeutronRecord) -> dict[str, str]:
+    """Return the condition of a request that a resource was not changed since it was read; else Neutron answers 412."""
+    return {"If-Match": f"revision_number={record.revision_number}"}
+
+
+def changed(path: str) -> CloudError:
+    """Return the error of a resource that was changed since it was judged: the executor judges it again."""
+    return CloudError(f"{path} was modified concurrently", status=412, retryable=True)
 
 
 @query

@@ -5,12 +5,12 @@ Source: Networking API v2.0, "Routers".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotUnique
+from openstack_prep.base.errors import Mistake, NotFound, NotUnique
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -23,7 +23,7 @@ from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import RouterRecord
 from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of, subnets_on
-from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.neutron import NetworkResource, changed
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import (
     INTERFACES,
@@ -177,13 +177,14 @@ class Router(NetworkResource[RouterRecord]):
         if own:
             observed = super().update(run, observed, own)
         cloud, _ = self.maker(run)
-        for name, subnet in sorted(self._subnets().items()):
-            if name not in present:
-                interface = {"subnet_id": run.id(subnet)}
-                cloud.network.put(f"/routers/{observed.id}/add_router_interface", interface, once=True)
+        missing = [subnet for name, subnet in sorted(self._subnets().items()) if name not in present]
+        for subnet in missing:
+            cloud.network.put(f"/routers/{observed.id}/add_router_interface", {"subnet_id": run.id(subnet)}, once=True)
         if any(change.field == "routes" for change in changes):
             routes = [vars(route) for route in self.routes or ()]  # Neutron refuses them in a POST
-            cloud.network.put(f"/routers/{observed.id}", {"router": {"routes": routes}})
+            before = observed.record_as(RouterRecord)
+            seen = self._with_routes(cloud, observed, before.routes) if missing else before
+            self.put(run, replace(observed, record=seen), {"routes": routes})
         return replace(observed, values={**observed.values, **self.desired()})
 
     @classmethod
@@ -202,10 +203,25 @@ class Router(NetworkResource[RouterRecord]):
         cloud, _ = self.maker(run)
         record = observed.record_as(RouterRecord)
         if record.routes:
-            cloud.network.put(f"/routers/{observed.id}", {"router": {"routes": []}})
-        for subnet_id in sorted(record.joined & self._own(run, observed)):
+            self.put(run, observed, {"routes": []})
+        interfaces = sorted(record.joined & self._own(run, observed))
+        for subnet_id in interfaces:
             remove_interface(cloud, observed.id, {"subnet_id": subnet_id})
-        super().delete(run, observed)
+        seen = self._with_routes(cloud, observed, ()) if record.routes or interfaces else record
+        super().delete(run, replace(observed, record=seen))
+
+    def _with_routes(self, cloud: Cloud, observed: Observed, routes: Collection[Route]) -> RouterRecord:
+        """Return the router as it is now; raises CloudError (412) if it has other routes, or another owner.
+
+        Its interfaces are part of its revision (Neutron 29.0.0, db/models/l3.py, RouterPort.revises_on_change), so that
+        of a router whose interfaces this run has changed is read again.
+        """
+        now = self.again(cloud, observed)
+        if now is None:
+            raise NotFound(f"{self.key} {observed.id} was deleted meanwhile")
+        if set(now.routes) != set(routes) or now.description != observed.record_as(RouterRecord).description:
+            raise changed(f"router {observed.id}")
+        return now
 
     def _own(self, run: CloudRun, observed: Observed) -> frozenset[str]:
         """Return the ids of subnets whose interfaces are deleted with the router: declared ones, and tagged ones."""

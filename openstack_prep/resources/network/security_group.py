@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self, cast
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotFound
+from openstack_prep.base.errors import CloudError, Mistake, NotFound
 from openstack_prep.base.fields import Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
@@ -106,6 +106,27 @@ class SecurityGroup(NetworkResource[GroupRecord], Coherent):
             before = observed.record_as(GroupRecord).description
             body = {**body, "description": text.keep(before, body["description"])}
         return super().put(run, observed, body)
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        """Delete it unless a rule came in since it was read.
+
+        Its rules are part of its revision, and those that admit another group go with that one, which may be deleted at
+        the same time (Neutron 29.0.0, db/models/securitygroup.py, SecurityGroupRule: revises_on_change,
+        remote_group_id). A group that has only lost rules is deleted as it is now.
+        """
+        before = observed.record_as(GroupRecord)
+        try:
+            super().delete(run, observed)
+        except CloudError as error:
+            if error.status != 412:
+                raise
+            now = self.again(self.maker(run)[0], observed)
+            if now is None:
+                return
+            has_only_lost = set(now.security_group_rules) < set(before.security_group_rules)
+            if not has_only_lost or now.description != before.description:
+                raise
+            self.delete(run, replace(observed, record=now))
 
 
 @dataclass(frozen=True, kw_only=True)

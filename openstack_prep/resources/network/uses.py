@@ -203,7 +203,8 @@ def clear(cloud: Cloud, use: Use, what: str) -> None:
             headers = {"If-Match": f"revision_number={port.revision_number}"}
             cloud.network.delete(f"/ports/{port.id}", headers=headers)
     for subnet in use.subnets:
-        cloud.network.delete(f"/subnets/{subnet.id}")
+        headers = {"If-Match": f"revision_number={subnet.revision_number}"}
+        cloud.network.delete(f"/subnets/{subnet.id}", headers=headers)
 
 
 def remove_interface(cloud: Cloud, router_id: str, interface: Raw) -> None:

@@ -51,10 +51,11 @@ class Neutron:
         services.get(f"{NEUTRON}/routers", json=lambda *_: {"routers": self.routers})
         services.get(f"{NEUTRON}/ports", json=self.ports)
         self.made = services.post(f"{NEUTRON}/routers", json=lambda *_: {"router": self.router()})
-        self.changed = services.put(f"{NEUTRON}/routers/r1", json=lambda *_: {"router": self.routers[0]})
+        services.get(f"{NEUTRON}/routers/r1", json=lambda *_: {"router": self.routers[0]})
+        self.changed = services.put(f"{NEUTRON}/routers/r1", json=self.change)
         services.put(f"{NEUTRON}/routers/r1/add_router_interface", json=self.join)
         services.put(f"{NEUTRON}/routers/r1/remove_router_interface", json=self.part)
-        services.delete(f"{NEUTRON}/routers/r1", status_code=204)
+        self.deleted = services.delete(f"{NEUTRON}/routers/r1", json=self.delete)
 
     def router(self, *joined: str, **fields: Any) -> dict[str, Any]:
         gateway = {"network_id": "e1", "enable_snat": True, "external_fixed_ips": [{"ip_address": "192.0.2.9"}]}
@@ -85,11 +86,37 @@ class Neutron:
             context.status_code = 400
             return {"NeutronError": {"type": "BadRequest", "message": "Router already has a port", "detail": ""}}
         self.joined.add(subnet)
+        self.routers[0]["revision_number"] += 1
         return {}
 
     def part(self, request: Any, context: Any) -> Any:
         self.joined.remove(request.json()["subnet_id"])
+        self.routers[0]["revision_number"] += 1
         return {}
+
+    def route(self, destination: str) -> None:
+        """Let somebody else add a route."""
+        self.routers[0]["routes"].append({"destination": destination, "nexthop": "10.0.0.8"})
+        self.routers[0]["revision_number"] += 1
+
+    def change(self, request: Any, context: Any) -> Any:
+        if not self.is_as_read(request, context):
+            return failure(412)["json"]
+        self.routers[0]["routes"] = request.json()["router"].get("routes", self.routers[0]["routes"])
+        self.routers[0]["revision_number"] += 1
+        return {"router": self.routers[0]}
+
+    def delete(self, request: Any, context: Any) -> Any:
+        if not self.is_as_read(request, context):
+            return failure(412)["json"]
+        context.status_code = 204
+        return None
+
+    def is_as_read(self, request: Any, context: Any) -> bool:
+        if request.headers["If-Match"] == f"revision_number={self.routers[0]['revision_number']}":
+            return True
+        context.status_code = 412
+        return False
 
 
 @pytest.fixture
@@ -130,6 +157,37 @@ def test_it_is_made_then_joined_then_routed(run: CloudRun, services: requests_mo
     }
     assert report.outputs == {"router/r": "192.0.2.9"}
     assert not plan(run, ROUTER)
+
+
+OWN_ROUTE = (Route(destination="10.9.0.0/16", nexthop="10.0.0.9"),)
+
+
+@pytest.mark.parametrize("joined", [("a-id", "b-id"), ("a-id",)])
+def test_a_route_of_somebody_else_is_not_overwritten(run: CloudRun, neutron: Neutron, joined: tuple[str, ...]) -> None:
+    """It comes in after the plan, also while an interface is added: the plan has not shown that it would go."""
+    neutron.router(*joined)
+    made = plan(run, Router(name="r", interfaces=("a", "b"), routes=OWN_ROUTE))
+    neutron.route("10.8.0.0/16")
+    report = executor.execute(made, run)
+    assert report.failed
+    assert [each["destination"] for each in neutron.routers[0]["routes"]] == ["10.8.0.0/16"]
+
+
+def test_a_route_that_comes_in_keeps_the_router(
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron
+) -> None:
+    """It comes in while the interfaces are removed."""
+    neutron.router("a-id")
+    router = Router(name="r", interfaces=("a",))
+    made = planner.plan_destroy("lab", [router], observing.observe(run, [router]))
+
+    def part(request: Any, context: Any) -> Any:
+        neutron.route("10.8.0.0/16")
+        return neutron.part(request, context)
+
+    services.put(f"{NEUTRON}/routers/r1/remove_router_interface", json=part)
+    assert executor.execute(made, run).failed
+    assert not neutron.deleted.called
 
 
 def test_killed_between_two_interfaces(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:

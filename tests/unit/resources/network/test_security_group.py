@@ -16,7 +16,7 @@ from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule as Rule
 from openstack_prep.spec import spec_of
-from tests.unit.conftest import connection, sent
+from tests.unit.conftest import connection, failure, sent
 from tests.unit.resources.security_groups import NEUTRON, OURS, THEIRS, Neutron
 
 DEFAULTS = "[openstack-prep:lab/default]"
@@ -175,6 +175,35 @@ def test_our_own_group_goes_with_its_rules(run: CloudRun, services: requests_moc
     services.delete(f"{NEUTRON}/security-groups/web-id", status_code=204)
     destroy(run, SecurityGroup(name="web", rules=(Rule(),)))
     assert [each for each in sent(services) if each.startswith("DELETE")] == ["DELETE /v2.0/security-groups/web-id"]
+
+
+@pytest.mark.parametrize(("others", "is_deleted"), [([], True), ([THEIRS], False)])
+def test_a_rule_that_came_in_does_not_go_with_the_group(
+    run: CloudRun, services: requests_mock.Mocker, neutron: Neutron, others: list[str], is_deleted: bool
+) -> None:
+    """A group that only lost a rule, as when the group that it admits is deleted, goes all the same."""
+    group = neutron.group(rules=[neutron.rule(OURS), neutron.rule(OURS, protocol="tcp")])
+    group["revision_number"] = 1
+
+    def delete(request: Any, context: Any) -> Any:
+        if group["revision_number"] == 1:  # somebody was faster
+            group["security_group_rules"] = [
+                group["security_group_rules"][0],
+                *(neutron.rule(tag, protocol="udp") for tag in others),
+            ]
+            services.get(
+                f"{NEUTRON}/security-group-rules", json={"security_group_rules": group["security_group_rules"]}
+            )
+            group["revision_number"] = 2
+        is_same = request.headers["If-Match"] == f"revision_number={group['revision_number']}"
+        context.status_code = 204 if is_same else 412
+        return None if is_same else failure(412)["json"]
+
+    deleted = services.delete(f"{NEUTRON}/security-groups/web-id", json=delete)
+    resources = apart(run, SecurityGroup(name="web", rules=(Rule(), Rule(protocol="tcp"))))
+    report = executor.execute(planner.plan_destroy("lab", resources, observing.observe(run, resources)), run)
+    assert bool(report.failed) is not is_deleted
+    assert [each.headers["If-Match"][-1] for each in deleted.request_history] == (["1", "2"] if is_deleted else ["1"])
 
 
 def test_the_default_group_is_never_managed(run: CloudRun, services: requests_mock.Mocker, neutron: Neutron) -> None:
