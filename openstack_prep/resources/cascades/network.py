@@ -32,7 +32,6 @@ from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.lists.rule_owners import owners_of
 
 EVERYBODY = "*"
-COMPUTE = "compute:"
 FORWARDING = "floating-ip-port-forwarding"
 INTERFACES = (
     "network:router_interface",
@@ -40,6 +39,8 @@ INTERFACES = (
     "network:ha_router_replicated_interface",
 )
 """Device owners of interface ports: plain, distributed and highly available routers."""
+AUTOMATIC = ("network:dhcp", "network:distributed", "network:floatingip_agent_gateway")
+"""Device owners of ports that Neutron deletes together with a network or subnet (neutron-lib 5.0.1, constants.py)."""
 PORT_FIELDS = ["id", "name", "device_owner", "device_id", "project_id", "network_id", "fixed_ips", "description"]
 
 
@@ -145,14 +146,16 @@ def _routes(deletions: Deletions) -> Iterator[Dependent]:
 
 
 def _reached(deletions: Deletions) -> Iterator[Dependent]:
-    """Yield the servers' ports in subnets that stay and lose their router."""
+    """Yield the ports in subnets that stay and lose their router, of servers, trunks, load balancers."""
     run = deletions.run
     for router in deletions:
         for subnet_id in sorted(router.observed.record_as(RouterRecord).joined - deletions.going):
             listed = queries.neutron_list(run, "/ports", fixed_ips=f"subnet_id={subnet_id}", fields=PORT_FIELDS)
             for raw in filter(deletions.stays, listed):
-                if raw["device_owner"].startswith(COMPUTE) and raw["device_id"] not in deletions.going:
-                    yield Dependent(router, raw["id"], raw["name"], place(run, raw, f"of server {raw['device_id']}"))
+                own = run.ownership.manages(raw["name"], raw["description"])
+                if not own and raw["device_owner"] not in AUTOMATIC and raw["device_id"] not in deletions.going:
+                    device = " ".join(filter(None, (raw["device_owner"], raw["device_id"])))
+                    yield Dependent(router, raw["id"], raw["name"], place(run, raw, device and f"of {device}"))
 
 
 def _helpers(run: CloudRun, router: Deletion) -> Iterable[Raw]:
@@ -251,7 +254,7 @@ ROUTER: CascadeTable = (
     CascadeRow(
         effect=LossEffect.CUT_OFF,
         takes="port",
-        what="servers of other projects behind a router",
+        what="ports of other projects behind a router",
         source="Neutron 29.0.0, db/l3_db.py, remove_router_interface: a subnet may lose its only router",
         read=_reached,
         hidden=True,

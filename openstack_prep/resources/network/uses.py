@@ -17,8 +17,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.run import query
+from openstack_prep.resources.cascades.network import AUTOMATIC, forwardings
 from openstack_prep.resources.cascades.network import INTERFACES as INTERFACES
-from openstack_prep.resources.cascades.network import forwardings
 from openstack_prep.resources.cascades.row import place
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import (
@@ -33,9 +33,6 @@ from openstack_prep.resources.lists.neutron_records import (
 )
 from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.port import ports_of
-
-AUTOMATIC = ("network:dhcp", "network:distributed", "network:floatingip_agent_gateway")
-"""Device owners of ports that Neutron deletes together with a network or subnet."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Dele
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.lists.neutron_records import GroupRecord
+from openstack_prep.resources.lists.neutron_records import GroupRecord, RouterRecord
 from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
@@ -96,6 +97,35 @@ def test_helpers_of_a_router_go_with_it(run: CloudRun, services: requests_mock.M
     helper = {"id": "h1", "helper": "tftp", "protocol": "udp", "port": 69}
     services.get(f"{NEUTRON}/routers/r1/conntrack_helpers", json={"conntrack_helpers": [helper]})
     assert found(run, row, router) == ["conntrack_helper/h1"]
+
+
+@pytest.mark.usefixtures("administrator")
+def test_ports_of_any_kind_lose_their_router(run: CloudRun, services: requests_mock.Mocker) -> None:
+    owners = {
+        "compute:nova": "s1",
+        "trunk:subport": "t1",
+        "Octavia": "lb-1",
+        "baremetal:none": "n1",
+        "network:router_interface": "r2",
+        "": "",
+        "network:dhcp": "dhcp-1",
+        "network:distributed": "ovnmeta-1",
+        "network:router_centralized_snat": "r1",
+        "compute:az1": "s2",
+    }
+    one = {"project_id": "p2", "name": "theirs", "description": ""}
+    ports = [
+        {"id": f"of {owner}", "device_owner": owner, "device_id": device} | one for owner, device in owners.items()
+    ]
+    ports.append({"id": "gone", "device_owner": "", "device_id": ""} | one)
+    services.get(f"{NEUTRON}/ports?fixed_ips=subnet_id%3Dsub1", json={"ports": ports})
+    services.get(f"{IDENTITY}/projects/p2", json={"project": {"id": "p2", "name": "theirs"}})
+    raw = {"id": "r1", "name": "r", "external_gateway_info": None, "routes": [], "description": "", "project_id": "p1"}
+    record = replace(RouterRecord.read(raw), joined=frozenset({"sub1", "sub2"}))
+    router = Deletion(Router(name="r"), Observed(id="r1", ours=True, record=record))
+    counted = ["compute:nova", "trunk:subport", "Octavia", "baremetal:none", "network:router_interface", ""]
+    addresses = found(run, row_of(network.ROUTER, "port"), router, "r1", "sub2", "s2", "gone")
+    assert addresses == [f"port/of {owner}" for owner in counted]
 
 
 @pytest.mark.usefixtures("administrator")
