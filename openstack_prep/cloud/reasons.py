@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.base.style import printable
+from openstack_prep.base.url_secrets import without_url_secrets
 
 if TYPE_CHECKING:
     import requests
@@ -85,16 +86,13 @@ def presentable(text: str, hidden: Iterable[str] = ()) -> str:
     for value in hidden:
         text = text.replace(value, HIDDEN)
     text = printable(" ".join(_SCHEMA.sub("", text).split()))
-    text = _LOGIN.sub("//", _QUERY.sub("?...", text))
+    text = without_url_secrets(text)
     return text if len(text) <= MOST else f"{text[: MOST // 2]} ... {text[-MOST // 2 :]}"
 
 
 _BREAK = re.compile(r"<br ?/?>")
 _SCHEMA = re.compile(r"\s+Failed validating '\w+' in schema.*", re.DOTALL)
 """What jsonschema adds to a reason: the schema, and the value, which may be a secret."""
-_QUERY = re.compile(r"\?[\w.~%-]+=[^\s\"'<>]*")
-"""The query of a URL, which may contain a signature or token."""
-_LOGIN = re.compile(r"//[^\s/@\"'<>]+@")
 
 
 def _texts(found: object) -> list[str]:

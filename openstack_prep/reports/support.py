@@ -16,6 +16,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.raw import Values, map_texts
 from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.base.url_secrets import QUERY
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.text import fields_of_new, plain
@@ -125,7 +126,7 @@ def written(document: Values, secrets: Iterator[str]) -> str:
     def clean(text: str) -> str:
         for secret in hidden:
             text = text.replace(secret, HIDDEN) if len(secret) >= SHORTEST else text
-        return LOGIN.sub(HIDDEN, text)
+        return QUERY.sub(f"?{HIDDEN}", LOGIN.sub(HIDDEN, text))
 
     plain_data = json.loads(json.dumps(document, default=str))
     return HEAD + yaml_text.dump(without_folders(map_texts(plain_data, clean)))

@@ -23,6 +23,7 @@ from openstack_prep.base.given_file import folder_of, read_bytes, unreadable
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
+from openstack_prep.base.url_secrets import has_url_secrets
 from openstack_prep.core.consent import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
 from openstack_prep.spec.sections import is_in_files
@@ -103,6 +104,8 @@ def saved(
         fix = "declare the variable with secret: true, or use a source of the secret"
         raise SpecError([Mistake(str(spec), what, fix, code=Code.SPEC_VARIABLE)])
     base = Path(os.path.realpath(spec)).parent
+    if exposed := [*_exposed(declared)]:
+        raise SpecError(exposed)
     content = {
         "format": FORMAT,
         "made_by": f"openstack-prep {__version__}",
@@ -116,6 +119,14 @@ def saved(
         "steps": portable(plan.data(), base),
     }
     return {**content, "digest": digest_of(content)}
+
+
+def _exposed(declared: Spec) -> Iterator[Mistake]:
+    """Yield the variables with values that a saved plan must not hold: whoever reviews it would read them."""
+    for name in sorted(name for name, value in declared.values.items() if has_url_secrets(value)):
+        what = "has a URL with a login or a query, which may be a signature, and the plan would hold it"
+        fix = "put the login into ~/.netrc, write the URL into the spec itself, or apply without a saved plan"
+        yield Mistake(f"variables.{name}", what, fix, code=Code.SPEC_VARIABLE)
 
 
 def list_warnings(spec: Path, declared: Spec) -> Iterator[str]:

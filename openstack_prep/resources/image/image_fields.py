@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
+from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.fields import Bytes, Checksum, GiB, MiB, Name, Source, Text
@@ -32,6 +33,22 @@ _STREAM = re.compile(r"(?:rhel|centos)-\d+")
 DiskFormat = Literal["aki", "ami", "ari", "iso", "ploop", "qcow2", "raw", "vdi", "vhd", "vhdx", "vmdk"]
 ContainerFormat = Literal["aki", "ami", "ari", "bare", "compressed", "docker", "ova", "ovf"]
 Visibility = Literal["private", "shared", "community", "public"]
+
+
+UPLOAD = "use a URL without it, or remove import_method: then openstack-prep uploads the image, and Glance gets no URL"
+
+
+def shown_by_glance(source: str) -> str:
+    """Return why the URL of a web-download must not be known to readers; empty if it may.
+
+    ``GET /v2/images/ID/tasks`` shows it to whoever sees the image (Glance 33.0.0, api/v2/images.py, get_task_info).
+    """
+    parts = urlsplit(source)
+    if "@" in parts.netloc:
+        return "contains a user name, which Glance ignores, and shows to readers of the image"
+    return (
+        "has a query, which may be a signature, and which Glance shows to readers of the image" if parts.query else ""
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +134,8 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
             yield InvalidValue(
                 "import_method cannot be combined with output_format or a cache, which need a local copy", "remove one"
             )
+        if self.import_method and self.source and (what := shown_by_glance(self.source)):
+            yield InvalidValue(f"source: {what}", UPLOAD)
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         """Return the image with source and checksums from the stream metadata; only an apply needs them."""

@@ -8,11 +8,9 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import DownloadError, NotFound, ResourceFailed, WaitTimeout
 from openstack_prep.base.raw import Values
-from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.run import query
@@ -21,7 +19,7 @@ from openstack_prep.download.compression import open_packed
 from openstack_prep.download.fetching import shown
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.glance import SEALS, ImageRecord, glances_sums
-from openstack_prep.resources.image.image_fields import ImageFields
+from openstack_prep.resources.image.image_fields import UPLOAD, ImageFields, shown_by_glance
 
 METHOD = "web-download"
 COMPUTED = ("sha512", "md5")  # the checksums that Glance computes, unless its administrator has replaced sha512
@@ -52,8 +50,8 @@ def check(image: ImageFields, run: CloudRun) -> Iterator[tuple[str, str]]:
         )
     if not image.source.startswith(("http://", "https://")):
         yield f"source: {image.source} is a local file, which Glance cannot fetch", f"use a URL, or {without}"
-    elif "@" in urlsplit(image.source).netloc:
-        yield "source: contains a user name, which Glance ignores", f"use a URL without one, or {without}"
+    elif what := shown_by_glance(image.source):
+        yield f"source: {what}", UPLOAD
     elif image.compressed_checksum or image.compression not in (None, "none"):
         yield f"source: is compressed, and {METHOD} does not decompress", f"use an uncompressed image, or {without}"
     elif not (image.compression and image.disk_format):
@@ -92,7 +90,6 @@ class Import:
     def __init__(self, image: ImageFields) -> None:
         self.image = image
         self.source = image.source or ""
-        self.secrets = [Secret(self.source)] if self.source != shown(self.source) else []  # it may be signed
 
     @property
     def disk_format(self) -> str:
@@ -104,7 +101,7 @@ class Import:
         Raises ResourceFailed with Glance's reason or if the content is not as declared, and WaitTimeout.
         """
         method = {"name": METHOD, "uri": self.source}
-        maker.image.post(f"/images/{image_id}/import", {"method": method}, secrets=self.secrets)
+        maker.image.post(f"/images/{image_id}/import", {"method": method})
         raw = self._wait(maker, image_id)
         return raw, self._verify(raw)
 
@@ -142,7 +139,7 @@ class Import:
     def _task(self, maker: Cloud, image_id: str) -> Values:
         """Return the newest of an image's tasks, if Glance lists them; each contains the URL."""
         try:
-            answer = maker.image.ask("GET", f"/images/{image_id}/tasks", secrets=self.secrets)
+            answer = maker.image.ask("GET", f"/images/{image_id}/tasks")
         except NotFound:
             return {}
         return max(answer["tasks"], key=lambda task: task["created_at"], default={})

@@ -185,3 +185,11 @@ def test_what_appears_while_it_works_is_kept(
     assert main(["support-bundle", "--offline", "--output", "mine"]) == 2
     assert other.read_text() == "text"
     assert "mine exists" in capsys.readouterr().err
+
+
+def test_logins_and_signatures_in_values_of_variables_are_hidden(bundle: Bundle, tmp_path: Path) -> None:
+    text = SPEC.replace("variables: {", "variables: {url: {}, ").replace("like admin-password", "like ${url}")
+    (tmp_path / "spec.yaml").write_text(text)
+    found = bundle("spec.yaml", "--offline", "--var", "url=http://joe:PW@h/x?sig=SIG")
+    assert found["spec"]["variables"] == {"url": "http://********@h/x?********"}
+    assert not re.search("joe|PW|SIG", str(found))

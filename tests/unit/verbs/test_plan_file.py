@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 import requests_mock
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused, PrepError, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
@@ -218,6 +219,32 @@ def test_other_values_of_variables_are_named(spec: Path, tmp_path: Path, cloud: 
         (True, True),
         (False, False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("url", "is_kept"),
+    [
+        ("http://joe:pw@h/x", False),
+        ("https://h/x?sig=SIG", False),
+        ("h/x?X-Amz-Signature=SIG", False),
+        ("https://h:8443/x@sha256:0", True),
+        ("is it right?", True),
+    ],
+)
+def test_a_variable_with_a_login_or_a_signature_is_not_kept(
+    spec: Path, tmp_path: Path, cloud: Cloud, url: str, is_kept: bool
+) -> None:
+    spec.write_text("name: lab\nvariables: {url: {}}\nnetworks: [{name: n, description: '${url}'}]\n")
+    declared = load_spec(spec, variables={"url": url})
+    if is_kept:
+        save(tmp_path / "kept.plan", plan(), spec, declared, spec.read_bytes(), cloud)
+        return
+    with pytest.raises(SpecError) as caught:
+        save(tmp_path / "kept.plan", plan(), spec, declared, spec.read_bytes(), cloud)
+    (mistake,) = caught.value.mistakes
+    assert (mistake.where, mistake.code) == ("variables.url", Code.SPEC_VARIABLE)
+    assert url not in str(mistake)
+    assert not (tmp_path / "kept.plan").exists()
 
 
 def test_two_of_the_same_plan_share_no_digest_of_a_content(keep: Keep) -> None:

@@ -441,6 +441,8 @@ def test_as_a_spec_says_it(tmp_path: Path) -> None:
         {"source": "https://host/a", "cached_as": "file:///srv/a", "checksum": "0" * 64},
         {"source": "https://host/a", "import_method": "glance-direct"},
         {"source": "https://host/a", "import_method": "web-download", "output_format": "raw"},
+        {"source": "https://host/a?sig=x", "import_method": "web-download"},
+        {"source": "https://joe:pw@host/a", "import_method": "web-download"},
         {"output_format": "vmdk"},
         {"output_format": "raw", "disk_format": "qcow2"},
         {"shared_with": ["other"], "visibility": "private"},

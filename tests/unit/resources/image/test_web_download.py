@@ -120,7 +120,7 @@ TASK = {"id": "t1", "status": "failure", "request_id": "req-1", "created_at": "2
     [
         (
             [{}],
-            [TASK | {"message": "404 from http://web.test/disk?key=secret"}],
+            [TASK | {"message": "404 from http://web.test/disk"}],
             ": 404 from http://web.test/disk (task",
         ),
         ([{"os_glance_failed_import": "file"}], [], "no reason given;"),
@@ -132,10 +132,9 @@ def test_glances_reason_is_told(
     run: CloudRun, services: Any, glance: Glance, image: Image, stages: list[Any], tasks: list[Any], said: str
 ) -> None:
     glance.stages, glance.tasks = stages, tasks
-    error = failure(run, replace(image, source=f"{URL}?key=secret"))
+    error = failure(run, image)
     assert isinstance(error, ResourceFailed)
     assert said in str(error)
-    assert "secret" not in str(error)
     assert not glance.images
 
 
@@ -157,18 +156,6 @@ def test_the_waiting_ends(run: CloudRun, glance: Glance, image: Image, monkeypat
     glance.stages = [{"status": "importing"}]
     assert isinstance(failure(run, image), WaitTimeout)
     assert not glance.images
-
-
-def test_a_signed_url_is_not_logged(
-    run: CloudRun, glance: Glance, image: Image, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG")
-    glance.stages.insert(0, {})
-    glance.tasks = [TASK | {"status": "pending", "input": {"uri": f"{URL}?key=secret"}}]
-    settle(run, glance, replace(image, source=f"{URL}?key=secret", disk_format="qcow2", compression="none"))
-    assert glance.imports[0]["method"]["uri"] == f"{URL}?key=secret"
-    assert "/images/i1" in caplog.text
-    assert "key=secret" not in caplog.text
 
 
 def test_an_import_whose_answer_is_lost(run: CloudRun, services: Any, glance: Glance, image: Image) -> None:
@@ -218,6 +205,7 @@ def test_a_glance_from_before_imports(
         ({"checksum": "sha256:" + "0" * 64}, "checksum: Glance computes no sha256 of imported images"),
         ({"source": "/disks/disk"}, "source: /disks/disk is a local file"),
         ({"source": "http://me:secret@web.test/disk"}, "source: contains a user name"),
+        ({"source": f"{URL}?X-Amz-Signature=secret"}, "source: has a query"),
         ({"compression": "xz"}, "source: is compressed, and web-download does not decompress"),
         ({"compressed_checksum": "md5:" + "0" * 32}, "source: is compressed, and"),
     ],
