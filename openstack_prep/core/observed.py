@@ -27,7 +27,7 @@ class Observed:
     twice. ``used_by`` names the users of one of several twins. ``home`` is the id of the home project in its ownership
     tag, empty if the tag names none; None for resources in a project, where the project itself distinguishes specs with
     the same name. ``managed_by`` names another spec whose ownership tag it has. ``kept_because`` is why destroy keeps
-    something of which there is nothing to delete.
+    something of which there is nothing to delete, or a part of it.
     """
 
     id: str

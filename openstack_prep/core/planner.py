@@ -238,7 +238,7 @@ def plan_destroy(
             label=names[resource.key],
         )
         if found.ours:
-            step = replace(step, action=Action.DELETE, after=dependents[resource.key], reason="")
+            step = replace(step, action=Action.DELETE, after=dependents[resource.key], reason=found.kept_because)
         steps.append(step)
     return Plan(spec=spec, purpose="destroy", steps=tuple(steps))
 

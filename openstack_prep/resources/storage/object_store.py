@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import quote
 
@@ -65,9 +65,10 @@ MetadataName = Annotated[Name, Reads(metadata_name)]
 class ObjectStore(ByProjectUser):
     """The project's account in the object store; omitted metadata is not managed.
 
-    Swift creates the account on first use, and keeps it when its project is deleted. Destroy removes the values that
-    the spec has set; it is refused if it would delete a project whose account has containers. The account is read as
-    the project's own user; while that user cannot log in or has no access, it counts as missing.
+    Swift creates the account on first use, and keeps it when its project is deleted. Destroy removes the values of the
+    spec; it names and leaves those that differ, which others may have set. It is refused if it would delete a project
+    whose account has containers. The account is read as the project's own user; while that user cannot log in or has no
+    access, it counts as missing.
     """
 
     kind: ClassVar[str] = "object_store"
@@ -141,7 +142,22 @@ class ObjectStore(ByProjectUser):
         values = {field: self._value(field, value, headers) for field, value in self.desired().items()}
         if MARK not in headers and not any(values.values()):
             return None
-        return self._observed(tenant, headers.get(MARK) == quote(run.ownership.spec), values)
+        observed = self._observed(tenant, headers.get(MARK) == quote(run.ownership.spec), values)
+        foreign = self._changed_by_others(observed)
+        return replace(
+            observed, kept_because=f"keeps {', '.join(foreign)}, which differ from the spec" if foreign else ""
+        )
+
+    def _changed_by_others(self, observed: Observed) -> list[str]:
+        """Return the names of values that exist and are not those of the spec, of which nobody knows who set them."""
+        names = []
+        for field, value in self.desired().items():
+            present = observed.values[field]
+            if field == "metadata":
+                names += [f"metadata.{name}" for name, text in present.items() if text != value[name]]
+            elif present not in (None, value):
+                names.append(field)
+        return names
 
     def _value(self, field: str, wanted: Any, headers: Mapping[str, str]) -> Any:
         if field == "metadata":
@@ -166,8 +182,11 @@ class ObjectStore(ByProjectUser):
         return self._observed(tenant, observed.ours, self.desired())
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        """Remove the values that the spec has set: Swift deletes metadata whose new value is empty."""
-        self._send(run, dict.fromkeys((*_headers(self.desired()), MARK), ""), {})
+        """Remove the values of the spec that nobody has changed: Swift deletes metadata whose new value is empty."""
+        foreign = {*self._changed_by_others(observed)}
+        names = [HEADERS[field] for field in self.desired() if field in HEADERS and field not in foreign]
+        names += [_meta(name) for name in self.desired().get("metadata", ()) if f"metadata.{name}" not in foreign]
+        self._send(run, dict.fromkeys((*names, MARK), ""), {})
 
     def _send(self, run: CloudRun, headers: Mapping[str, str], values: Raw) -> Cloud:
         """Write headers, which contain these values; no log shows the secrets among them."""

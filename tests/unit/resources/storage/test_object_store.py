@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,6 +114,34 @@ def test_delete_takes_back_what_we_set(run: CloudRun, services: requests_mock.Mo
     executor.execute(plan, run).raise_for_failures()
     headers = {name: value for name, value in services.last_request.headers.items() if name.startswith("X-Account")}
     assert headers == {"X-Account-Meta-Temp-Url-Key": "", "X-Account-Meta-Openstack-Prep": ""}
+
+
+def test_delete_leaves_values_that_others_have_set_since(run: CloudRun, services: requests_mock.Mocker) -> None:
+    theirs = {"X-Account-Meta-Temp-Url-Key": "theirs", "X-Account-Meta-Owner": "you", "X-Account-Meta-Quota-Bytes": "9"}
+    ours = {"X-Account-Meta-Temp-Url-Key-2": "k2", "X-Account-Meta-Site": "here"}
+    services.head(ACCOUNT, headers=OURS | theirs | ours)
+    services.post(ACCOUNT, status_code=204)
+    metadata = {"Owner": "me", "Site": "here", "Gone": "x"}
+    store = key(temp_url_key_2=Secret("k2"), quota_bytes=10, metadata=metadata)
+    plan = planner.plan_destroy("lab", [store], observing.observe(run, [store]))
+    (step,) = plan
+    assert [name in step.reason for name in ("temp_url_key,", "quota_bytes", "metadata.owner")] == [True] * 3
+    assert "theirs" not in str(plan.data())
+    executor.execute(plan, run).raise_for_failures()
+    headers = {name: value for name, value in services.last_request.headers.items() if name.startswith("X-Account")}
+    names = ("Temp-Url-Key-2", "site", "gone", "Openstack-Prep")
+    assert headers == {f"X-Account-Meta-{name}": "" for name in names}
+
+
+def test_delete_leaves_a_key_whose_secret_no_longer_exists(
+    run: CloudRun, services: requests_mock.Mocker, tmp_path: Path
+) -> None:
+    services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Temp-Url-Key": "k1"})
+    services.post(ACCOUNT, status_code=204)
+    store = ObjectStore(temp_url_key=Secret(fetch=str, path=str(tmp_path / "gone")))
+    executor.execute(planner.plan_destroy("lab", [store], observing.observe(run, [store])), run).raise_for_failures()
+    headers = {name for name in services.last_request.headers if name.startswith("X-Account")}
+    assert headers == {"X-Account-Meta-Openstack-Prep"}
 
 
 def test_a_refused_quota_says_who_may(run: CloudRun, services: requests_mock.Mocker) -> None:
