@@ -42,6 +42,7 @@ ELSEWHERE = {
     ("router", "conntrack_helper"),
     ("router", "port"),  # only if the router goes alone
     ("project", "backup"),
+    ("project", "volume_group"),  # needs a type of groups
     ("project", "zone"),
     ("project", "load_balancer"),
     ("project", "resource"),
@@ -130,14 +131,10 @@ def _others(admin: Connection, name: str, other: str) -> None:
     me.identity.create_application_credential(user.id, name="ci")
     guest = _user(admin, f"{name}-guest", "guest", name)
     guest.identity.create_application_credential(guest.current_user_id, name="guests")
+    _delegate(guest, guest.current_user_id, ours.id, admin.current_user_id, "reader")
     made = me.identity.post(f"/users/{user.id}/credentials/OS-EC2", json={"tenant_id": ours.id})
     assert made.status_code == 201, made.text
-    trust: dict[str, Any] = {"trustor_user_id": user.id, "project_id": ours.id}
-    trust["trustee_user_id"] = admin.current_user_id
-    made = me.identity.post(
-        "/OS-TRUST/trusts", json={"trust": {**trust, "impersonation": False, "roles": [{"name": "member"}]}}
-    )
-    assert made.status_code == 201, made.text
+    _delegate(me, user.id, ours.id, admin.current_user_id, "member")
     admin.identity.assign_project_role_to_user(other, user, member)
     admin.identity.add_user_to_group(user, admin.identity.create_group(name=f"{name}-group"))
     admin.identity.assign_project_role_to_user(ours, admin.identity.find_user(f"{name}-guest"), member)
@@ -150,8 +147,18 @@ def _others(admin: Connection, name: str, other: str) -> None:
     for image in ({"visibility": "community"}, {"is_hidden": True}):  # neither is in Glance's usual list
         made = me.image.create_image("theirs", data=qcow2(1), disk_format="qcow2", container_format="bare")
         me.image.update_image(made, **image)
+    admin.image.create_metadef_namespace(namespace=f"OS::{name}", owner=ours.id)
     me.object_store.create_container("theirs")
     me.orchestration.create_stack(name="theirs", template=STACK)
+    made = me.orchestration.post("/software_configs", json={"name": "theirs", "group": "script", "config": "true"})
+    assert made.status_code == 200, made.text
+
+
+def _delegate(trustor: Connection, trustor_id: str, project_id: str, trustee_id: str, role: str) -> None:
+    trust: dict[str, Any] = {"trustor_user_id": trustor_id, "trustee_user_id": trustee_id, "project_id": project_id}
+    trust |= {"impersonation": False, "roles": [{"name": role}]}
+    made = trustor.identity.post("/OS-TRUST/trusts", json={"trust": trust})
+    assert made.status_code == 201, made.text
 
 
 def _networks(admin: Connection, ours: str, other: str) -> None:
@@ -192,6 +199,7 @@ def _networks(admin: Connection, ours: str, other: str) -> None:
     neutron.create_trunk(name="theirs", port_id=port.id, project_id=ours)
     neutron.create_subnet_pool(name="theirs", prefixes=["10.99.0.0/16"], project_id=ours)
     neutron.create_address_group(name="theirs", addresses=["10.99.0.0/16"], project_id=ours)
+    neutron.create_address_scope(name="theirs", ip_version=4, project_id=ours)
     neutron.create_qos_policy(name="theirs", project_id=ours)
 
 

@@ -131,8 +131,9 @@ def nothing_to_lose(services: requests_mock.Mocker) -> None:
     for path in ("rbac-policies", "security-group-rules", "subnets", "ports", "floatingips", "subnetpools"):
         services.get(f"http://neutron/v2.0/{path}", json={path.replace("-", "_"): []})
     services.get("http://neutron/v2.0/qos/policies", json={"policies": []})
-    for path in ("snapshots", "backups"):
+    for path in ("snapshots", "backups", "groups"):
         services.get(f"{ENDPOINTS['block-storage']}/{path}/detail", json={path: []})
+    services.get(f"{ENDPOINTS['image']}/v2/metadefs/namespaces", json={"namespaces": []})
     services.get("http://neutron/v2.0/extensions", json={"extensions": []})
     services.get(f"{ENDPOINTS['compute']}/os-keypairs?user_id=u1", json={"keypairs": []})
     services.get(f"{ENDPOINTS['compute']}/servers/detail?all_tenants=True", json={"servers": []})
@@ -284,7 +285,8 @@ BARE = {"http://heat/", "http://keystone/v3", "http://nova/v2.1", "http://nova/"
 EMPTY = (
     "networks subnets routers floatingips security_groups ports images stacks keypairs server_groups flavors servers "
     "volumes role_assignments roles users projects application_credentials trunks snapshots backups rbac_policies "
-    "security_group_rules subnetpools address_groups policies groups credentials trusts"
+    "security_group_rules subnetpools address_groups policies groups credentials trusts namespaces"
+    " address_scopes software_configs"
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from openstack_prep.base.key import DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
@@ -39,6 +39,51 @@ def application_credentials(run: CloudRun, user_id: str) -> list[Raw]:
     return [*run.admin.identity.list(f"/users/{user_id}/application_credentials", "application_credentials")]
 
 
+def _all_of(run: CloudRun, whole: WholeList) -> Sequence[Raw]:
+    """Return all rows of a list that Keystone does not filter by project, without their secrets; raises CloudError."""
+    rows = whole.rows(run)
+    if rows is not None:
+        return rows
+    listed = run.admin.identity.list(whole.path, whole.member, log=not whole.secret)
+    return [{name: value for name, value in raw.items() if name != whole.secret} for raw in listed]
+
+
+def credentials_in(run: CloudRun, project_id: str) -> Sequence[Raw]:
+    """Return the credentials of all users that are bound to a project: EC2."""
+    # keystone 30.0.0, api/credentials.py, CredentialResource.get: it filters by user and type alone
+    return [raw for raw in _all_of(run, CREDENTIALS) if raw.get("project_id") == project_id]
+
+
+def trusts_in(deletions: Deletions) -> Iterator[Dependent]:
+    """Yield the trusts that delegate roles in projects, whoever has created them."""
+    for project in deletions:
+        listed = _all_of(deletions.run, TRUSTS)
+        yield from _without_heats(deletions, project, (raw for raw in listed if raw["project_id"] == project.id))
+
+
+def _trusts_with_role(deletions: Deletions) -> Iterator[Dependent]:
+    """Yield the trusts by which users who stay delegate a role that they lose in a project."""
+    run = deletions.run
+    for deletion in deletions:
+        ids = _of_user(deletion)
+        if ids and ids[2] not in deletions.going:
+            which: Values = {"trustor_user_id": ids[2]}
+            listed = run.admin.identity.list("/OS-TRUST/trusts", "trusts", **which)
+            # keystone 30.0.0, api/trusts.py, TrustsResource.get: "get_trust returns roles, list_trusts does not"
+            mine = (raw for raw in listed if raw["project_id"] == ids[1] and ids[3] in _roles_of(run, raw["id"]))
+            yield from _without_heats(deletions, deletion, mine)
+
+
+def _roles_of(run: CloudRun, trust_id: str) -> set[str]:
+    return {role["id"] for role in run.admin.identity.get(f"/OS-TRUST/trusts/{trust_id}")["trust"]["roles"]}
+
+
+def _of_user(deletion: Deletion) -> re.Match[str] | None:
+    """Return the ids of project, user and role of an assignment to a user in a project."""
+    (path,) = deletion.resource.deleted_ids(deletion.observed)
+    return re.fullmatch(r"/projects/([^/]+)/users/([^/]+)/roles/([^/]+)", path)
+
+
 def _credentials(run: CloudRun, user: Deletion) -> list[Raw]:
     """Return the credentials of a user other than passwords: EC2, TOTP; without their secrets."""
     if (everybodys := CREDENTIALS.read_for(run, user.resource.kind, user.id)) is not None:
@@ -60,13 +105,18 @@ def _trusts_with(run: CloudRun, user: Deletion) -> list[Raw]:
 
 
 def _trusts(deletions: Deletions) -> Iterator[Dependent]:
+    """Yield the trusts that users have created, or by which they act."""
+    for user in deletions:
+        yield from _without_heats(deletions, user, _trusts_with(deletions.run, user))
+
+
+def _without_heats(deletions: Deletions, deletion: Deletion, trusts: Iterable[Raw]) -> Iterator[Dependent]:
     """Yield trusts, without those by which Heat works on the stacks that the plan deletes: Heat deletes them first."""
     run = deletions.run
-    for user in deletions:
-        for raw in filter(deletions.stays, _trusts_with(run, user)):
-            if not (_may_be_heats(raw) and raw["project_id"] in _projects_of_stacks(deletions)):
-                ends = f"{user_name(run, raw['trustor_user_id'])} to {user_name(run, raw['trustee_user_id'])}"
-                yield Dependent(user, raw["id"], f"from {ends}", place(run, raw))
+    for raw in filter(deletions.stays, trusts):
+        if not (_may_be_heats(raw) and raw["project_id"] in _projects_of_stacks(deletions)):
+            ends = f"{user_name(run, raw['trustor_user_id'])} to {user_name(run, raw['trustee_user_id'])}"
+            yield Dependent(deletion, raw["id"], f"from {ends}", place(run, raw))
 
 
 def _may_be_heats(raw: Raw) -> bool:
@@ -234,8 +284,7 @@ def _credentials_with_role(deletions: Deletions) -> Iterator[Dependent]:
     """Yield the application credentials of users who stay and lose a role in a project."""
     run = deletions.run
     for deletion in deletions:
-        (path,) = deletion.resource.deleted_ids(deletion.observed)
-        ids = re.fullmatch(r"/projects/([^/]+)/users/([^/]+)/roles/([^/]+)", path)
+        ids = _of_user(deletion)
         if ids and ids[2] not in deletions.going:
             for raw in filter(deletions.stays, application_credentials(run, ids[2])):
                 if raw["project_id"] == ids[1] and ids[3] in {role["id"] for role in raw["roles"]}:
@@ -249,5 +298,12 @@ ROLE_ASSIGNMENT: CascadeTable = (
         what="application credentials that have a role",
         source="keystone 30.0.0, models/token_model.py, _get_application_credential_roles",
         read=_credentials_with_role,
+    ),
+    CascadeRow(
+        effect=LossEffect.CUT_OFF,
+        takes="trust",
+        what="trusts that delegate a role",
+        source="keystone 30.0.0, models/token_model.py, _get_trust_roles: the trustor must have the role",
+        read=_trusts_with_role,
     ),
 )

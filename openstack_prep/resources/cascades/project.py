@@ -20,7 +20,9 @@ from openstack_prep.resources.cascades.row import (
     CascadeTable,
     Deletions,
     Dependent,
+    per_deletion,
     sees_everything,
+    user_name,
 )
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
@@ -29,6 +31,7 @@ NO_OPERATOR = "the user needs one of Swift's operator_roles, often swiftoperator
 """Why Swift refuses the list of a user who may log in to the project: swift 2.38.3, keystoneauth.py, authorize."""
 NO_ENDPOINT = "a token without a project may not show its endpoint"
 """Keystone 30.0.0, catalog/backends/sql.py, get_v3_catalog: it leaves out endpoints whose URL contains a project."""
+CLEANUP = "keystone 30.0.0, resource/core.py, _post_delete_cleanup_project"
 NO_EVENT = "keystone 30.0.0, resource/core.py, _delete_project: no other service takes part"
 
 
@@ -56,10 +59,11 @@ def volumes(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     return _of_cinder("volumes")(run, project)
 
 
-def _of_cinder(name: str) -> Read:
+def _of_cinder(name: str, microversion: str = "3.0") -> Read:
     def read(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
         """Return them without those that Cinder is about to delete, such as the boot volumes of deleted servers."""
-        listed = run.admin.volume.list(f"/{name}/detail", name, **_everybodys(run, project.id))
+        headers = {"OpenStack-API-Version": f"volume {microversion}"}
+        listed = run.admin.volume.list(f"/{name}/detail", name, headers=headers, **_everybodys(run, project.id))
         return [raw for raw in listed if raw["status"] != "deleting"]
 
     return read
@@ -76,6 +80,18 @@ def _of_neutron(collection: str, member: str, extension: str = "") -> Read:
 
 def _images(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     return queries.list_images(run.admin, owner=project.id)
+
+
+def _namespaces(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    """Return the namespaces of metadata definitions: Glance 33.0.0 filters none by owner, and knows them by name."""
+    listed = run.admin.image.list("/metadefs/namespaces", "namespaces")
+    return [{"id": raw["namespace"]} for raw in listed if raw.get("owner") == project.id]
+
+
+def _software_configs(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+    """Return the software configs outside of stacks that go; only a user with Heat's own role admin sees others'."""
+    listed = _user_of(run, project).orchestration.list("/software_configs", "software_configs")
+    return [raw for raw in listed if raw.get("project", project.id) == project.id]
 
 
 def _trunks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
@@ -217,7 +233,9 @@ PROJECT: CascadeTable = (
     _orphans("volume", "block-storage", volumes),
     _orphans("snapshot", "block-storage", _of_cinder("snapshots")),
     _orphans("backup", "block-storage", _of_cinder("backups")),
+    _orphans("volume_group", "block-storage", _of_cinder("groups", "3.13")),
     _orphans("image", "image", _images),
+    _orphans("metadef_namespace", "image", _namespaces),
     _orphans("network", "network", _of_neutron("networks", "network")),
     _orphans("router", "network", _of_neutron("routers", "router")),
     _orphans("floating_ip", "network", _of_neutron("floatingips", "floatingip")),
@@ -227,17 +245,41 @@ PROJECT: CascadeTable = (
     _orphans("trunk", "network", _trunks),
     _orphans("subnet_pool", "network", _of_neutron("subnetpools", "subnetpool")),
     _orphans("address_group", "network", _of_neutron("address-groups", "address_group", "address-group")),
+    _orphans("address_scope", "network", _of_neutron("address-scopes", "address_scope", "address-scope")),
     _orphans("qos_policy", "network", _qos_policies),
     _orphans(CONTAINER, "object-store", _containers, by_member=True),
     _orphans("stack", "orchestration", _stacks, by_member=True),
+    _orphans("software_config", "orchestration", _software_configs, by_member=True),
     _orphans("zone", "dns", _zones),
     _orphans("load_balancer", "load-balancer", _load_balancers),
     CascadeRow(
         effect=LossEffect.DELETED,
         takes="role_assignment",
         what="roles of others in a project",
-        source="keystone 30.0.0, resource/core.py, _post_delete_cleanup_project: delete_project_assignments",
+        source=f"{CLEANUP}: delete_project_assignments",
         read=_holders,
+    ),
+    CascadeRow(
+        effect=LossEffect.DELETED,
+        takes="credential",
+        what="EC2 credentials of all users in a project",
+        source=f"{CLEANUP}: delete_credentials_for_project",
+        read=per_deletion(
+            lambda run, project: identity.credentials_in(run, project.id),
+            name=lambda run, raw: f"of type {raw['type']}",
+            detail=lambda run, raw: f"of user {user_name(run, raw['user_id'])}",
+        ),
+        hidden=True,
+        is_final=True,
+    ),
+    CascadeRow(
+        effect=LossEffect.DELETED,
+        takes="trust",
+        what="trusts in a project",
+        source=f"{CLEANUP}: delete_trusts_for_project",
+        read=identity.trusts_in,
+        hidden=True,
+        is_final=True,
     ),
     CascadeRow(
         effect=LossEffect.ORPHANED,

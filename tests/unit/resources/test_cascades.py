@@ -19,6 +19,7 @@ from openstack_prep.core.model import Observed
 from openstack_prep.resources.cascades import compute, identity, network, project
 from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import AssignmentPath, RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RouterRecord
@@ -126,6 +127,71 @@ def test_ports_of_any_kind_lose_their_router(run: CloudRun, services: requests_m
     counted = ["compute:nova", "trunk:subport", "Octavia", "baremetal:none", "network:router_interface", ""]
     addresses = found(run, row_of(network.ROUTER, "port"), router, "r1", "sub2", "s2", "gone")
     assert addresses == [f"port/of {owner}" for owner in counted]
+
+
+@pytest.mark.usefixtures("administrator")
+def test_keystone_deletes_credentials_and_trusts_of_others_with_a_project(
+    run: CloudRun, services: requests_mock.Mocker
+) -> None:
+    one = {"type": "ec2", "user_id": "u1", "blob": "secret"}
+    rows = [one | {"id": "c1", "project_id": "p1"}, one | {"id": "c2", "project_id": "p2"}, one | {"id": "c3"}]
+    services.get(f"{IDENTITY}/credentials", json={"credentials": rows})
+    trust = {"trustor_user_id": "u1", "trustee_user_id": "u2", "impersonation": False, "project_id": "p1"}
+    listed = [trust | {"id": "t1"}, trust | {"id": "t2", "project_id": "p2"}, trust | {"id": "t3"}]
+    services.get(f"{IDENTITY}/OS-TRUST/trusts", json={"trusts": listed})
+    for user in ("u1", "u2"):
+        services.get(f"{IDENTITY}/users/{user}", json={"user": {"name": user}})
+    services.get(f"{IDENTITY}/projects/p1", json={"project": {"name": "lab"}})
+    assert found(run, row_of(project.PROJECT, "credential")) == ["credential/c1"]
+    assert found(run, row_of(project.PROJECT, "trust"), LAB, "t3") == ["trust/t1"]
+
+
+def test_who_does_not_see_credentials_of_others_may_not_delete_a_project(
+    run: CloudRun, services: requests_mock.Mocker
+) -> None:
+    services.get(f"{IDENTITY}/credentials", json={"credentials": []})
+    assert found(run, row_of(project.PROJECT, "credential")) == ["unread/credential"]
+
+
+def test_trusts_lose_the_role_that_they_delegate(run: CloudRun, services: requests_mock.Mocker) -> None:
+    trust = {"trustor_user_id": "u1", "trustee_user_id": "u2", "impersonation": False, "project_id": "p1"}
+    listed = [trust | {"id": "t1"}, trust | {"id": "t2", "project_id": "p2"}, trust | {"id": "t3"}]
+    services.get(f"{IDENTITY}/OS-TRUST/trusts?trustor_user_id=u1", json={"trusts": listed})
+    for name, role in (("t1", "r1"), ("t3", "r2")):
+        services.get(f"{IDENTITY}/OS-TRUST/trusts/{name}", json={"trust": {"roles": [{"id": role}]}})
+    for user in ("u1", "u2"):
+        services.get(f"{IDENTITY}/users/{user}", json={"user": {"name": user}})
+    services.get(f"{IDENTITY}/projects/p1", json={"project": {"name": "lab"}})
+    path = "/projects/p1/users/u1/roles/r1"
+    assignment = RoleAssignment(role="member", user="u", project="lab")
+    deletion = Deletion(assignment, Observed(id=path, ours=True, record=AssignmentPath(path)))
+    row = row_of(identity.ROLE_ASSIGNMENT, "trust")
+    assert found(run, row, deletion, path) == ["trust/t1"]
+    assert found(run, row, deletion, path, "u1") == []
+
+
+@pytest.mark.usefixtures("administrator")
+def test_groups_of_volumes_and_definitions_of_metadata_are_left(run: CloudRun, services: requests_mock.Mocker) -> None:
+    groups = {"groups": [{"id": "g1", "name": "theirs", "status": "available"}]}
+    listed = services.get(f"{ENDPOINTS['block-storage']}/groups/detail?all_tenants=True&project_id=p1", json=groups)
+    assert found(run, row_of(project.PROJECT, "volume_group")) == ["volume_group/g1"]
+    assert listed.last_request.headers["OpenStack-API-Version"] == "volume 3.13"
+    glance = ENDPOINTS["image"] + "/v2"
+    version = {"id": "v2.16", "status": "CURRENT", "links": [{"rel": "self", "href": glance}]}
+    services.get(ENDPOINTS["image"], json={"versions": [version]})
+    owned = [{"namespace": "OS::Theirs", "owner": "p1"}, {"namespace": "OS::Other", "owner": "p2"}]
+    services.get(f"{glance}/metadefs/namespaces", json={"namespaces": owned})
+    assert found(run, row_of(project.PROJECT, "metadef_namespace")) == ["metadef_namespace/OS::Theirs"]
+
+
+def test_software_configs_are_left(
+    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project, "_user_of", lambda *_: run.admin)
+    listed = [{"id": "s1", "name": "theirs"}, {"id": "s2", "name": "of a stack"}, {"id": "s3", "project": "p2"}]
+    services.get(f"{ENDPOINTS['orchestration']}/software_configs", json={"software_configs": listed})
+    addresses = found(run, row_of(project.PROJECT, "software_config"), LAB, "s2")
+    assert addresses == ["software_config/s1"]
 
 
 @pytest.mark.usefixtures("administrator")
