@@ -18,7 +18,7 @@ from typing import TypeVar
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.lock_wait import WAIT, LockWait
-from openstack_prep.base.private_file import target_of
+from openstack_prep.base.private_file import make_private_folder, remove_temporary, target_of
 
 T = TypeVar("T")
 LOCK = ".openstack-prep.lock"
@@ -37,6 +37,7 @@ def one_writer(path: Path) -> Iterator[Path]:
     """
     target = target_of(path)
     with one_writer_in(target.parent, named=path):
+        remove_temporary(target)
         yield target
 
 
@@ -52,6 +53,8 @@ def writer_after(judge: Callable[[], T], path: Path, *others: Path) -> Iterator[
         judgement = judge()
         with one_writer(path) as target:
             if [_content(each) for each in (path, *others)] == judged:
+                for each in others:
+                    remove_temporary(target_of(each))
                 yield target, judgement
                 return
 
@@ -114,7 +117,7 @@ def _locked(folder: Path, lock: Path, flags: int, waiting: LockWait) -> Iterator
 def _lock(folder: Path, lock: Path, flags: int, waiting: LockWait) -> int:
     """Return the descriptor of a locked file or folder; one that was removed while we waited is opened again."""
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         descriptor = os.open(lock, flags | os.O_CLOEXEC, 0o600)
         try:
             waiting.lock(descriptor)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,8 @@ from pathlib import Path
 from openstack_prep.base.errors import ConfigError, PrepError
 
 PRIVATE = "0600"
+TEMPORARY = "[a-z0-9_]{8}"
+"""How the temporary files of tempfile.mkstemp end; an editor's .NAME.swp is no such file."""
 
 
 CHOOSE_FOLDER = (
@@ -46,7 +50,7 @@ def write_private(path: Path, text: str) -> None:
     The text goes to a new file in the same folder, which then replaces the old one, so a full disk or a kill leaves the
     old file unchanged. A link is followed: its target is replaced. A mode stricter than 0600 is kept. Raises PrepError.
     """
-    _replace(target_of(path), text, _keep_stricter_mode)
+    _replace(target_of(path), text, _keep_stricter_mode, make_private_folder)
 
 
 def target_of(path: Path) -> Path:
@@ -69,6 +73,35 @@ def remove_file(path: Path) -> None:
     target_of(path).unlink(missing_ok=True)
 
 
+def make_private_folder(folder: Path) -> None:
+    """Create a folder and its missing parents for their owner alone, whatever the umask.
+
+    In a folder that others may write to, they could replace the files. The mode of existing ones is kept. Raises
+    OSError.
+    """
+    for each in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        each.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # fails for a file
+
+
+def remove_temporary(path: Path) -> None:
+    """Remove what killed writers of a file have left beside it: its whole content under a temporary name.
+
+    For a caller who excludes other writers. Only our own regular files with such a name are removed.
+    """
+    name = re.compile(rf"\.{re.escape(path.name)}\.{TEMPORARY}")
+    with contextlib.suppress(OSError):  # a folder that is missing, or cannot be listed
+        for each in os.scandir(path.parent):
+            if name.fullmatch(each.name) and _is_own_file(each.path):
+                with contextlib.suppress(OSError):  # in a folder that is not writable, which the write reports
+                    os.unlink(each.path)
+
+
+def _is_own_file(path: str) -> bool:
+    found = os.lstat(path)
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+
+
 def create_once(path: Path, text: str) -> None:
     """Write a file that only its owner can read, unless it exists by then: the first of several writers wins.
 
@@ -77,7 +110,7 @@ def create_once(path: Path, text: str) -> None:
     """
     target = target_of(path)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(target.parent)
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # created with 0600
     except OSError as error:
         raise PrepError(f"{path} cannot be written: {error.strerror}: {target.parent}") from error
@@ -103,6 +136,9 @@ def _name_once(name: str, target: Path) -> None:
         os.link(name, target)
     except FileExistsError:
         pass
+    except FileNotFoundError:  # a faster run has removed it, by remove_temporary
+        if not target.exists():
+            raise
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS):
             raise
@@ -220,10 +256,19 @@ def _refuse_target(path: Path) -> None:
         raise ConfigError(f"{path} cannot be written: the file belongs to another user; choose another one")
 
 
-def _replace(path: Path, text: str, prepare: Callable[[Path, int], None]) -> None:
+def _make_folder(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _replace(
+    path: Path,
+    text: str,
+    prepare: Callable[[Path, int], None],
+    make_folder: Callable[[Path], None] = _make_folder,
+) -> None:
     _refuse_target(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # created with 0600
     except OSError as error:  # it names a temporary file
         fix = "; choose another file, or run this as a user who may write there"

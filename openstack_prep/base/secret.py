@@ -310,10 +310,11 @@ def _generated(name: str, base: Path) -> Secret:
     path = file_path(name, base)
 
     def fetch() -> str:
-        from openstack_prep.base.private_file import create_once
+        from openstack_prep.base.private_file import create_once, remove_temporary, target_of
 
         if not os.path.exists(path):
             create_once(Path(path), secrets.token_urlsafe(24) + "\n")
+        remove_temporary(target_of(Path(path)))  # of a killed run; a concurrent one needs its own no more
         try:
             _close_to_others(path)
             return _from_file(path, base).reveal()  # of whoever has created it

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from openstack_prep.base.errors import FolderRefused
+from openstack_prep.base.private_file import make_private_folder
 
 
 def output_folder(folder: Path | None) -> Path | None:
@@ -35,7 +36,7 @@ def write_marked(folder: Path, mark: str, texts: Mapping[str, str], *, exactly: 
     from openstack_prep.resources.files.marked_files import MarkedFiles
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as error:
         fix = "name a folder that you can create"
         raise FolderRefused(f"--output {folder} cannot be created: {error.strerror}; {fix}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -9,7 +10,7 @@ from typing import TypeAlias
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.file_lock import one_writer
 from openstack_prep.base.given_file import read_bytes, unreadable
-from openstack_prep.base.private_file import write_shared
+from openstack_prep.base.private_file import target_of, write_shared
 
 Edit: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 """Judges the lines of a file, of which those of the block are empty; returns them, changed or not."""
@@ -34,6 +35,8 @@ def change_file(path: Path, change: Callable[[str], str]) -> bool:
     old = content(path)
     if change(old) == old:
         return False
+    with contextlib.suppress(OSError):  # which the lock reports; others read the file, so the umask decides here
+        target_of(path).parent.mkdir(parents=True, exist_ok=True)
     with one_writer(path) as target:
         write_shared(target, change(content(target)))
     return True

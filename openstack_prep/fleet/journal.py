@@ -20,6 +20,7 @@ from typing import Any
 
 from openstack_prep.base.errors import LeaseHeld
 from openstack_prep.base.given_file import MIB, read_text
+from openstack_prep.base.private_file import make_private_folder
 from openstack_prep.cloud.lease import process
 from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.order import Order, Outcome, Status
@@ -78,7 +79,7 @@ def opened(
     """
     try:
         path = path_of(fleet)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o600)
     except (OSError, RuntimeError) as error:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.given_file import MIB, read_text
+from openstack_prep.base.private_file import make_private_folder
 from openstack_prep.cloud.request_log import NAME
 from openstack_prep.version import __version__
 
@@ -126,7 +127,7 @@ class _File(logging.Handler):
 def _create() -> int:
     """Return the descriptor of a new file; delete the files of all but the last runs."""
     place = folder()
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(place)
     path = place / PATTERN.replace("*", f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)

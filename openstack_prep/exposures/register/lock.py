@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.lock_wait import WAIT, LockWait
-
-TEMPORARY = "[a-z0-9_]{8}"
-"""How the temporary files of tempfile.mkstemp end; an editor's .NAME.swp is no such file."""
+from openstack_prep.base.private_file import remove_temporary
 
 
 @contextlib.contextmanager
@@ -32,7 +29,7 @@ def locked(
     """
     descriptor, target = _lock(path, create, LockWait(path, timeout, tell))
     try:
-        _remove_temporary(target)
+        remove_temporary(target)  # only who holds the lock writes them, which is this run now
         yield target
     except BaseException:
         if create and _is_at(descriptor, target) and not os.fstat(descriptor).st_size:
@@ -82,12 +79,3 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
-
-
-def _remove_temporary(path: Path) -> None:
-    """Remove what killed writers have left: only who holds the lock writes temporary files, which is this run now."""
-    name = re.compile(rf"\.{re.escape(path.name)}\.{TEMPORARY}")
-    for each in path.parent.iterdir():
-        if name.fullmatch(each.name):
-            with contextlib.suppress(OSError):  # of another user, in a folder with the sticky bit: it does no harm
-                each.unlink()

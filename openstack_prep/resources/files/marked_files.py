@@ -20,7 +20,7 @@ from openstack_prep.base.errors import FolderRefused
 from openstack_prep.base.file_lock import LOCK, one_writer_in
 from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.given_file import read_text
-from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_private
+from openstack_prep.base.private_file import PRIVATE, mode, remove_file, remove_temporary, target_of, write_private
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.text import show
@@ -98,6 +98,7 @@ class MarkedFiles:
     def _write(self, texts: Mapping[str, str], exactly: bool) -> None:
         before = self.there()
         for name, text in texts.items():
+            remove_temporary(target_of(self.folder / name))
             if not self._is_same(name, before.get(name), text) or mode(self.folder / name) != PRIVATE:
                 write_private(self.folder / name, self._whole(name, text))
         with _said(self.folder):

@@ -118,3 +118,28 @@ def test_a_judgement_holds_no_lock_and_is_made_again_if_the_file_changes(
         with pytest.raises(FileLocked), one_writer(tmp_path / "other"):
             pass
     assert seen == [None, "theirs", "theirs"]
+
+
+def test_whoever_holds_the_lock_removes_what_killed_writers_left(tmp_path: Path) -> None:
+    names = ("clouds.yaml", ".clouds.yaml.copy")
+    left = [tmp_path / f".{name}.abcdefg1" for name in names]
+    for each in left:
+        each.write_text("secret")
+    with one_writer(tmp_path / names[0]):
+        assert [each.exists() for each in left] == [False, True]
+    with writer_after(lambda: None, *(tmp_path / name for name in names)):
+        assert not any(each.exists() for each in left)
+    files = MarkedFiles(tmp_path / "cluster", "# [ours]")
+    files.write({"pools.yaml": "a: b\n"})
+    (tmp_path / "cluster" / ".pools.yaml.abcdefg1").write_text("secret")
+    files.write({"pools.yaml": "a: b\n"})
+    assert [each.name for each in (tmp_path / "cluster").iterdir()] == ["pools.yaml"]
+
+
+def test_a_folder_that_it_creates_is_its_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with one_writer(tmp_path / "a" / "b" / "clouds.yaml"):
+            assert [stat.S_IMODE((tmp_path / each).stat().st_mode) for each in ("a", "a/b")] == [0o700, 0o700]
+    finally:
+        os.umask(before)

@@ -20,6 +20,7 @@ from openstack_prep.base.private_file import (
     create_private,
     refuse_unwritable,
     remove_file,
+    remove_temporary,
     write_private,
     write_shared,
 )
@@ -50,6 +51,39 @@ def test_it_writes(tmp_path: Path) -> None:
 def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
     write_private(tmp_path / "a" / "b" / "x", "x")
     assert (tmp_path / "a" / "b" / "x").read_text() == "x"
+
+
+def test_folders_on_the_way_are_their_owners_alone(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir(mode=0o755)
+    write_private(tmp_path / "old" / "a" / "b" / "x", "x")
+    create_once(tmp_path / "old" / "c" / "y", "y")
+    made = {each.name: mode(each) for each in tmp_path.rglob("*") if each.is_dir()}
+    assert made == {"old": 0o755, "a": 0o700, "b": 0o700, "c": 0o700}
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    path, other = tmp_path / "clouds.yaml", tmp_path / "other"
+    for name in (".clouds.yaml.ab_c9xyz", ".clouds.yaml.swp", ".clouds.yaml.ABCDEFGH", ".x.abcdefgh"):
+        (tmp_path / name).write_text("secret")
+    (tmp_path / ".clouds.yaml.folder99").mkdir()
+    (tmp_path / ".clouds.yaml.link9999").symlink_to(other)
+    kept = {
+        ".clouds.yaml.swp",
+        ".clouds.yaml.ABCDEFGH",
+        ".x.abcdefgh",
+        ".clouds.yaml.folder99",
+        ".clouds.yaml.link9999",
+    }
+    remove_temporary(path)
+    assert {each.name for each in tmp_path.iterdir()} == kept
+
+
+def test_only_our_own_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = tmp_path / ".clouds.yaml.ab_c9xyz"
+    left.write_text("secret")
+    monkeypatch.setattr(os, "geteuid", lambda: left.stat().st_uid + 1)
+    remove_temporary(tmp_path / "clouds.yaml")
+    assert left.exists()
 
 
 def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
