@@ -35,7 +35,7 @@ ContainerFormat = Literal["aki", "ami", "ari", "bare", "compressed", "docker", "
 Visibility = Literal["private", "shared", "community", "public"]
 
 
-UPLOAD = "use a URL without it, or remove import_method: then openstack-prep uploads the image, and Glance gets no URL"
+UPLOAD = "use a URL without it, or remove import_method: then the image is uploaded, and Glance does not learn its URL"
 
 
 def shown_by_glance(source: str) -> str:
