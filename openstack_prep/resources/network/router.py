@@ -207,6 +207,12 @@ class Router(NetworkResource[RouterRecord]):
         interfaces = sorted(record.joined & self._own(run, observed))
         for subnet_id in interfaces:
             remove_interface(cloud, observed.id, {"subnet_id": subnet_id})
+        if record.gateway_network_id:
+            # Neutron 29.0.0 would compare the revision again after it has removed the gateway, which changes it
+            # (db/l3_db.py, _delete_current_gw_port: a copy of the context), and answer 412 with the gateway gone
+            self._with_routes(cloud, observed, ())
+            cloud.network.delete(f"/routers/{observed.id}")
+            return
         seen = self._with_routes(cloud, observed, ()) if record.routes or interfaces else record
         super().delete(run, replace(observed, record=seen))
 
