@@ -71,7 +71,7 @@ read; ``tests/functional/test_secrets.py`` applies and destroys on a devcloud.""
 CRASHES = [
     *("openstack_prep.core.planner.plan_apply", "openstack_prep.core.planner.plan_destroy"),
     *("openstack_prep.core.executor.execute", "openstack_prep.core.observing.examine"),
-    *("openstack_prep.cloud.service.Service.get", "openstack_prep.spec.completion.with_exposures"),
+    *("openstack_prep.cloud.service.Service.get", "openstack_prep.spec.completion.derive"),
     *("openstack_prep.resources.identity.user.User.find", "openstack_prep.spec.resolving.resolve_spec"),
     "openstack_prep.cli.running.print_result",
 ]
@@ -97,6 +97,7 @@ def whole(
     links = [{"rel": "self", "href": f"{ENDPOINTS['compute']}/"}]
     project = {"id": ADMIN_PROJECT, "name": "admin", "domain_id": "default", "enabled": True, "description": ""}
     empty_cloud.get(f"{IDENTITY}/projects/{ADMIN_PROJECT}", json={"project": project | {"tags": [], "options": {}}})
+    empty_cloud.get(f"{IDENTITY}/projects/project", json={"project": project | {"id": "project", "name": "lease"}})
     empty_cloud.get(re.compile("^http://swift/v1/"), json=[])
     empty_cloud.get("http://nova/", json={"versions": [nova | {"links": links}]})
     empty_cloud.post(PREVIEW, json={"stack": {"resources": []}})
