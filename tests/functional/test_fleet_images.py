@@ -125,7 +125,7 @@ def test_one_download_feeds_all_uploads(images: Images) -> None:
     process = images.start()
     deleted = f"{images.prep.folder}/temporary/"
     kept = [each for each in map(_target, Path(f"/proc/{process.pid}/fd").iterdir()) if each.startswith(deleted)]
-    assert len(kept) == 1
+    assert len(set(kept)) == 1  # one file, which each upload may have open
     assert list((images.prep.folder / "temporary").iterdir()) == []
     assert images.web.pause is not None
     images.web.pause.set()
