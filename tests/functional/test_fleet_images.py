@@ -124,8 +124,12 @@ def images(prep: Prep, devcloud: Devcloud) -> Iterator[Images]:
 def test_one_download_feeds_all_uploads(images: Images) -> None:
     process = images.start()
     deleted = f"{images.prep.folder}/temporary/"
-    kept = [each for each in map(_target, Path(f"/proc/{process.pid}/fd").iterdir()) if each.startswith(deleted)]
-    assert len(set(kept)) == 1  # one file, which each upload may have open
+
+    def kept() -> list[str]:
+        return [each for each in map(_target, Path(f"/proc/{process.pid}/fd").iterdir()) if each.startswith(deleted)]
+
+    assert len(set(kept())) == 1
+    wait_for(lambda: len(kept()) == 1)  # an upload has it open once more while it reads
     assert list((images.prep.folder / "temporary").iterdir()) == []
     assert images.web.pause is not None
     images.web.pause.set()

@@ -76,7 +76,7 @@ def test_a_second_apply_does_nothing_in_few_requests(applied: Prep, devcloud: De
     requests = devcloud.requests_since(mark)
     assert {request.method for request in requests} <= {"GET", "HEAD", "POST"}
     assert {request.path for request in requests if request.method == "POST"} == {"/v3/auth/tokens"}
-    assert len(requests) <= 27, [f"{each.service} {each.method} {each.path}" for each in requests]
+    assert len(requests) <= 25, [f"{each.service} {each.method} {each.path}" for each in requests]
 
 
 def test_drift_is_shown_and_mended(applied: Prep, name: str, devcloud: Devcloud) -> None:

@@ -64,14 +64,26 @@ class Image(ImageFields):
 
     @classmethod
     def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
-        listed = glance.named(run, tuple(sorted(name for each in wanted for name in (each.name, each._new, each._old))))
+        """Find images among all of their projects, which a scan reads as well; others only count if these have none."""
         found = {}
+        missing = []
         for each in wanted:
             project_id = run.find_project_id(each.owner)
-            observed = each._among(run, listed, project_id) if project_id else None
+            observed = each._among(run, glance.owned(run, project_id), project_id) if project_id else None
             if observed is not None:
                 found[each.key] = observed
+            elif project_id and each._may_be_of_others:
+                missing.append((each, project_id))
+        others = glance.named(run, tuple(sorted({each.name for each, _ in missing}))) if missing else []
+        for each, project_id in missing:
+            if observed := each._among(run, others, project_id):
+                found[each.key] = observed
         return found
+
+    @property
+    def _may_be_of_others(self) -> bool:
+        """Whether an image that another project shows to everybody represents it, if its project has none."""
+        return (self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
@@ -98,7 +110,7 @@ class Image(ImageFields):
             found = self._observed(run, family[0], family)
             return replace(found, values=self.desired() | {"status": "incomplete"})
         candidates = finished or [image for image in within if image.name == self.name]
-        if not candidates and ((self.source is None and self.rhcos is None) or self.visibility in EVERYBODYS):
+        if not candidates and self._may_be_of_others:
             candidates = [image for image in listed if image.name == self.name and image.visibility in EVERYBODYS]
         standing = only_one(candidates, str(self.key))
         return self._observed(run, standing, family) if standing is not None else None
