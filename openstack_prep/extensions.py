@@ -9,7 +9,7 @@ package, whoever has written it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -119,9 +119,18 @@ def foundation() -> tuple[Extension, ...]:
     return tuple(import_module(module).EXTENSION for module in FOUNDATION)
 
 
-@cache
 def installed() -> tuple[Extension, ...]:
     """Return the foundation and all installed extensions, by name; raises ExtensionError."""
+    return tuple(extension for extension, _ in _with_packages())
+
+
+def package_of(extension: Extension) -> str:
+    """Return the installed package that an extension comes from."""
+    return next(package for each, package in _with_packages() if each is extension)
+
+
+@cache
+def _with_packages() -> tuple[tuple[Extension, str], ...]:
     from importlib.metadata import entry_points  # takes as long as all else that --help of a command needs
 
     found = [(extension, "openstack_prep") for extension in foundation()]
@@ -142,7 +151,7 @@ def installed() -> tuple[Extension, ...]:
             if name in owners:
                 raise unusable(f"{owners[name]} and {package} both bring the {name}", package, owners[name])
             owners[name] = package
-    return tuple(extension for extension, _ in found)
+    return tuple(found)
 
 
 def _shipped() -> Iterator[EntryPoint]:
@@ -166,19 +175,22 @@ def _names(extension: Extension) -> Iterator[str]:
 @cache
 def sections() -> tuple[Section, ...]:
     """Return the sections of all extensions, in the order of reports."""
-    every = [section for extension in installed() for section in extension.sections]
-    names = {section.name for section in every}
+    packages = {each: package for extension, package in _with_packages() for each in extension.sections}
+    declared = list(packages)
+    names = {section.name for section in declared}
 
     def with_followers(section: Section) -> Iterator[Section]:
         yield section
-        for follower in every:
+        for follower in declared:
             if follower.after == section.name:
                 yield from with_followers(follower)
 
-    first = (section for section in every if section.after not in names)
+    first = (section for section in declared if section.after not in names)
     found = tuple(each for section in first for each in with_followers(section))
-    if circle := [section.name for section in every if section not in found]:
-        raise unusable(f"the sections {' and '.join(circle)} follow one another in a circle", *circle)
+    if cycle := [section for section in declared if section not in found]:
+        names_of_cycle = " and ".join(section.name for section in cycle)
+        what = f"the sections {names_of_cycle} follow one another in a cycle"
+        raise unusable(what, *(packages[section] for section in cycle))
     return found
 
 
@@ -188,6 +200,6 @@ def commands() -> dict[str, str]:
     return {name: text for texts in modules for name, text in texts.items()}
 
 
-def scans(extensions: Iterable[Extension] | None = None) -> tuple[Scan, ...]:
+def scans() -> tuple[Scan, ...]:
     """Return what is scanned, in the order of a report."""
-    return tuple(each for extension in extensions or installed() for each in extension.scans)
+    return tuple(each for extension in installed() for each in extension.scans)

@@ -55,7 +55,8 @@ def derive(
             derived = list(extensions.load(extension.derive)(found, values or {}))
             if lost := {each.key for each in found} - {each.key for each, _ in derived}:
                 what = f"its derive() leaves out {', '.join(sorted(map(str, lost)))}, which the spec declares"
-                raise extensions.unusable(f"the extension {extension.name}: {what}", extension.name)
+                package = extensions.package_of(extension)
+                raise extensions.unusable(f"the extension {extension.name} of {package}: {what}", package)
             places |= {each.key: places.get(origin, "") for each, origin in derived if each.key not in places}
             found = [each for each, _ in derived]
     return found

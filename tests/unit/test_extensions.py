@@ -30,7 +30,7 @@ def derive(resources, values):
     return ()
 """
 )
-CIRCLE = EXTENSION.format(
+CYCLE = EXTENSION.format(
     "'boxes', sections=(Section('boxes', 'a:A', 'A.', after='lids'), Section('lids', 'a:B', 'B.', after='boxes'))"
 )
 
@@ -77,8 +77,8 @@ def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ([CHECK], ["validate", "spec.yaml"], ["boxes-of-a", "boxes_of_a:nothing"]),
         ([COMMAND], ["boxes"], ["boxes_of_a_commands"]),
         ([HEAD], ["validate", "spec.yaml"], ["boxes-of-a", "openstack_prep", "section include"]),
-        ([DERIVE], ["validate", "boxes.yaml"], ["boxes", "project/lab"]),
-        ([CIRCLE], ["validate", "spec.yaml"], ["boxes", "lids"]),
+        ([DERIVE], ["validate", "boxes.yaml"], ["update boxes-of-a,", "project/lab"]),
+        ([CYCLE], ["validate", "spec.yaml"], ["update boxes-of-a,", "boxes and lids"]),
     ],
 )
 def test_an_extension_that_cannot_be_used(site: Path, texts: list[str], words: list[str], named: list[str]) -> None:
