@@ -67,15 +67,16 @@ def carry_out(
 
     ``current`` returns whether a plan is young enough, ``again`` creates it again, or raises PlanRefused. If somebody
     else may have worked on the spec since the plan was created, it is created again under the lease. So a plan with
-    refusals is refused only if no other run was in progress while it was created: the incomplete work of another run
-    looks like an error. Raises LeaseHeld, PlanRefused.
+    refusals is refused only if no other run was in progress, or was killed, while it was created: the incomplete work
+    of another run looks like an error, and the last requests of a killed one may arrive while the cloud is read.
+    Raises LeaseHeld, PlanRefused.
     """
     seen, run = plan.lease, plan.run
 
     def anew() -> Report:
         return carry_out(again(plan), current=current, again=again, execute=execute, timeout=timeout)
 
-    if plan.refusals and not lease.is_outdated(run, seen):
+    if plan.refusals and not (seen.ended or lease.is_outdated(run, seen)):
         plan.raise_for_refusals()
     if not (plan or plan.refusals):
         return _run(plan, execute) if current(plan) else anew()

@@ -140,6 +140,21 @@ def test_a_killed_run_is_not_at_work(
     assert "--allow-replace" in plan.refusals[0].fix  # and not: wait
 
 
+def test_what_a_killed_run_was_changing_is_planned_again(
+    cloud: Cloud, flavors: list[Row], group: Row, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last request may arrive while the cloud is read: the ports of a pool after the pool, before their network."""
+    monkeypatch.setattr(process, "place", lambda: "here")
+    monkeypatch.setattr(process, "exists", lambda pid: False)
+    prep.apply(cloud, SPEC)
+    held(group, replace(THEIRS, place=digest("here")))
+    plan = prep.plan(cloud, BIGGER)
+    assert plan.refusals
+    flavors[0]["ram"] = 32768
+    report = api.apply(cloud, plan, agreed=False)
+    assert (report.failed, report.changed) == ((), ())
+
+
 def test_a_plan_says_that_another_run_was_at_work(
     services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row
 ) -> None:
