@@ -69,6 +69,12 @@ def registered(room: str) -> dict[str, dict[str, str]]:
     return dict(yaml.safe_load((ROOT / room.removeprefix("openstack_prep.") / "codes.yaml").read_text()))
 
 
+def test_codes_keep_their_names() -> None:
+    """Whoever adds a code adds it to codes.txt; a code that is gone or has another name breaks scripts of others."""
+    lines = Path(__file__).with_name("codes.txt").read_text().splitlines()
+    assert list(read_codes()) == [line for line in lines if not line.startswith("#")]
+
+
 def test_a_diagnostic_has_a_code_unless_its_status_is_ok() -> None:
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text())):
