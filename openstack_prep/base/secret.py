@@ -81,6 +81,11 @@ class Secret:
         return self._value is not None or self.path is None or os.path.exists(self.path)
 
     @property
+    def is_to_generate(self) -> bool:
+        """Whether a file shall store it that does not exist here, so that a new value would be generated."""
+        return self.path is not None and not self.awaited and not self.ready
+
+    @property
     def fetched(self) -> bool:
         """Whether the value is known already, so that ``reveal`` asks nobody for it."""
         return self._value is not None

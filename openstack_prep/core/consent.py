@@ -9,6 +9,8 @@ from dataclasses import replace
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Loss, Mistake
+from openstack_prep.base.key import Key
+from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import ask, similar
 from openstack_prep.core import text
 from openstack_prep.core.deletion_loss import OPTION, DeletionLoss, LossEffect
@@ -24,6 +26,25 @@ def refuse_replacements(steps: Iterable[Step]) -> list[Mistake]:
     replaced = (step for step in steps if step.action is Action.REPLACE and not _replaces_another(step))
     found: list[Mistake] = [_replacement(step) for step in replaced]
     return found + [loss for step in steps for loss in step.losses]
+
+
+def lost_secrets(step: Step) -> Iterable[Loss]:
+    """Yield the secrets in use that an update would replace by new ones, because the file with theirs is not here.
+
+    One of a kind that needs adoption is that kind's own business while somebody else manages it.
+    """
+    if isinstance(step.resource, Adoptable) and not (step.observed and step.observed.ours):
+        return
+    for change in step.changes:
+        if change.before is not None and isinstance(change.after, Secret) and change.after.is_to_generate:
+            yield lost_secret(step.key, change.field, change.after)
+
+
+def lost_secret(key: Key, name: str, secret: Secret) -> Loss:
+    """Return that a secret which others may use would be generated again."""
+    what = f"its {name} would be replaced, because {secret.path} does not exist"
+    fix = "copy the file from where the spec was applied, or allow the replacement (--allow-replace)"
+    return replace(Loss.about(key, what, fix), lost=(name,))
 
 
 def refuse_losses(steps: Iterable[Step], allowed: Set[str]) -> list[Mistake]:

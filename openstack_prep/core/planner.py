@@ -53,7 +53,7 @@ def _with_losses(step: Step) -> Step:
     """Return a step with the losses that it causes if it is an update."""
     if step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
         return step
-    return replace(step, losses=tuple(step.resource.list_losses(step.observed)))
+    return replace(step, losses=(*consent.lost_secrets(step), *step.resource.list_losses(step.observed)))
 
 
 def plan_apply(

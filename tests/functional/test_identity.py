@@ -207,7 +207,8 @@ def test_a_spec_in_another_folder_takes_no_cluster_its_credential(prep: Prep) ->
     name = f"copied{secrets.token_hex(3)}"
     spec: dict[str, Any] = {"name": name, "project": {"name": name}}
     spec["users"] = [{"name": name, "password": {"generate": "user.password"}}]
-    spec["role_assignments"] = [{"user": name, "role": "member"}]
+    spec["role_assignments"] = [{"user": name, "role": "member"}, {"user": name, "role": "swiftoperator"}]
+    spec["object_store"] = {"temp_url_key": {"generate": "temp-url.key"}}
     spec["application_credentials"] = [{"name": "app", "clouds_yaml": "clouds.yaml", "cloud": "app"}]
     prep.write(spec)
     prep.apply()
@@ -216,6 +217,10 @@ def test_a_spec_in_another_folder_takes_no_cluster_its_credential(prep: Prep) ->
     copied.write(spec)
     said = copied.run("apply", "--yes", copied.spec.name, code=2).stderr
     assert f"its password would be replaced, because {copied.folder}/user.password does not exist" in said
+    (copied.folder / "user.password").write_bytes((prep.folder / "user.password").read_bytes())  # or Swift is not read
+    said = copied.run("apply", "--yes", copied.spec.name, code=2).stderr
+    assert f"its temp_url_key would be replaced, because {copied.folder}/temp-url.key does not exist" in said
+    (copied.folder / "user.password").unlink()
     missing = f"would be deleted because its secret is missing from {copied.folder}/clouds.yaml"
     assert f"{missing}, and a running cluster may depend on it" in said
     assert [each.name for each in copied.folder.iterdir()] == [copied.spec.name]
@@ -223,7 +228,7 @@ def test_a_spec_in_another_folder_takes_no_cluster_its_credential(prep: Prep) ->
     copied.run("plan", "--allow-replace", "-o", str(kept), copied.spec.name)
     copied.run("apply", "--yes", "--plan", str(kept))
     assert copied.changes() == set()
-    for file in ("user.password", "clouds.yaml"):
+    for file in ("user.password", "temp-url.key", "clouds.yaml"):
         (prep.folder / file).write_text((copied.folder / file).read_text())
     assert prep.changes() == set()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
+from openstack_prep.base.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
@@ -132,15 +132,6 @@ class User(Adoptable[CloudRun]):
                 "exists, is not managed by this spec, and has a different password",
                 "correct the password, remove it, or choose another name",
                 code=Code.PLAN_FOREIGN,
-            )
-
-    def list_losses(self, observed: Observed) -> Iterable[Loss]:
-        """Yield that a password which others may use to log in would be generated again."""
-        if observed.ours and observed.values.get("password") is DIFFERS and self.password and not self.password.ready:
-            yield Loss.about(
-                self.key,
-                f"its password would be replaced, because {self.password.path} does not exist",
-                "copy the file from where the spec was applied, or allow the replacement (--allow-replace)",
             )
 
     def create(self, run: CloudRun) -> Observed:

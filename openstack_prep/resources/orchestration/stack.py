@@ -243,6 +243,10 @@ class Stack(Inputs):
             return observed
         if record.refused:
             raise CloudError(f"Heat refuses the update: {record.refused}; correct the cause")
+        if missing := [secret for secret in self.secrets_for_heat.values() if secret.is_to_generate]:
+            for secret in missing:  # the plan has shown that they are new
+                secret.reveal()
+            raise CloudError("its secrets were generated, so Heat can preview the update now", retryable=True)
         if not record.asked:  # nobody knows what it would delete
             raise CloudError(
                 "Heat cannot preview the update, because something that it refers to no longer exists; plan again"

@@ -11,6 +11,7 @@ from dataclasses import replace
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Loss, Mistake, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core import consent
 from openstack_prep.core.model import Observed
 from openstack_prep.resources.heat.heat import SERVER, HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_groups import MAYBE, Effect
@@ -66,8 +67,11 @@ WORDS = {
 
 
 def list_losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
-    """Yield what an update would delete, replace or wipe, except resources without data."""
+    """Yield what an update would delete, replace or wipe, except resources without data, and secrets in use."""
     record = observed.record_as(StackRecord)
+    for name, secret in stack.secrets.items():
+        if secret.is_to_generate:
+            yield consent.lost_secret(stack.key, f"secret_parameters.{name}", secret)
     heat = record.stack
     standing = {place: each for place, each in heat.made.items() if place not in record.missing}
     if record.status == "DELETE_FAILED":

@@ -23,7 +23,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Key, Observed, Resolved
+from openstack_prep.core.model import Condition, Key, Observed, Resolved
 from openstack_prep.resources.heat.heat_flow import NOT_EMPTY, Flow
 from openstack_prep.resources.heat.heat_package import Package
 from openstack_prep.resources.image.glance import ImageRecord
@@ -33,6 +33,8 @@ HEAD = b"openstack-prep secrets 1\n"
 BLOCK = 1 << 16
 """The content is a multiple of it, so that its size tells little."""
 
+GENERATED = Condition("(of generated secrets)")
+"""The checksum of content that is not known yet."""
 Form = Literal["string", "json"]
 """Type of a hidden parameter, in Heat's words."""
 
@@ -107,7 +109,10 @@ class SecretsImage(Resolved[CloudRun], Image):
 
     def desired(self) -> Values:
         own = ("parameter", "secrets", "writers")
-        return {name: value for name, value in super().desired().items() if name not in own}
+        values = {name: value for name, value in super().desired().items() if name not in own}
+        if any(secret.is_to_generate for secret, _ in self.secrets.values()):  # so an existing image has other secrets
+            values["checksum"] = GENERATED
+        return values
 
     def needs(self) -> Iterable[Key]:
         return (*super().needs(), *self.writers)

@@ -14,13 +14,16 @@ from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, Key, Observed
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+from openstack_prep.resources.heat.heat import HeatStack
 from openstack_prep.resources.heat.heat_package import SECRETS_IMAGE
 from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.image.image import Family
 from openstack_prep.resources.orchestration import stack_secrets
 from openstack_prep.resources.orchestration.stack import ResolvedStack, Stack
+from openstack_prep.resources.orchestration.stack_record import StackRecord
 from openstack_prep.resources.orchestration.stack_secrets import SecretsImage
 
+HEAT = "http://heat/v1/admin-project"
 PROGRAM = Path(__file__).parents[4] / "heat_templates" / "rke2-secrets.py"
 GIVEN = {
     "server_image": "i",
@@ -255,3 +258,20 @@ def test_the_present_image(run: CloudRun, monkeypatch: pytest.MonkeyPatch, asked
     if asked:
         exists(str(image.checksum).removeprefix("sha256:"))
         assert image.find_present(run) == "i1"
+
+
+def test_secrets_in_use_are_not_generated_a_second_time_unasked(
+    run: CloudRun, services: requests_mock.Mocker, tmp_path: Path
+) -> None:
+    """An image of secrets is new if their files do not exist here, and so are the servers' secrets."""
+    token = from_spec({"generate": "token"}, base=tmp_path)
+    stack, images = resolve(run, secret_parameters={**SECRETS, "token": token})
+    assert {each.desired()["checksum"] for each in images.values()} == {stack_secrets.GENERATED}
+    services.get(f"{HEAT}/stacks/c1/s1/resources", json={"resources": []})
+    record = StackRecord(stack=HeatStack(run.admin, "c1", "s1"), status="CREATE_COMPLETE")
+    losses = [each.lost for each in stack.list_losses(Observed(id="s1", ours=True, record=record))]
+    assert losses == [("secret_parameters.token",)]
+    assert [*tmp_path.iterdir()] == []
+    token.reveal()
+    assert not [*stack.list_losses(Observed(id="s1", ours=True, record=record))]
+    assert "checksum" not in images["c1-agent-secrets"].desired()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.base.errors import NotAllowed
-from openstack_prep.base.secret import Secret
+from openstack_prep.base.errors import Loss, NotAllowed
+from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import DIFFERS, Action, Observed
@@ -66,6 +66,26 @@ def test_keys_are_compared_and_mended_unseen(
     assert "X-Account-Meta-Temp-Url-Key" not in services.last_request.headers
     for seen in (caplog.text, str(plan), str(plan.data()), str(report.data())):
         assert not {"k1", "k2", "old"} & set(seen.replace("'", " ").replace('"', " ").split())
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_keys_in_use_are_not_generated_a_second_time_unasked(
+    run: CloudRun, services: requests_mock.Mocker, tmp_path: Path, owned: bool
+) -> None:
+    in_use = dict.fromkeys(RESERVED_HEADERS, "in-use")
+    services.head(ACCOUNT, headers=in_use | (OURS if owned else {}))
+    first, second = (from_spec({"generate": name}, base=tmp_path) for name in ("one.key", "two.key"))
+    store = ObjectStore(temp_url_key=first, temp_url_key_2=second)
+    observed = observing.observe(run, [store])
+    refusals = planner.plan_apply("lab", [store], observed).refusals
+    assert {each.code for each in refusals} == {"plan.loses"}
+    assert [each.lost for each in refusals if isinstance(each, Loss)] == [("temp_url_key",), ("temp_url_key_2",)]
+    assert not planner.plan_apply("lab", [store], observed, allow_replace=True).refusals
+    assert [*tmp_path.iterdir()] == []
+    for name in ("one.key", "two.key"):
+        (tmp_path / name).touch(mode=0o600)
+        (tmp_path / name).write_text("in-use\n")
+    assert not planner.plan_apply("lab", [store], observing.observe(run, [store]))
 
 
 @pytest.mark.parametrize(
