@@ -41,6 +41,8 @@ GONE = Condition("(the file is gone)")
 STATE = (".openshift_install_state.json", "metadata.json")
 FLOATING = {"api_floating_ip": ("apiFloatingIP", "lbFloatingIP"), "ingress_floating_ip": ("ingressFloatingIP",)}
 FILES = ("pull_secret_file", "ssh_key_file", "additional_trust_bundle_file")
+CONTENTS = {field.removesuffix("_file"): field for field in FILES}
+"""The fields of a spec by what the rules call the contents of their files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +125,7 @@ class InstallConfig(InstallerInput, Cluster):
         return [given_address(value) for value in self._floating().values() if is_address(value)]
 
     def _contents(self) -> Contents:
-        """Return the contents of the files; ``check`` reports those that cannot be read."""
+        """Return the contents of the files, None for those that cannot be read."""
         secret, key, bundle = (_text(getattr(self, name)) for name in FILES)
         return Contents(
             pull_secret=None if secret is None else Secret(secret),
@@ -177,17 +179,36 @@ class InstallConfig(InstallerInput, Cluster):
                     leaves[path] = floating_ip.name
         return leaves
 
+    # --- checks ---------------------------------------------------------------------------
+
+    def list_mistakes(self, context: Context) -> Iterator[Mistake]:
+        """Yield what the installer refuses; without the pull secret, which a validation need not have, all the rest."""
+        (resolved,) = self.resolve(context)
+        assert isinstance(resolved, InstallConfig)
+        unread = dict(self._unread())
+        for field, path in unread.items():
+            if field != "pull_secret_file":
+                yield self._unreadable(field, path)
+        unnamed: Values = dict.fromkeys(resolved._unresolved())  # apply creates them
+        for each in install_config.mistakes(replace(resolved, **unnamed), self._contents()):
+            field = CONTENTS.get(each.where, each.where)
+            if field.replace("_policy", "_file") not in unread:
+                what = f"{field}: {_in_the_spec(each.what)}"
+                yield self.mistake(what, _in_the_spec(each.fix), each.code, field)
+
+    def _unread(self) -> Iterator[tuple[str, str]]:
+        """Yield the files that cannot be read, by their fields."""
+        for field in FILES:
+            path = getattr(self, field)
+            if path is not None and _text(path) is None:
+                yield field, path
+
+    def _unreadable(self, field: str, path: str) -> Mistake:
+        return self.mistake(f"{field}: {path} cannot be read", "create the file, or give another", field=field)
+
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         yield from unwritable(self, self.file, observed)
-        paths = {name: path for name in FILES if (path := getattr(self, name))}
-        unread = {name.removesuffix("_file"): path for name, path in paths.items() if _text(path) is None}
-        for of, path in unread.items():
-            yield self.mistake(f"{of}_file: {path} cannot be read", "create the file, or give another")
-        unnamed: Values = dict.fromkeys(self._unresolved())
-        known = replace(self, **unnamed)
-        for each in install_config.mistakes(known, self._contents()):
-            if each.where.removesuffix("_policy") not in unread:
-                yield self.mistake(_in_the_spec(f"{each.where}: {each.what}"), _in_the_spec(each.fix))
+        yield from (self._unreadable(field, path) for field, path in self._unread() if field == "pull_secret_file")
         if not self._consumed():
             yield from self._check_volume_types(run)
         if self.kept.exists() and not _is_ours(_read(self.kept), run):

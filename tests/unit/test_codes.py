@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -20,7 +21,8 @@ from openstack_prep.reports.codes import REPORTS, read_codes
 from openstack_prep.verbs.audit import Code as Drifted
 
 ROOT = Path(openstack_prep.__path__[0])
-MODULES = [path for path in sorted(ROOT.rglob("*.py")) if "openstack_prep.base.diagnostic import" in path.read_text()]
+REPORTING = re.compile(r"^from openstack_prep\.base\.(diagnostic|errors) import", re.MULTILINE)
+MODULES = [path for path in sorted(ROOT.rglob("*.py")) if REPORTING.search(path.read_text())]
 PACKAGES = [REPORTS, *(each.codes for each in extensions.installed() if each.codes)]
 HELPERS = ("unknown", "_diagnostic")
 """Functions that take the code first and return a Diagnostic."""
@@ -46,12 +48,12 @@ def codes_in(node: ast.AST) -> Iterator[str]:
         if called(node) in HELPERS:
             yield from texts(node.args[0])
     elif isinstance(node, ast.Assign):
-        (target,) = node.targets
-        if isinstance(target, ast.Name) and target.id == "code":
-            yield from texts(node.value)
-        elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            pairs = zip(target.elts, node.value.elts, strict=True)
-            yield from (each for name, value in pairs if getattr(name, "id", "") == "code" for each in texts(value))
+        for target in node.targets:
+            if isinstance(target, ast.Name) and target.id == "code":
+                yield from texts(node.value)
+            elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = zip(target.elts, node.value.elts, strict=True)
+                yield from (each for name, value in pairs if getattr(name, "id", "") == "code" for each in texts(value))
     elif isinstance(node, ast.Compare) and getattr(node.left, "attr", "") == "code":
         yield from texts(node.comparators[0])
 

@@ -136,7 +136,7 @@ def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator
         )
     for each in mistakes(cluster, contents):
         yield Diagnostic(
-            code="install-config.invalid",
+            code=each.code,
             where=_in_the_file(each, minor(cluster.release)),
             what=_in_its_words(each.what, minor(cluster.release)),
             why="the installer refuses it, or creates a cluster that does not work",

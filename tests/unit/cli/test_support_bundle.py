@@ -15,6 +15,7 @@ import yaml
 from openstack_prep.cli.main import main
 from openstack_prep.reports import last_run
 from tests.unit.conftest import IDENTITY, failure
+from tests.unit.openshift.install_config.parsable import CERTIFICATE
 
 SPEC = """\
 name: lab
@@ -137,8 +138,11 @@ def test_logins_in_urls_and_the_secrets_of_the_tenant_are_hidden(
 def test_a_shipped_spec(path: Path, bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".ssh").mkdir()
-    (tmp_path / ".ssh" / "id_ed25519.pub").write_text(f"{KEY}\n")
-    found = bundle("--offline", str(path))["spec"]
+    for key in (".ssh/id_ed25519.pub", "id_ed25519.pub"):
+        (tmp_path / key).write_text(f"{KEY}\n")
+    (tmp_path / "mirror-ca.pem").write_text(CERTIFICATE)
+    (tmp_path / "spec.yaml").write_text(path.read_text())
+    found = bundle("--offline", "spec.yaml")["spec"]
     assert "errors" not in found
     pairs = [each for key, each in found["resources"].items() if key.startswith("address_pairs/")]
     assert all(each["addresses"] or each["pools"] for each in pairs)

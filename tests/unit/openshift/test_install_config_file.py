@@ -12,10 +12,10 @@ import pytest
 import requests_mock
 import yaml
 
-from openstack_prep.base.errors import PrepError, SpecError
+from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import Action, Resource
+from openstack_prep.core.model import Action, Context, Resource
 from openstack_prep.core.plan import ApplyFailed, Plan
 from openstack_prep.openshift.install_config import Machines, Pool, Proxy, RootVolume
 from openstack_prep.openshift.install_config_file import InstallConfig
@@ -24,6 +24,7 @@ from openstack_prep.resources.credentials.application_credential import Applicat
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.files.env_file import EnvFile
 from openstack_prep.spec import load_spec
+from openstack_prep.spec.resolving import refuse_mistakes
 from tests.unit.conftest import ENDPOINTS, resolved
 from tests.unit.openshift.install_config.parsable import CERTIFICATE
 
@@ -76,8 +77,13 @@ def applied(run: CloudRun, *resources: Resource) -> None:
     executor.execute(plan, run).raise_for_failures()
 
 
+def mistakes(run: CloudRun, file: InstallConfig) -> list[Mistake]:
+    return list(file.list_mistakes(Context(resources=[file], cloud=run.admin)))
+
+
 def refusals(run: CloudRun, file: InstallConfig) -> list[str]:
-    return [f"{each.what}; {each.fix}" for each in planned(run, file).refusals]
+    found = (*mistakes(run, file), *planned(run, file).refusals)
+    return [f"{each.what}; {each.fix}" for each in found]
 
 
 def action(run: CloudRun, file: InstallConfig) -> Action:
@@ -338,10 +344,11 @@ def test_a_pull_secret_that_is_no_json_is_not_repeated(run: CloudRun, make: Make
 
 def test_a_private_key_is_refused_and_nowhere_shown(run: CloudRun, make: Make, folder: Path) -> None:
     (folder / "id_ed25519").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n-----END\n")
-    plan = planned(run, make(ssh_key_file=str(folder / "id_ed25519")))
-    (refusal,) = plan.refusals
-    assert refusal.what == "ssh_key_file: is a private key"
-    assert "hunter2" not in str(plan) + json.dumps(plan.data())
+    wrong = make(ssh_key_file=str(folder / "id_ed25519"))
+    (mistake,) = mistakes(run, wrong)
+    assert (mistake.field, mistake.what) == ("ssh_key_file", "ssh_key_file: is a private key")
+    plan = planned(run, wrong)
+    assert "hunter2" not in f"{mistake}{plan}{json.dumps(plan.data())}"
     file = make(ssh_key_file=str(folder / "id_ed25519.pub"))
     applied(run, file)
     for path in (file.file, file.kept):  # as an earlier version wrote it
@@ -436,6 +443,29 @@ def test_a_release_that_is_none(folder: Path, release: str, said: str) -> None:
     with pytest.raises(SpecError) as caught:
         load_spec(folder / "spec.yaml")
     assert [str(each) for each in caught.value.mistakes] == [f"{folder}/spec.yaml:2: {said}"]
+
+
+def test_validate_finds_what_the_installer_refuses_at_the_line_of_each_field(folder: Path) -> None:
+    (folder / "spec.yaml").write_text(
+        """\
+name: x
+install_config:
+  path: x/install-config.yaml
+  release: "4.20"
+  pull_secret_file: not-there-at-a-validation
+  cluster_name: a.b
+  base_domain: example.com
+  cloud: x
+  external_network: external
+  machines: {flavor: m}
+  control_plane:
+    replicas: 2
+"""
+    )
+    with pytest.raises(SpecError) as caught:
+        refuse_mistakes(load_spec(folder / "spec.yaml"))
+    places = [(each.where.partition(":")[2].partition(":")[0], each.code) for each in caught.value.mistakes]
+    assert sorted(places) == [("12", "install-config.invalid"), ("6", "install-config.invalid")]
 
 
 # --- shipped specs ------------------------------------------------------------------------

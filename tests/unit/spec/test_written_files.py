@@ -30,6 +30,7 @@ install_config:
   cloud: x
   pull_secret_file: pull-secret.json
   external_network: external
+  machines: {flavor: m}
 """
 
 

@@ -8,6 +8,7 @@ mistake is the name of the field in a spec.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 
 from openstack_prep.base.errors import Mistake
@@ -43,7 +44,8 @@ def mistakes(cluster: Cluster, contents: Contents) -> list[Mistake]:
         return [error.at("release", cluster.release)]
     declared = values(cluster, contents)
     found = [*unwritable(declared, release, previews=has_previews(cluster)), *content_mistakes(cluster, contents)]
-    return found + list(chain.from_iterable(rule(cluster, release) for rule in RULES))
+    found += chain.from_iterable(rule(cluster, release) for rule in RULES)
+    return [replace(each, code="install-config.invalid") for each in found]
 
 
 def unwritable(declared: Raw, release: int, *, previews: bool) -> Iterator[Mistake]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import ip_address
@@ -24,6 +25,7 @@ from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.spec import Spec
 from openstack_prep.spec.loading import load_spec
 from tests.unit.conftest import ENDPOINTS, connection, failure, sent
+from tests.unit.openshift.install_config.parsable import CERTIFICATE
 from tests.unit.pictures.topology.lists import FOREIGN, mesh, port, server
 
 HERE = "../pictures/data"
@@ -151,8 +153,8 @@ def test_every_shipped_spec_can_be_drawn(name: str, tmp_path: Path, shipped: Spe
     path = tmp_path / "spec.yaml"
     text = (SPECS / f"{name}.yaml").read_text()
     path.write_text(text.replace("~/.ssh/id_ed25519.pub", str(tmp_path / "key.pub")))
-    for each in ("pull-secret.json", "id_ed25519.pub"):
-        (tmp_path / each).write_text("{}")
+    shutil.copy(tmp_path / "key.pub", tmp_path / "id_ed25519.pub")
+    (tmp_path / "mirror-ca.pem").write_text(CERTIFICATE)
     ElementTree.fromstring(drawing.draw(looking.of_declared(load_spec(path))))
 
 
