@@ -4,14 +4,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import pytest
 
-from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotUnique, PlanRefused
+from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotUnique, Overtaken, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.executor import Event
@@ -311,6 +311,66 @@ def test_a_deletion_never_takes_what_somebody_else_has_put_there_since(shelf: Sh
     assert shelf.boxes == {"a": {"ours": False}}
 
 
+# --- rivals -------------------------------------------------------------------------------
+
+OVERTAKEN = Overtaken("created by a concurrent run", retryable=True)
+
+
+def test_who_was_overtaken_once_reads_before_each_further_creation(shelf: Shelf) -> None:
+    shelf.before["create a"] = [OVERTAKEN]
+    apply(shelf, Box(name="a"), Box(name="b", on=("a",)), Box(name="c", on=("b",))).raise_for_failures()
+    assert shelf.asked == ["create a", "find", "create a", "find", "create b", "find", "create c"]
+
+
+def test_what_a_rival_has_created_by_then_is_not_created_again(shelf: Shelf) -> None:
+    made = plan(shelf, Box(name="a"), Box(name="b", on=("a",)))
+    shelf.before["create a"] = [OVERTAKEN]
+    shelf.after["create a"] = [lambda: shelf.boxes.update(b={})]
+    run(shelf, made).raise_for_failures()
+    assert shelf.asked == ["create a", "find", "create a", "find"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwinBox(Box):
+    """A box of which there may be two with one name, each with an id."""
+
+    @property
+    def can_have_twins(self) -> bool:
+        return True
+
+    @classmethod
+    def find(cls, run: CloudRun, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
+        found = super().find(run, wanted)
+        boxes = cls._shelf(run).boxes
+        return {key: replace(each, id=boxes[key.name].get("id", each.id)) for key, each in found.items()}
+
+
+@pytest.mark.parametrize(("status", "done"), [(400, True), (404, True), (410, True), (403, False), (500, False)])
+def test_a_creation_is_tried_again_when_what_it_needs_has_moved(shelf: Shelf, status: int, done: bool) -> None:
+    """A rival has put another box in the place of the one that this request names."""
+    below, above = TwinBox(name="a"), TwinBox(name="b", wants=(Key("box", "a"),))
+    ids: list[str] = []
+
+    def create_on_it() -> None:
+        ids.append(on.id(below))
+        if len(ids) == 1:
+            shelf.boxes["a"] = {"id": "another"}
+            raise CloudError("no such box", status=status)
+
+    on = shelf.run()
+    shelf.before["create b"] = [create_on_it, create_on_it]
+    report = executor.execute(plan_apply("lab", [below, above], {}), on)
+    assert (not report.failed) is done
+    assert ids == (["id-a", "another"] if done else ["id-a"])
+
+
+def test_a_refused_creation_is_not_tried_again_when_nothing_has_moved(shelf: Shelf) -> None:
+    shelf.before["create b"] = [BROKEN]
+    report = apply(shelf, TwinBox(name="a"), TwinBox(name="b", wants=(Key("box", "a"),)))
+    assert result(report, "b").error is BROKEN
+    assert shelf.asked.count("create b") == 1
+
+
 # --- interrupts ---------------------------------------------------------------------------
 
 
@@ -334,16 +394,18 @@ def test_an_interrupt_lets_running_steps_end_and_skips_the_rest(shelf: Shelf, nu
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_second_signal_does_not_wait_for_the_running_steps(shelf: Shelf, number: signal.Signals) -> None:
-    left = threading.Event()
+    left, ended = threading.Event(), threading.Event()
 
     def stopped_twice() -> None:
         interrupt(signal.SIGTERM)
         interrupt(number)
         left.wait(10)
+        ended.set()
 
     shelf.before["create a"] = [stopped_twice]
     with pytest.raises(Interrupted) as caught:
         apply(shelf, Box(name="a"))
+    assert not ended.is_set()
     left.set()
     assert caught.value.number == number
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -138,6 +139,16 @@ def test_a_twin_in_use_stays_and_its_users_are_named() -> None:
     plan = planner.plan_apply("lab", [Box(name="a")], {KEY: observed("a", seen("a2", used_by=["server web"]))})
     assert not plan
     assert "used by server web" in str(plan)
+
+
+def test_destroy_keeps_a_twin_that_others_use() -> None:
+    """Nor does it delete one without our tag."""
+    found = observed("a", seen("a2", used_by=["server web"]), seen("a3"), replace(seen("a4"), ours=False))
+    plan = planner.plan_destroy("lab", [Box(name="a")], {KEY: found})
+    actions = {step.observed.id: step.action for step in plan if step.observed}
+    assert actions == {"a2": Action.KEEP, "a3": Action.DELETE, "a4": Action.KEEP, "id-a": Action.DELETE}
+    (used,) = (step for step in plan if step.observed and step.observed.used_by)
+    assert "server web" in used.reason
 
 
 def test_destroy_deletes_all_of_them() -> None:

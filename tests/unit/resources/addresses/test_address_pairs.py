@@ -443,6 +443,18 @@ def test_one_failure_does_not_stop_the_others(run: CloudRun, neutron: Neutron, s
     assert [len(neutron.pairs(f"master-{number}")) for number in range(3)] == [2, 0, 2]
 
 
+def test_the_port_that_will_have_most_pairs_is_first_and_alone(
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
+) -> None:
+    """If Neutron refuses so many, no other port has been changed."""
+    theirs = [f"10.0.1.{number}" for number in range(9)]
+    neutron.ports += [port("master-0"), port("master-1", *theirs), port("master-2", *theirs[:4])]
+    services.put(f"{NEUTRON}/ports/p-master-1", **failure(400, "allowed_address_pair exceeds the maximum 10"))
+    (failed,) = executor.execute(plan(run), run).failed
+    assert "exceeds the maximum 10" in str(failed.error)
+    assert [len(neutron.pairs(f"master-{number}")) for number in range(3)] == [0, 9, 4]
+
+
 def test_500_ports_with_nothing_to_do_are_one_request(
     run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
 ) -> None:

@@ -74,6 +74,20 @@ def test_a_limit_below_what_is_in_use_is_refused(run: CloudRun, limits: requests
     ]
 
 
+@pytest.mark.parametrize(("cores", "short"), [(9, True), (10, False)])
+def test_what_is_reserved_is_in_use(run: CloudRun, limits: requests_mock.Mocker, cores: int, short: bool) -> None:
+    reserved = {"cores": {"limit": 20, "in_use": 8, "reserved": 2}}
+    limits.get(f"{NOVA}/os-quota-sets/{PROJECT}/detail", json={"quota_set": reserved})
+    assert [each.code for each in plan(run, Quota(cores=cores)).refusals] == ["quota.short"] * short
+
+
+def test_a_limit_below_usage_that_is_in_place_already_is_kept(run: CloudRun, limits: requests_mock.Mocker) -> None:
+    """An administrator may set one by force; the spec asks for nothing then."""
+    limits.get(f"{NOVA}/os-quota-sets/{PROJECT}/detail", json={"quota_set": {"cores": limit(20, 30)}})
+    made = plan(run, Quota(cores=20))
+    assert (made.refusals, [step.action for step in made]) == ((), [Action.KEEP])
+
+
 def test_unlimited_is_never_below_usage(run: CloudRun, limits: requests_mock.Mocker) -> None:
     assert not plan(run, Quota(cores=-1)).refusals
 

@@ -12,10 +12,12 @@ from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.visible import VisibleNetwork
 from tests.unit.conftest import ENDPOINTS, failure
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 POLICIES = f"{NEUTRON}/rbac-policies"
+PROJECT = {"domain_id": "default", "enabled": True, "description": "", "tags": []}
 FLAT: dict[str, Any] = {"provider_network_type": "flat", "provider_physical_network": "physnet1"}
 ROW = {"id": "n1", "name": "net", "project_id": "admin-project", "description": "[openstack-prep:lab/net]"}
 
@@ -96,6 +98,59 @@ def test_another_refusal_is_passed_on(run: CloudRun, services: requests_mock.Moc
     assert str(apply(run, Network(name="net", mtu=9000))).startswith(
         "POST network/networks: 400 Invalid input for name."
     )
+
+
+@pytest.fixture
+def policies(services: requests_mock.Mocker) -> None:
+    """Both kinds for p0 and p1; by access_as_external a project may use the network for floating IPs."""
+    present = [
+        {
+            "id": f"{action}-{project}",
+            "object_type": "network",
+            "object_id": "n1",
+            "action": action,
+            "target_tenant": project,
+        }
+        for action, project in (
+            ("access_as_shared", "p0"),
+            ("access_as_shared", "p1"),
+            ("access_as_external", "p1"),
+            ("access_as_external", "p2"),
+        )
+    ]
+
+    def listed(request: Any, _: Any) -> dict[str, Any]:
+        asked = {key: value for key, (value,) in request.qs.items()}
+        return {"rbac_policies": [each for each in present if each.items() >= asked.items()]}
+
+    services.get(f"{NEUTRON}/networks", json={"networks": [ROW | {"shared": False}]})
+    services.get(POLICIES, json=listed)
+    services.get(f"{ENDPOINTS['identity']}/projects/p0", json={"project": PROJECT | {"id": "p0", "name": "project-p0"}})
+    for each in ("p1", "p2"):
+        services.get(f"{NEUTRON}/networks?project_id={each}", json={"networks": []})
+        project = PROJECT | {"id": each, "name": f"project-{each}"}
+        services.get(f"{ENDPOINTS['identity']}/projects?name=project-{each}", json={"projects": [project]})
+
+
+def test_policies_share_a_network_and_make_none_external(
+    run: CloudRun, services: requests_mock.Mocker, policies: None
+) -> None:
+    services.post(POLICIES, json={})
+    services.delete(re.compile(f"{POLICIES}/"))
+    assert apply(run, Network(name="net", shared_with=("project-p1", "project-p2"))) is None
+    (post,) = [each.json() for each in services.request_history if each.method == "POST" and "rbac" in each.path]
+    meant = {"object_type": "network", "object_id": "n1", "action": "access_as_shared", "target_tenant": "p2"}
+    assert post == {"rbac_policy": meant}
+    deleted = [each.path.rpartition("/")[2] for each in services.request_history if each.method == "DELETE"]
+    assert deleted == ["access_as_shared-p0"]
+
+
+@pytest.mark.parametrize(("project", "found"), [("project-p1", ["n1"]), ("project-p2", [])])
+def test_a_network_that_is_only_external_for_a_project_takes_no_ports_of_it(
+    run: CloudRun, policies: None, project: str, found: list[str]
+) -> None:
+    network = VisibleNetwork(name="net", project=project)
+    assert [each.id for each in VisibleNetwork.find(run, [network]).values()] == found
 
 
 def test_only_single_projects_are_compared(run: CloudRun, services: requests_mock.Mocker) -> None:

@@ -99,6 +99,16 @@ def test_one_that_a_port_has(neutron: Neutron) -> None:
     assert deletes == [False, True, False]  # never what somebody may need
 
 
+def test_the_gateways_own_port_takes_nothing(neutron: Neutron) -> None:
+    """That the address is the gateway's is one mistake, not two; any other port of the router does take its address."""
+    neutron.port("i2", "10.0.0.2", device_owner="network:router_interface", device_id="r1")
+    both = neutron.context(api_vips=("10.0.0.1",), ingress_vips=("10.0.0.2",), **OWN)
+    assert [(each.code, each.where) for each in vips(both)] == [
+        ("vip.invalid", "platform.openstack.apiVIPs"),
+        ("vip.in-use", "platform.openstack.ingressVIPs"),
+    ]
+
+
 def test_subnets_that_are_not_clear_are_another_checks(neutron: Neutron) -> None:
     neutron.add("subnets", SUBNET, id="s9", name="machines", cidr="10.7.0.0/24")
     assert neutron.found(vips, machines_subnets=(Reference(name="machines"),), api_vips=("10.7.0.5",)) == []
