@@ -17,7 +17,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Observed, Resource
 from openstack_prep.resources.compute import quota_stores
-from openstack_prep.resources.compute.quota_stores import STORES, Store
+from openstack_prep.resources.compute.quota_stores import BLOCK_STORAGE, STORES, Store
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 
@@ -119,7 +119,7 @@ class Quota(InProject):
         known = {name for store in STORES for name in store.names}
         for store in STORES:
             mine = {store.names[name]: value for name, value in values.items() if name in store.names}
-            if store is STORES[-1]:
+            if store is BLOCK_STORAGE:  # which has quotas per volume type
                 mine |= {name: value for name, value in values.items() if name not in known}
             if mine:
                 yield store, mine

@@ -37,62 +37,61 @@ def _same(*names: str) -> dict[str, str]:
     return {name: name for name in names}
 
 
-STORES = (
-    Store(
-        "compute",
-        lambda cloud: cloud.compute,
-        "/os-quota-sets/{}",
-        "/os-quota-sets/{}/detail",
-        "/os-quota-sets/{}/defaults",
-        "quota_set",
-        _same(
-            "cores",
-            "instances",
-            "ram",
-            "key_pairs",
-            "metadata_items",
-            "server_groups",
-            "server_group_members",
-        ),
-    ),
-    Store(
-        "network",
-        lambda cloud: cloud.network,
-        "/quotas/{}",
-        "/quotas/{}/details.json",
-        "/quotas/{}/default",
-        "quota",
-        {
-            "floating_ips": "floatingip",
-            "networks": "network",
-            "ports": "port",
-            "rbac_policies": "rbac_policy",
-            "routers": "router",
-            "security_groups": "security_group",
-            "security_group_rules": "security_group_rule",
-            "subnets": "subnet",
-            "subnet_pools": "subnetpool",
-            "trunks": "trunk",
-        },
-    ),
-    Store(
-        "block-storage",
-        lambda cloud: cloud.volume,
-        "/os-quota-sets/{}",
-        "/os-quota-sets/{}?usage=True",
-        "/os-quota-sets/{}/defaults",
-        "quota_set",
-        _same(
-            "volumes",
-            "snapshots",
-            "gigabytes",
-            "per_volume_gigabytes",
-            "backups",
-            "backup_gigabytes",
-            "groups",
-        ),
+COMPUTE = Store(
+    "compute",
+    lambda cloud: cloud.compute,
+    "/os-quota-sets/{}",
+    "/os-quota-sets/{}/detail",
+    "/os-quota-sets/{}/defaults",
+    "quota_set",
+    _same(
+        "cores",
+        "instances",
+        "ram",
+        "key_pairs",
+        "metadata_items",
+        "server_groups",
+        "server_group_members",
     ),
 )
+NETWORK = Store(
+    "network",
+    lambda cloud: cloud.network,
+    "/quotas/{}",
+    "/quotas/{}/details.json",
+    "/quotas/{}/default",
+    "quota",
+    {
+        "floating_ips": "floatingip",
+        "networks": "network",
+        "ports": "port",
+        "rbac_policies": "rbac_policy",
+        "routers": "router",
+        "security_groups": "security_group",
+        "security_group_rules": "security_group_rule",
+        "subnets": "subnet",
+        "subnet_pools": "subnetpool",
+        "trunks": "trunk",
+    },
+)
+BLOCK_STORAGE = Store(
+    "block-storage",
+    lambda cloud: cloud.volume,
+    "/os-quota-sets/{}",
+    "/os-quota-sets/{}?usage=True",
+    "/os-quota-sets/{}/defaults",
+    "quota_set",
+    _same(
+        "volumes",
+        "snapshots",
+        "gigabytes",
+        "per_volume_gigabytes",
+        "backups",
+        "backup_gigabytes",
+        "groups",
+    ),
+)
+STORES = (COMPUTE, NETWORK, BLOCK_STORAGE)
 
 
 def stores_in(cloud: Cloud) -> list[Store]:
@@ -116,7 +115,7 @@ class QuotaUsage(NamedTuple):
 
 def store_of(name: str) -> Store:
     """Return the store of a quota; names that are not listed belong to volume types."""
-    return next((store for store in STORES if name in store.names), STORES[-1])
+    return next((store for store in STORES if name in store.names), BLOCK_STORAGE)
 
 
 def read(cloud: Cloud, store: Store, project_id: str, wanted: Raw | None = None) -> Raw:
