@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Never, Self, cast
 
 from openstack_prep.core.observed import Change, Observed
 from openstack_prep.core.resource import Context, Resource, S
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,28 @@ class Adoptable(Resource[S]):
         change = Change("description", observed.values["description"], text)
         own = cast(Self, replace(cast(Any, self), description=text))
         return own.update(run, replace(observed, ours=True), (change,))
+
+
+class FromContext:
+    """Base of the types of fields that ``resolve`` or ``scan`` sets: no spec can, and an export leaves them out.
+
+    Such a field has a default, and a copy of the resource keeps its value.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
+        from pydantic_core import PydanticKnownError, core_schema
+
+        def refuse(value: object) -> Never:
+            raise PydanticKnownError("unexpected_keyword_argument")  # like any other key that no field has
+
+        return core_schema.no_info_plain_validator_function(refuse)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: object, handler: object) -> Never:
+        from pydantic_core import PydanticOmit
+
+        raise PydanticOmit
 
 
 @dataclass(frozen=True, kw_only=True)

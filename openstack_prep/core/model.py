@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 from openstack_prep.base.errors import Loss
 from openstack_prep.base.key import Key as Key
 from openstack_prep.core.adoptable import Adoptable as Adoptable
+from openstack_prep.core.adoptable import FromContext as FromContext
 from openstack_prep.core.adoptable import Resolved as Resolved
 from openstack_prep.core.deletion_loss import DeletionLoss as DeletionLoss
 from openstack_prep.core.deletion_loss import Unchecked as Unchecked

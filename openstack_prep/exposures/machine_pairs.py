@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from openstack_prep.base import ranges
 from openstack_prep.base.errors import Mistake
@@ -21,10 +22,8 @@ from openstack_prep.core.text import counted
 from openstack_prep.exposures.neighbours import ExposureFields, ExposureNeighbours, Pool, held
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.virtualization import OutsideNetwork, Virtualization
-from openstack_prep.resources.addresses import pair_checks
-from openstack_prep.resources.addresses.address_pairs import AddressPairs, ResolvedAddressPairs
-from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
-from openstack_prep.resources.addresses.pair_records import PortShares, Share, with_mac
+from openstack_prep.resources.addresses.address_pairs import AddressPairs, PairNeighbours, distributed, with_ovn
+from openstack_prep.resources.addresses.port_pairs import Pair, PortShares, Share
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.port import ports_of
@@ -42,11 +41,11 @@ class Machine:
     address: str
     mac: str
 
-    def on(self, port: PortRecord) -> frozenset[str]:
-        """Return its pair on a port, as records name it."""
-        return with_mac([self.address], self.mac, port)
+    def on(self, port: PortRecord) -> frozenset[Pair]:
+        """Return its pair on a port."""
+        return Pair.of([self.address], self.mac, port)
 
-    def has_pairs_in(self, pairs: PairFields) -> bool:
+    def has_pairs_in(self, pairs: AddressPairs) -> bool:
         """Whether declared address pairs are for this machine."""
         if (pairs.mac_address or "").lower() != self.mac:
             return False
@@ -64,31 +63,21 @@ class MachinePairs(AddressPairs):
 
     cluster: Name
     settings: Virtualization
+    exposures: tuple[ExposureFields, ...] = field(default=(), repr=False)
+    """The exposures of the machines; like the further fields empty until it is resolved."""
+    around: ExposureNeighbours = field(default=ExposureNeighbours(), repr=False)
+    """The pools of the exposures."""
+    explicit: tuple[AddressPairs, ...] = field(default=(), repr=False)
+    """The address pairs that the spec declares itself."""
 
-    @property
-    def exposures(self) -> Sequence[ExposureFields]:
-        """The exposures of the machines; empty until it is resolved."""
-        return ()
-
-    @property
-    def around(self) -> ExposureNeighbours:
-        """The pools of the exposures; empty until it is resolved."""
-        return ExposureNeighbours()
-
-    @property
-    def explicit(self) -> Sequence[PairFields]:
-        """The address pairs that the spec declares itself; empty until it is resolved."""
-        return ()
-
-    def beside(self, neighbours: PairNeighbours, others: Sequence[Resource]) -> ResolvedAddressPairs:
+    def beside(self, neighbours: PairNeighbours, others: Sequence[Resource]) -> Self:
         context = Context(resources=others, cloud=None)
         around = ExposureNeighbours.of(context, self)
         mine = (each for each in self.of_project(context.declared(ExposureFields)) if each.cluster == self.cluster)
         there = tuple(each for each in mine if on_networks(each, around.named(each.pool), self.settings))
         pairs = self.of_project(each for each in context.declared(AddressPairs) if not isinstance(each, MachinePairs))
-        explicit = tuple(ResolvedAddressPairs.of(each, neighbours=neighbours) for each in pairs)
-        taken = {"neighbours": neighbours, "exposures": there, "around": around, "explicit": explicit}
-        return ResolvedMachinePairs.of(self, **taken)
+        explicit = tuple(replace(each, neighbours=neighbours) for each in pairs)
+        return replace(self, neighbours=neighbours, exposures=there, around=around, explicit=explicit)
 
     @property
     def networks(self) -> list[OutsideNetwork]:
@@ -161,25 +150,24 @@ class MachinePairs(AddressPairs):
 
     # --- pairs ------------------------------------------------------------------------------
 
-    def _pairs(self, run: CloudRun) -> dict[str, frozenset[str]] | None:
+    def _pairs(self, run: CloudRun) -> dict[str, frozenset[Pair]] | None:
         if self.chosen(run) is None:
             return None
-        found: dict[str, frozenset[str]] = {}
+        found: dict[str, frozenset[Pair]] = {}
         for network in self.networks:
             machines = [each for each in self._own(run) if _is_in(each.address, network)]
             for port in self._filtered(run, network):
-                pairs = frozenset().union(*(each.on(port) for each in machines))
-                found[port.id] = found.get(port.id, frozenset()) | pairs
+                found[port.id] = found.get(port.id, frozenset()).union(*(each.on(port) for each in machines))
         return found
 
     def prunes(self, run: CloudRun) -> bool:
         """Whether all machines are known: a pair of an unknown one would be taken for a former one."""
         return None not in self._machines(run).values()
 
-    def declares(self, pair: str, port: PortRecord) -> bool:
+    def declares(self, pair: Pair, port: PortRecord) -> bool:
         """Whether a pair may be that of a virtual machine, also of a former one."""
-        block, _, mac = pair.partition(" ")
-        return bool(mac) and any(Range.read(block).overlap(Range.read(each.cidr)) for each in self.networks)
+        block = Range.read(pair.block)
+        return bool(pair.mac) and any(block.overlap(Range.read(each.cidr)) for each in self.networks)
 
     def between_servers(self, run: CloudRun) -> frozenset[str]:
         """Return ports that wait for a server; subports never have one."""
@@ -193,13 +181,15 @@ class MachinePairs(AddressPairs):
         unclaimed = {name for name, each in machines.items() if each is None and not self.neighbours.alone}
         if not there and not any(each.mine for each in shares) and (not known or lacking or unclaimed):
             return None
-        absent = unclaimed | {each.exposure for each in machines.values() if each and _pair(each) in lacking}
+        absent = unclaimed | {
+            each.exposure for each in machines.values() if each and Pair(each.address, each.mac) in lacking
+        }
         stale = {f"{pair} on {each.port.name or each.port.id}" for each in shares for pair in each.stale}
         return Observed(
             id=counted(len(meant), "port"),
             ours=any(each.mine for each in shares),
             values={"pairs": frozenset(map(_named, machines.keys() - absent)) | stale},
-            outputs={"pairs": ", ".join(sorted(there))} if there else {},
+            outputs={"pairs": ", ".join(map(str, sorted(there)))} if there else {},
             record=PortShares(tuple(shares)),
         )
 
@@ -210,7 +200,7 @@ class MachinePairs(AddressPairs):
         yield from self.check_choice(self.chosen(run), expected=self._expected, coming=coming)
         networks = {share.port.network_id for share in self.shares(run) if share.missing}
         addresses = {each.address for each in self._own(run)}
-        yield from pair_checks.distributed(run, self, addresses, networks)
+        yield from distributed(run, self, addresses, networks)
         yield from self._impossible(run, ())
 
     def _impossible(self, run: CloudRun, networks: Collection[str]) -> Iterator[Mistake]:
@@ -223,7 +213,7 @@ class MachinePairs(AddressPairs):
             ports = self._filtered(run, network)
             concerned = unknown or any(_is_in(each.address, network) for each in self._own(run))
             here = {port.network_id for port in ports}
-            if len(ports) < 2 or not concerned or not pair_checks.with_ovn(run, here):
+            if len(ports) < 2 or not concerned or not with_ovn(run, here):
                 continue
             names = ", ".join(sorted(port.name or port.id for port in ports))
             what = f"OVN runs {network.openstack_network}, and sends all frames of a virtual machine to one port, "
@@ -257,15 +247,6 @@ class MachinePairs(AddressPairs):
                 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResolvedMachinePairs(ResolvedAddressPairs, MachinePairs):
-    """The pairs of virtual machines together with their exposures."""
-
-    exposures: tuple[ExposureFields, ...] = field(default=(), repr=False)
-    around: ExposureNeighbours = field(default=ExposureNeighbours(), repr=False)
-    explicit: tuple[PairFields, ...] = field(default=(), repr=False)
-
-
 def on_networks(exposure: ExposureFields, pools: Iterable[Pool], settings: Virtualization) -> list[OutsideNetwork]:
     """Return the networks in OpenStack that the virtual machine of an exposure may be attached to."""
     if exposure.how != "bridge":
@@ -281,10 +262,6 @@ def _of(pool: Pool) -> Sequence[Range]:
 
 def _is_in(address: str, network: OutsideNetwork) -> bool:
     return ipaddress.ip_address(address) in ipaddress.ip_network(network.cidr)
-
-
-def _pair(machine: Machine) -> str:
-    return f"{machine.address} {machine.mac}"
 
 
 def _named(exposure: str) -> str:

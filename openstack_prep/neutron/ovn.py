@@ -13,7 +13,7 @@ import ipaddress
 from collections.abc import Sequence
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.resources.addresses.pair_checks import DISTRIBUTED
+from openstack_prep.resources.addresses.address_pairs import DISTRIBUTED
 
 DHCP = "network:dhcp"
 AGENTS = ("dhcp", "reserved_dhcp_port")

@@ -18,7 +18,7 @@ from typing import Any
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import Secret
-from openstack_prep.core.model import Resource
+from openstack_prep.core.model import FromContext, Resource
 from openstack_prep.spec import completion
 from openstack_prep.spec.completion import Declaration
 from openstack_prep.spec.loading import Spec
@@ -158,7 +158,7 @@ def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
     found = [*plain.mistakes, *(each for each in found or plain.left if each.where not in refused)]
     if found:
         raise SpecError(found)
-    return read
+    return replace(read, **_of_context(given))
 
 
 @dataclass(frozen=True)
@@ -241,10 +241,16 @@ class _Plain:
         self.mistakes.append(Mistake(place, what, fix, code=Code.SPEC_INVALID_VALUE))
 
 
+def _of_context(given: Resource) -> dict[str, FromContext]:
+    """Return the fields of a resource that no spec can set."""
+    values = {each.name: getattr(given, each.name) for each in fields(given)}
+    return {name: value for name, value in values.items() if isinstance(value, FromContext)}
+
+
 def _set_fields(made: Any) -> list[Field[Any]]:
-    """Return the fields of a dataclass that differ from their default."""
+    """Return the fields of a dataclass that differ from their default, and that a spec can set."""
     found = []
-    for each in fields(made):
+    for each in (each for each in fields(made) if not isinstance(getattr(made, each.name), FromContext)):
         default = each.default if each.default_factory is MISSING else each.default_factory()
         value = getattr(made, each.name)
         if value is not default and not (type(value) is type(default) and value == default):

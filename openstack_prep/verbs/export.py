@@ -18,7 +18,7 @@ from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.style import printable
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
-from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import FromContext, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.cascades.project import ProjectScope, servers, volumes
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectRecord, foreign_tags
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
@@ -227,7 +227,7 @@ def _spec_fields(resource: Resource) -> dict[str, Any]:
     return {
         name: _plain(value)
         for name, (value, default) in values.items()
-        if name not in PLACE and value not in (None, default)
+        if name not in PLACE and value not in (None, default) and not isinstance(value, FromContext)
     }
 
 

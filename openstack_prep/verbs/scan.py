@@ -14,7 +14,6 @@ from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.observing import beside, in_parallel
-from openstack_prep.resources.addresses.address_pairs import AddressPairs, LeftPairs
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential, LeftCredential
 from openstack_prep.resources.dns.recordset import Recordset
@@ -199,8 +198,6 @@ def _tagged_kinds(run: CloudRun, homes: Iterable[Project | None]) -> list[type[R
 def _found_by_id(resource: Resource, found: Observed) -> Resource:
     """Return a resource that finds the same object again by id in a retried deletion, if its name is not unique."""
     place = InProject.placing(resource.owner) if isinstance(resource, InProject) else {}
-    if isinstance(resource, AddressPairs):
-        return LeftPairs(name=resource.name, port_id=found.id, **place)
     if isinstance(resource, ApplicationCredential):
         return LeftCredential(name=resource.name, ids=found.contained_ids, **place)
     return resource

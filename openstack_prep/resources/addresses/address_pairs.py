@@ -1,6 +1,7 @@
 """Allowed address pairs of ports: pairs of this spec are ensured, all other pairs are left alone.
 
-Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag" and "Revisions".
+Source: Networking API v2.0, "Allowed address pairs", "Standard attributes tag" and "Revisions"; Neutron 29.0.0 and OVN
+23.03 for the addresses that OVN reserves, or that nobody would reach although a pair allows them.
 """
 
 from __future__ import annotations
@@ -11,18 +12,22 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Self
 
-from openstack_prep.base import multicast
+from openstack_prep.base import multicast, ranges
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, PlanRefused, SpecError
+from openstack_prep.base.fields import Name
+from openstack_prep.base.multicast import PairMac
+from openstack_prep.base.ranges import AddressRange, Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
 from openstack_prep.core.text import counted
-from openstack_prep.resources.addresses import pair_checks, pair_writing
+from openstack_prep.resources.addresses import port_pairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
-from openstack_prep.resources.addresses.pair_fields import PairFields, PairNeighbours
-from openstack_prep.resources.addresses.pair_records import PortShares, Share, block_of, recorded_pairs
+from openstack_prep.resources.addresses.port_choice import PortChoice
+from openstack_prep.resources.addresses.port_pairs import Pair, PortShares, Share, recorded_pairs
 from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network import multicast_pairs
 from openstack_prep.resources.network.declared_port import Port
@@ -31,10 +36,36 @@ from openstack_prep.resources.orchestration.existing import Existing
 
 JOBS = 4
 """Number of ports that one step changes in parallel."""
+DISTRIBUTED = "network:distributed"
+"""The device_owner of OVN's own ports on every node."""
+
+
+@dataclass(frozen=True)
+class PairNeighbours(FromContext):
+    """The related resources in the project of address pairs: pools, pairs, and stacks, groups and ports to create."""
+
+    pools: tuple[AddressPool, ...] = ()
+    pairs: tuple[AddressPairs, ...] = ()
+    coming: frozenset[Key] = frozenset()
+    used: frozenset[str] | None = None
+    """If set, only these addresses of the pools."""
+    alone: bool = False
+    """Whether the pairs are updated without their pools, which then nothing else checks."""
+
+    def pool(self, name: str) -> AddressPool:
+        return next(each for each in self.pools if each.name == name)
+
+
+@dataclass(frozen=True)
+class PairOrigin(FromContext):
+    """What address pairs come from that no spec declares."""
+
+    port_id: str | None = None
+    """The port whose tags record them: it may have no name, or a name that is not unique."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddressPairs(PairFields):
+class AddressPairs(PortChoice):
     """Addresses that ports may use besides their own, such as the virtual addresses of a cluster.
 
     Select the ports with exactly one of ``ports``, ``infra_id``, ``tag``, ``stack`` and ``security_group``. A tag of
@@ -42,12 +73,31 @@ class AddressPairs(PairFields):
     destroy removes only recorded pairs; pairs that others have added are left alone.
     """
 
+    kind: ClassVar[str] = "address_pairs"
+
+    name: Name
+    """Name within this spec."""
+    addresses: tuple[AddressRange, ...] | None = None
+    """Addresses to allow: single addresses, networks, or ranges, which are split into the fewest networks."""
+    pools: tuple[Name, ...] = ()
+    """Address pools of this spec to allow; each pool applies to the ports on its own network."""
+    network: Name | None = None
+    """Only ports on this network; with pools, the network to which all pools apply."""
+    mac_address: PairMac | None = None
+    """MAC address of the pairs; default: the MAC address of each port."""
+    prune: bool = True
+    """Whether apply removes the pairs that this spec added earlier and no longer declares."""
+    neighbours: PairNeighbours = field(default=PairNeighbours(), repr=False)
+    origin: PairOrigin = field(default=PairOrigin(), repr=False)
+
     def resolve(self, context: Context) -> Sequence[Resource]:
+        if self.neighbours != PairNeighbours():
+            return (self,)
         return (self.resolve_with(context.resources),)
 
     def resolve_with(
         self, others: Iterable[Resource], used: frozenset[str] | None = None, *, alone: bool = False
-    ) -> ResolvedAddressPairs:
+    ) -> AddressPairs:
         """Return the pairs resolved among other resources; of the spec's own pools only the addresses ``used``.
 
         ``alone``: the other resources are only read. Raises SpecError.
@@ -67,9 +117,9 @@ class AddressPairs(PairFields):
         known = tuple(each.beside(around, others) for each, around in siblings)
         return self.beside(replace(own, pairs=known), others)
 
-    def beside(self, neighbours: PairNeighbours, others: Sequence[Resource]) -> ResolvedAddressPairs:
+    def beside(self, neighbours: PairNeighbours, others: Sequence[Resource]) -> AddressPairs:
         """Return the pairs with their neighbours; ``others`` are all resources of the spec."""
-        return ResolvedAddressPairs.of(self, neighbours=neighbours)
+        return replace(self, neighbours=neighbours)
 
     def _unknown_pools(self, neighbours: PairNeighbours) -> Iterator[Mistake]:
         known = {each.name for each in neighbours.pools}
@@ -98,6 +148,106 @@ class AddressPairs(PairFields):
         """Return the selected ports that the spec creates."""
         return [key for name in self.ports if (key := self.key_of(Port.kind, name)) in self.neighbours.coming]
 
+    # --- pairs per port ----------------------------------------------------------------------
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The addresses to allow on all ports, with each range as its own item."""
+        return frozenset(block for each in self.addresses or () for block in ranges.blocks([Range.read(each)]))
+
+    def pooled(self) -> dict[str, frozenset[str]]:
+        """Return the fewest blocks that cover the pools, or their used addresses, by subnet."""
+        by_subnet: dict[str, list[Range]] = {}
+        for pool in (self.neighbours.pool(each) for each in self.pools):
+            by_subnet.setdefault(pool.subnet, []).extend(pool.ranges)
+        used = self.neighbours.used
+        if used is None:
+            return {subnet: frozenset(ranges.blocks(each)) for subnet, each in by_subnet.items()}
+        singles = ranges.read(used)
+        return {
+            subnet: frozenset(ranges.blocks(one for one in singles if any(one.first in each for each in whole)))
+            for subnet, whole in by_subnet.items()
+        }
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        """All declared addresses, of whichever ports."""
+        return self.given.union(*self.pooled().values())
+
+    def pairs_by_port(self, run: CloudRun) -> dict[str, frozenset[Pair]] | None:
+        """Return the pairs to have by port id; None if the ports do not exist yet."""
+        return run.read_once((AddressPairs._pairs, self.key), lambda: self._pairs(run))
+
+    def _pairs(self, run: CloudRun) -> dict[str, frozenset[Pair]] | None:
+        chosen = self.chosen(run) if len(self.ways) == 1 else None
+        if chosen is None:
+            return None
+        blocks = self._blocks(run, chosen)
+        meant = (port for port in chosen if port.id in blocks and port.port_security_enabled)
+        return {port.id: Pair.of(blocks[port.id], self.mac_address, port) for port in meant}
+
+    def unfiltered(self, run: CloudRun) -> list[PortRecord]:
+        """Return the selected ports without port security: they may send from any address, and have no pairs."""
+        chosen = (self.chosen(run) if len(self.ways) == 1 else None) or ()
+        blocks = self._blocks(run, chosen)
+        return [port for port in chosen if port.id in blocks and not port.port_security_enabled]
+
+    def _blocks(self, run: CloudRun, chosen: Sequence[PortRecord]) -> dict[str, frozenset[str]]:
+        """Return the addresses to allow, by port id, for those of the chosen ports to which any apply."""
+        pooled = self.pooled()
+        if self.network:
+            here = run.find_id(self.sibling(Existing, self.network, of="network"))
+            everything = self.given.union(*pooled.values())
+            return {port.id: everything for port in chosen if port.network_id == here}
+        if not self.pools:
+            return {port.id: self.given for port in chosen}
+        networks: dict[str | None, frozenset[str]] = {}
+        for subnet, blocks in pooled.items():
+            room = next(pool for pool in self.neighbours.pools if pool.subnet == subnet).room(run)
+            network = room.network_id if room else None
+            networks[network] = networks.get(network, self.given) | blocks
+        return {port.id: networks[port.network_id] for port in chosen if port.network_id in networks}
+
+    def prunes(self, run: CloudRun) -> bool:
+        """Whether recorded pairs that are no longer declared are removed."""
+        return self.prune
+
+    def declares(self, pair: Pair, port: PortRecord) -> bool:
+        """Whether a pair of a port has their MAC address, and addresses in common with these, used or not."""
+        if {pair} != Pair.of([pair.block], self.mac_address, port):
+            return False
+        pools = (self.neighbours.pool(each) for each in self.pools)
+        declared = (*ranges.read(self.addresses or ()), *(one for pool in pools for one in pool.ranges))
+        return any(each.overlap(Range.read(pair.block)) for each in declared)
+
+    def shares(self, run: CloudRun) -> list[Share]:
+        """Return the work per port, for ports that are selected or that have a record of these pairs.
+
+        The address pairs that declare a recorded pair maintain its record: first those that select the port, then those
+        whose stack contains it, which has no server while Heat replaces the server and must keep its pairs. If no
+        address pairs declare the pair, the first of these maintain the record.
+        """
+        siblings = self.neighbours.pairs or (self,)
+        pairs_by_port = [each.pairs_by_port(run) for each in siblings]
+        between = [each.between_servers(run) for each in siblings]
+        place = next(i for i, each in enumerate(siblings) if each.name == self.name)
+        complete = None not in pairs_by_port
+        shares = []
+        for port in ports_of(run, run.find_project_id(self.owner)):
+            claimants = {i: each[port.id] for i, each in enumerate(pairs_by_port) if each and port.id in each}
+            keepers = [i for i, each in enumerate(between) if port.id in each]
+            places = [*claimants, *keepers]
+            recorded = recorded_pairs(run.ownership, port)
+            mine = frozenset(each for each in recorded if place == _maintainer(siblings, each, port, places))
+            if place not in claimants and not mine:
+                continue
+            kept = frozenset(each for each in mine if any(siblings[i].declares(each, port) for i in keepers))
+            prunes = (claimants or complete) and self.prunes(run)
+            stale = mine.difference(kept, *claimants.values()) if prunes else frozenset()
+            wanted = claimants.get(place)
+            shares.append(Share(port, run.ownership, wanted or frozenset(), stale, mine, wanted is not None))
+        return shares
+
     # --- desired state --------------------------------------------------------------------
 
     def desired(self) -> Values:
@@ -108,6 +258,8 @@ class AddressPairs(PairFields):
     # --- existing state -------------------------------------------------------------------
 
     def find_one(self, run: CloudRun) -> Observed | None:
+        if self.origin.port_id:
+            return next((found for _, found in self.scan(run, self.owner) if found.id == self.origin.port_id), None)
         return self._observe(run, self.shares(run), known=self.pairs_by_port(run) is not None)
 
     @classmethod
@@ -116,11 +268,15 @@ class AddressPairs(PairFields):
         for port in ports_of(run, run.find_project_id(owner)):
             mine = recorded_pairs(run.ownership, port)
             if mine:
-                name, addresses = f"{port.name} {port.id}".lstrip(), tuple(sorted(set(map(block_of, mine))))
-                macs = {each.partition(" ")[2] or None for each in mine}
-                mac = macs.pop() if len(macs) == 1 else None
-                fields = {"addresses": addresses, "mac_address": mac, **cls.placing(owner)}
-                declared = cls(name=name, ports=(port.name,), **fields)
+                macs = {each.mac for each in mine}
+                declared = cls(
+                    name=f"{port.name} {port.id}".lstrip(),
+                    ports=(port.name,),
+                    addresses=tuple(sorted({each.block for each in mine})),
+                    mac_address=macs.pop() or None if len(macs) == 1 else None,
+                    origin=PairOrigin(port_id=port.id),
+                    **cls.placing(owner),
+                )
                 shares = PortShares((Share(port, run.ownership, mine, mine=mine),))
                 yield declared, Observed(id=port.id, ours=True, record=shares)
 
@@ -138,11 +294,11 @@ class AddressPairs(PairFields):
         nothing_to_do = known and (not desired or (not meant and (self.stack or self.security_group or unfiltered)))
         if not some and not nothing_to_do:
             return None
-        lacking = frozenset(block_of(pair) for each in meant for pair in each.lacking)
+        lacking = frozenset(pair.block for each in meant for pair in each.lacking)
         stale = [(pair, each.port.name or each.port.id) for each in shares for pair in each.stale]
         values = {
-            "addresses": desired - lacking | {pair for pair, _ in stale if block_of(pair) not in desired},
-            "elsewhere": frozenset(f"{pair} on {port}" for pair, port in stale if block_of(pair) in desired),
+            "addresses": desired - lacking | {str(pair) for pair, _ in stale if pair.block not in desired},
+            "elsewhere": frozenset(f"{pair} on {port}" for pair, port in stale if pair.block in desired),
         }
         return Observed(
             id=counted(len(meant), "port") + _without_filter(unfiltered),
@@ -175,8 +331,8 @@ class AddressPairs(PairFields):
             yield self.mistake(what, "correct the network, the pools' subnet, or the selection of ports")
         shares = self.shares(run)
         lacking = {share.port.network_id for share in shares if share.missing}
-        yield from pair_checks.distributed(run, self, self.desired()["addresses"], lacking)
-        yield from pair_checks.reserved(run, self, lacking)
+        yield from distributed(run, self, self.desired()["addresses"], lacking)
+        yield from reserved(run, self, lacking)
         yield from self._blocked(run, shares).values()
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
@@ -185,7 +341,7 @@ class AddressPairs(PairFields):
     def list_warnings(self, context: Context) -> Iterable[str]:
         return multicast.warnings(sorted(self.given))
 
-    def _overlapping(self, run: CloudRun, pairs_by_port: Mapping[str, Collection[str]] | None) -> Iterator[Mistake]:
+    def _overlapping(self, run: CloudRun, pairs_by_port: Mapping[str, Collection[Pair]] | None) -> Iterator[Mistake]:
         """Yield the declared addresses that Neutron refuses, unless all ports have had them since before it did."""
         shares = self.shares(run) if pairs_by_port is not None else []
         if shares and all(share.right for share in shares):
@@ -224,11 +380,13 @@ class AddressPairs(PairFields):
         wrong = [*self._impossible(run, {share.port.network_id for share in shares if share.missing})]
         if wrong:
             raise PlanRefused(wrong)
-        return self._update_ports(run, shares, partial(self._judge, run))
+        done = self._update_ports(run, shares, partial(self._judge, run))
+        meant = sum(each.meant for each in done)
+        return self._observe(run, done, known=True) or Observed(id=counted(meant, "port"), values=self.desired())
 
     def _impossible(self, run: CloudRun, networks: Collection[str]) -> Iterable[Mistake]:
         """Yield why pairs on some networks would lead nowhere, as far as that depends on what the run creates."""
-        return pair_checks.reserved(run, self, networks)
+        return reserved(run, self, networks)
 
     def _judge(self, run: CloudRun, share: Share) -> Share:
         """Return the work on a port that somebody has changed meanwhile; no pair is removed that was to stay before."""
@@ -246,7 +404,7 @@ class AddressPairs(PairFields):
 
     def _update_ports(
         self, run: CloudRun, shares: Sequence[Share], judge: Callable[[Share], Share] | None = None
-    ) -> Observed:
+    ) -> list[Share]:
         """Update all ports, some in parallel; all requests have ended when the first failure is raised.
 
         Ports that Neutron would not update do not stop the others, and are raised as PlanRefused.
@@ -264,8 +422,7 @@ class AddressPairs(PairFields):
         done = [share for share in (*updated, *(each.result() for each in waiting)) if share is not None]
         if blocked:
             raise PlanRefused([*blocked.values()])
-        meant = sum(each.meant for each in done)
-        return self._observe(run, done, known=True) or Observed(id=counted(meant, "port"), values=self.desired())
+        return done
 
     def _update_port(self, run: CloudRun, share: Share, judge: Callable[[Share], Share] | None) -> Share | None:
         """Return a port's share once its pairs match the spec; None if the port no longer exists."""
@@ -282,10 +439,10 @@ class AddressPairs(PairFields):
         """Update a port as the project's user, or as the user of the connection if only the network's owner may."""
         cloud = run.creator_of(self.owner)[0]
         try:
-            return pair_writing.update_pairs(cloud.network, run.ownership, share, judge)
+            return port_pairs.update_pairs(cloud.network, run.ownership, share, judge)
         except NotAllowed as error:
             if cloud is not run.admin:
-                return pair_writing.update_pairs(run.admin.network, run.ownership, share, judge)
+                return port_pairs.update_pairs(run.admin.network, run.ownership, share, judge)
             fix = "on a network of another project, only its owner or an administrator may: apply as one of these"
             raise NotAllowed(f"{error}; {fix}", status=error.status) from error
 
@@ -298,25 +455,61 @@ def _without_filter(ports: Sequence[PortRecord]) -> str:
 
 def _without_ours(observed: Observed) -> list[Share]:
     """Return the work that removes all recorded pairs."""
-    nothing: frozenset[str] = frozenset()
+    nothing: frozenset[Pair] = frozenset()
     shares = observed.record_as(PortShares).shares
     return [replace(each, wanted=nothing, stale=each.mine) for each in shares if each.mine]
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeftPairs(AddressPairs):
-    """The recorded pairs of one port, which is found by id: a port may have no name, or a name that is not unique."""
-
-    declarable: ClassVar[bool] = False
-
-    port_id: str
-
-    def find_one(self, run: CloudRun) -> Observed | None:
-        return next((found for _, found in AddressPairs.scan(run, self.owner) if found.id == self.port_id), None)
+def _maintainer(siblings: Sequence[AddressPairs], pair: Pair, port: PortRecord, first: Sequence[int]) -> int:
+    """Return the place of the address pairs that maintain the record of a pair; ``first`` are those of its port."""
+    places: list[int] = [*first, *range(len(siblings))]
+    return next((i for i in places if siblings[i].declares(pair, port)), places[0])
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResolvedAddressPairs(Resolved, AddressPairs):
-    """Address pairs together with the related resources of the spec."""
+# --- addresses of OVN -------------------------------------------------------------------------
 
-    neighbours: PairNeighbours = field(default=PairNeighbours(), repr=False)
+
+def with_ovn(run: CloudRun, networks: Collection[str]) -> set[str]:
+    """Return those of some networks that OVN runs, by its own ports there, which only administrators see."""
+    if not networks:
+        return set()
+    return {network for _, network, _ in queries.distributed_addresses(run, tuple(sorted(networks)))}
+
+
+def distributed(
+    run: CloudRun, pairs: AddressPairs, addresses: Collection[str], networks: Collection[str]
+) -> Iterator[Mistake]:
+    """Yield the addresses that OVN reserves for its own ports on every node.
+
+    Neutron refuses them since 2025.1. Its first releases also refuse wider networks around such an address, later ones
+    do not, and the API does not tell the difference; in that case Neutron's own error is shown.
+    """
+    if not networks:
+        return
+    for port_id, _, taken in queries.distributed_addresses(run, tuple(sorted(networks))):
+        for address in sorted(taken.intersection(addresses)):
+            kept = f"{address} belongs to port {port_id} ({DISTRIBUTED}), and Neutron allows it on no other port"
+            yield pairs.mistake(kept, "choose another address", Code.ADDRESS_IN_USE)
+
+
+def reserved(run: CloudRun, pairs: AddressPairs, networks: Collection[str]) -> Iterator[Mistake]:
+    """Yield the pools for whose addresses OVN would answer itself, with the MAC address of the port that reserves.
+
+    It leaves the answer to a machine only if the machine's port has a pair with exactly the address, not a network
+    around it. Source: OVN 23.03, northd.c, build_lswitch_arp_nd_responder_known_ips, and Neutron 29.0.0,
+    common/ovn/utils.py, get_virtual_port_parents; seen in OVN's flows (tests/ovn).
+    """
+    pooled = {subnet: [each for each in blocks if "/" in each] for subnet, blocks in pairs.pooled().items()}
+    pools = [pool for pool in map(pairs.neighbours.pool, pairs.pools) if pool.reserve == "ports"]
+    pools = [pool for pool in pools if pooled[pool.subnet]] if networks else []
+    if not pools:
+        return
+    of_ovn = with_ovn(run, networks)
+    for pool in pools:
+        room = pool.room(run)
+        if room and room.network_id in of_ovn:
+            wide = ", ".join(sorted(pooled[pool.subnet]))
+            what = f"pool {pool.name} reserves its addresses with ports, and would be allowed as networks ({wide}); "
+            what += "with OVN nobody could then reach the addresses"
+            fix = "set reserve: outside for the pool, or list its addresses one by one under addresses"
+            yield pairs.mistake(what, fix)

@@ -16,7 +16,7 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.machine_pairs import MachinePairs
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.resources.addresses import pair_writing
+from openstack_prep.resources.addresses import port_pairs
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.lists.queries import Subport, subports
 from openstack_prep.spec.loading import load_spec
@@ -86,7 +86,7 @@ class Trial:
 
 @pytest.fixture
 def trial(run: CloudRun, services: requests_mock.Mocker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
-    monkeypatch.setattr(pair_writing, "PAUSE", 0.001)
+    monkeypatch.setattr(port_pairs, "PAUSE", 0.001)
     return Trial(run, services, tmp_path)
 
 

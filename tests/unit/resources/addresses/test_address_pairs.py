@@ -15,9 +15,10 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
-from openstack_prep.resources.addresses import pair_writing
+from openstack_prep.resources.addresses import port_pairs
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.port_pairs import Pair
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.security_group import SecurityGroup
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, failure, resolved, sent
@@ -110,7 +111,7 @@ class Neutron:
 
 @pytest.fixture
 def neutron(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> Neutron:
-    monkeypatch.setattr(pair_writing, "PAUSE", 0.001)
+    monkeypatch.setattr(port_pairs, "PAUSE", 0.001)
     return Neutron(services)
 
 
@@ -294,7 +295,7 @@ def test_address_pairs_that_declare_a_pair_maintain_its_record(
         AddressPairs(name="first", tag="one", addresses=("10.0.1.208/29",)),
         AddressPairs(name="second", tag="two", addresses=("10.0.2.208/29",)),
     ]
-    expected = frozenset(recorded) - (declared[0].given if selected else frozenset())
+    expected = frozenset(map(Pair, recorded)) - frozenset(map(Pair, declared[0].given if selected else ()))
     stale = {
         each.name: frozenset().union(*(share.stale for share in each.resolve_with(declared).shares(run.fresh())))
         for each in declared
