@@ -18,7 +18,7 @@ from openstack_prep.exposures.machine_pairs import MachinePairs, on_networks
 from openstack_prep.exposures.model import Exposed, Placed, Way
 from openstack_prep.exposures.neighbours import Pool
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.addresses.address_pairs import AddressPairs, PairOrigin
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
@@ -37,13 +37,6 @@ IN_GROUPS: tuple[Way, ...] = (*ON_NODES, "floating-ip", "node-port", "bridge")
 
 MOST_PAIRS = 10
 """Neutron's default for max_allowed_address_pair."""
-PREFIX = "exposures-"
-"""Beginning of the names of address pairs that exposures add."""
-
-
-def is_derived(pairs: AddressPairs) -> bool:
-    """Whether exposures have added address pairs to a spec."""
-    return pairs.name.startswith(PREFIX)
 
 
 def with_opened(resources: Sequence[Resource], cluster: ClusterFields) -> tuple[Resource, ...]:
@@ -145,7 +138,7 @@ def _merged(before: Sequence[SecurityGroupRule], rules: Sequence[SecurityGroupRu
 def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Resource]) -> Iterator[Resource]:
     """Yield address pairs for the addresses that no address pairs of the spec allow on the nodes yet."""
     assert cluster.nodes is not None
-    whole = f"{PREFIX}{cluster.name}"
+    whole = f"exposures-{cluster.name}"
     pools = {each.name: each for each in cluster.of_project(e for e in found if isinstance(e, AddressPool))}
     files = {each.name: each for each in found if isinstance(each, PoolFile)}
     there = cluster.of_project(each for each in found if isinstance(each, AddressPairs))
@@ -166,7 +159,15 @@ def _pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequence[Res
         of_pools = sorted(chosen - single)
         if given or of_pools:
             fields = {"pools": tuple(of_pools), "prune": not (moves and name != whole), **choice}
-            yield cluster.sibling(AddressPairs, name, addresses=tuple(given) or None, **fields)
+            fields["origin"] = PairOrigin(implied_by=cluster.key)
+            yield cluster.sibling(AddressPairs, _free(name, there), addresses=tuple(given) or None, **fields)
+
+
+def _free(name: str, others: Collection[AddressPairs]) -> str:
+    """Return a name for address pairs that no others have: a spec may call its own as it likes."""
+    while any(each.name == name for each in others):
+        name += ":more"
+    return name
 
 
 def _chosen(cluster: ClusterFields, nodes: Nodes, exposure: Exposed) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -204,11 +205,13 @@ def _machine_pairs(cluster: ClusterFields, exposures: Sequence[Any], found: Sequ
     assert cluster.nodes is not None
     pools: list[Pool] = [*cluster.of_project(_declared(found, AddressPool)), *_declared(found, PoolFile)]
     settings = cluster.virtualization
-    name = f"{PREFIX}{cluster.name}:machines"  # neither names of clusters nor ".NODE" contain a colon
-    if settings is None or any(each.name == name for each in cluster.of_project(_declared(found, AddressPairs))):
+    there = cluster.of_project(_declared(found, AddressPairs))
+    if settings is None or any(isinstance(each, MachinePairs) and each.cluster == cluster.name for each in there):
         return
+    name = _free(f"exposures-{cluster.name}:machines", there)  # neither names of clusters nor ".NODE" have a colon
     if any(on_networks(each, [one for one in pools if one.name == each.pool], settings) for each in exposures):
-        yield cluster.sibling(MachinePairs, name, cluster=cluster.name, settings=settings, **cluster.nodes.choice)
+        fields = {"cluster": cluster.name, "settings": settings, "origin": PairOrigin(implied_by=cluster.key)}
+        yield cluster.sibling(MachinePairs, name, **fields, **cluster.nodes.choice)
 
 
 def _declared(resources: Iterable[Resource], kind: type[T]) -> list[T]:

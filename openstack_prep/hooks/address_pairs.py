@@ -16,7 +16,6 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core.plan import Report
 from openstack_prep.exposures.neighbours import ExposureFields
-from openstack_prep.exposures.opened import is_derived
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.kubernetes import services as kubernetes
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
@@ -130,7 +129,7 @@ def _of_spec(
     try:
         for pairs in (each for each in here if isinstance(each, AddressPairs) and each.name in meant):
             used = None
-            if found is not None and pairs.pools and not is_derived(pairs):
+            if found is not None and pairs.pools and pairs.origin.implied_by is None:
                 used = _service_addresses(found, [one for name in pairs.pools for one in pools.get(name, ())], tell)
             made.append(pairs.resolve_with(here, used, alone=True))
     except SpecError as error:
@@ -148,7 +147,8 @@ def _is_in(cloud: Cloud, each: InProject) -> bool:
 def _selected_pairs(spec: str, pairs: Sequence[AddressPairs], only: str | None, by_services: bool) -> list[str]:
     """Return the names of the pairs to synchronise; with Services, those of the cluster that they belong to."""
     known = [each.name for each in pairs]
-    pooled = [each.name for each in pairs if each.pools and only in (None, each.name) and not is_derived(each)]
+    own = (each for each in pairs if each.origin.implied_by is None)
+    pooled = [each.name for each in own if each.pools and only in (None, each.name)]
     mistake = None
     if not pairs:
         mistake = Mistake(

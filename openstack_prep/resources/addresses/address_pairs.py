@@ -60,6 +60,8 @@ class PairNeighbours(FromContext):
 class PairOrigin(FromContext):
     """What address pairs come from that no spec declares."""
 
+    implied_by: Key | None = None
+    """The resource of the spec that implies them, such as a cluster with exposures."""
     port_id: str | None = None
     """The port whose tags record them: it may have no name, or a name that is not unique."""
 
@@ -88,7 +90,9 @@ class AddressPairs(PortChoice):
     prune: bool = True
     """Whether apply removes the pairs that this spec added earlier and no longer declares."""
     neighbours: PairNeighbours = field(default=PairNeighbours(), repr=False)
+    """The related resources, which ``resolve`` finds in the spec."""
     origin: PairOrigin = field(default=PairOrigin(), repr=False)
+    """What they come from if the spec does not declare them."""
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         if self.neighbours != PairNeighbours():

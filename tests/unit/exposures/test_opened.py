@@ -11,6 +11,8 @@ import yaml
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import SpecError
+from openstack_prep.core import planner
+from openstack_prep.core.model import Key
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.opened import route_mistakes
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
@@ -19,6 +21,7 @@ from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.spec.completion import derive
 from openstack_prep.spec.loading import Spec, load_spec
+from openstack_prep.spec.python import spec_from
 
 POOL = {"name": "lb", "subnet": "nodes", "addresses": ["10.1.0.200-10.1.0.203"]}
 CLUSTER = {"name": "one", "directory": "one", "nodes": {"stack": "k"}, "open_in": "nodes"}
@@ -68,6 +71,20 @@ def test_pairs_for_other_ports_do_not_count(tmp_path: Path) -> None:
     other = [{"name": "own", "stack": "other", "pools": ["lb"]}]
     spec = loaded(tmp_path, exposure("a", address="10.1.0.200"), address_pairs=other)
     assert [each.name for each in of(spec, AddressPairs)] == ["own", "exposures-one"]
+
+
+def test_a_spec_may_call_its_own_pairs_like_those_of_exposures(tmp_path: Path) -> None:
+    own = [{"name": "exposures-one", "stack": "other", "addresses": ["10.1.0.9"]}]
+    spec = loaded(tmp_path, exposure("a", address="10.1.0.200"), address_pairs=own)
+    declared, derived = of(spec, AddressPairs)
+    assert (declared.name, declared.stack, declared.origin.implied_by) == ("exposures-one", "other", None)
+    assert (derived.stack, derived.origin.implied_by) == ("k", Key("exposed_cluster", "one"))
+    assert derived.key != declared.key
+    edges = planner.dependencies(spec.resources)  # raises SpecError if anything is declared twice
+    assert {declared.key, derived.key} <= edges.keys()
+    assert derive(spec.resources, {}) == list(spec.resources)
+    read_in_python = spec_from(replace(spec, checked=False)).resources
+    assert {each.key: each for each in read_in_python} == {each.key: each for each in spec.resources}
 
 
 def test_it_is_added_once(tmp_path: Path) -> None:

@@ -85,6 +85,15 @@ def test_pairs_of_exposures_are_kept_and_not_narrowed(cloud: Cloud, spec: Path) 
     assert [each.name for each in declared.neighbours.pairs] == [declared.name, derived.name]
 
 
+def test_declared_pairs_are_synchronised_whatever_their_name(cloud: Cloud, spec: Path) -> None:
+    text = SPEC.replace("name: nodes, security_group", "name: exposures-lb, security_group")
+    assert text != SPEC
+    spec.write_text(text)
+    (pairs,) = to_sync(cloud, spec, services=said(), tell=lambda note: None).resources
+    assert isinstance(pairs, AddressPairs)
+    assert (pairs.name, pairs.desired()["addresses"]) == ("exposures-lb", {"10.1.0.5"})
+
+
 def test_pairs_for_addresses_of_a_pool_file_are_kept(cloud: Cloud, spec: Path) -> None:
     exposure = "{name: web, cluster: k, how: metallb, target: {service: a/b}, ports: [{port: 80}], pool: file}"
     file = "{name: file, path: p.yaml, cidr: 10.2.0.0/24, addresses: [10.2.0.8/31]}"
