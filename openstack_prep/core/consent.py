@@ -101,8 +101,8 @@ def refuse_adoptions(steps: Iterable[Step]) -> list[Mistake]:
 
 
 def owner_of(observed: Observed) -> str:
-    """Return "managed by spec lab" for a resource with the ownership tag of another spec; otherwise an empty string."""
-    return f"managed by spec {observed.managed_by}" if observed.managed_by else ""
+    """Return "managed by spec lab" for another spec's ownership tag, and for a copied one that it is; else nothing."""
+    return f"managed by spec {observed.managed_by}" if observed.managed_by else observed.doubt
 
 
 def refuse_always(steps: Iterable[Step]) -> list[Mistake]:

@@ -6,8 +6,10 @@ the observed to the desired state, and its *result* is the outcome.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
@@ -34,6 +36,10 @@ Groups = frozenset[frozenset[Key]]
 """Sets of keys. Dependencies are kept in this form because many resources need the same many others, such as all role
 assignments in a project: one set that they share in place of an edge for each pair."""
 
+COPIED = "not managed by this spec, because its ownership tag names another resource"
+"""The doubt about a resource whose ownership tag somebody has copied, or that somebody has renamed."""
+UNNAMED = "its ownership tag, of an earlier version, does not name it"
+"""The doubt about a resource whose ownership tag may be copied: a spec manages it only while it declares it."""
 ATTACHED = "~attached"
 """Suffix of SPEC in the tag of a floating IP that a spec has attached to a port without managing it: a note."""
 
@@ -46,13 +52,20 @@ class OwnershipTag:
     is a tag or property of its own, ``openstack-prep:SPEC``. NAME distinguishes resources without a name in OpenStack,
     such as floating IPs. ``home`` is the id of the spec's home project. The tag of a resource outside of projects
     contains it, too, as ``NAME@HOME`` or by the additional tag ``openstack-prep:SPEC~HOME``, so that two specs with the
-    same name do not manage each other's resources.
+    same name do not manage each other's resources. ``domain`` is the id of the domain of a user who is not in that of
+    the home project: ``NAME@HOME@DOMAIN``.
+
+    Where it is a tag, a further one names what it belongs to: ``openstack-prep:~DIGEST~name~DIGEST``, digests of the
+    spec and of the resource, because Heat allows 80 characters. Copied tags name another resource.
     """
 
     spec: str
     home: str = ""
+    domain: str = ""
 
-    _PATTERN: ClassVar[re.Pattern[str]] = re.compile(r" ?\[openstack-prep:([^\]/]*)(?:/([^\]@]*)(?:@([^\]]*))?)?\]$")
+    _PATTERN: ClassVar[re.Pattern[str]] = re.compile(
+        r" ?\[openstack-prep:([^\]/]*)(?:/([^\]@]*)(?:@([^\]@]*)(?:@([^\]]*))?)?)?\]$"
+    )
 
     @property
     def tag(self) -> str:
@@ -60,13 +73,43 @@ class OwnershipTag:
 
     def describe(self, name: str, text: str | None = None) -> str:
         """Return a description with the ownership tag appended to the user's own text."""
-        home = f"@{self.home}" if self.home else ""
-        return f"{text or ''} [{self.tag}/{_word(name)}{home}]".lstrip()
+        domain = f"@{self.domain}" if self.domain else ""
+        home = f"@{self.home}" if self.home or domain else ""
+        return f"{text or ''} [{self.tag}/{_word(name)}{home}{domain}]".lstrip()
 
     @property
     def tags(self) -> tuple[str, ...]:
         """The tag, after the additional tag that names the home project if the project is known."""
         return (*([f"{self.tag}~{self.home}"] if self.home else ()), self.tag)
+
+    def record(self, word: str, *identity: object) -> str:
+        """Return a tag that records something about what its identity tells; earlier versions pass over it."""
+        return f"{self._records}{word}~{_digest(identity)[:16]}"
+
+    def is_record(self, tag: str) -> bool:
+        """Whether a tag is a record of this spec."""
+        return tag.startswith(self._records)
+
+    @property
+    def _records(self) -> str:
+        return f"openstack-prep:~{_digest(self.spec)[:8]}~"
+
+    def name_tag(self, *identity: object) -> str:
+        """Return the tag that names what the ownership tag beside it belongs to."""
+        return self.record("name", *identity)
+
+    def doubt(self, tags: Collection[str], *identity: object) -> str:
+        """Return why ownership tags do not prove that the spec manages what has them; empty if they do."""
+        names = {each for each in tags if each.startswith(self.record("name")[:-16])}
+        if self.name_tag(*identity) in names:
+            return ""
+        return COPIED if names else UNNAMED
+
+    @classmethod
+    def domain_in(cls, description: str | None) -> str:
+        """Return the id of the domain that a description names; empty if it names none."""
+        found = cls._PATTERN.search(description or "")
+        return (found[4] or "") if found else ""
 
     @classmethod
     def home_in(cls, description: str | None) -> str:
@@ -119,6 +162,10 @@ class OwnershipTag:
     def strip(cls, description: str | None) -> str:
         """Return the user's own text of a description."""
         return cls._PATTERN.sub("", description or "")
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 def _word(name: str) -> str:

@@ -27,7 +27,8 @@ class Observed:
     twice. ``used_by`` names the users of one of several twins. ``home`` is the id of the home project in its ownership
     tag, empty if the tag names none; None for resources in a project, where the project itself distinguishes specs with
     the same name. ``managed_by`` names another spec whose ownership tag it has. ``kept_because`` is why destroy keeps
-    something of which there is nothing to delete, or a part of it.
+    something of which there is nothing to delete, or a part of it. ``doubt`` is why its ownership tag does not prove
+    that the spec manages it: if ``ours`` nevertheless, only as long as the spec declares it.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Observed:
     home: str | None = None
     managed_by: str = ""
     kept_because: str = ""
+    doubt: str = ""
 
     @property
     def in_use(self) -> bool:

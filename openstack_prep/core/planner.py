@@ -234,7 +234,7 @@ def plan_destroy(
             resource=resource,
             action=Action.KEEP,
             observed=found,
-            reason=_of_namesake(spec) if resource.key in left else owner,
+            reason=_kept(spec, found) if resource.key in left else owner,
             label=names[resource.key],
         )
         if found.ours:
@@ -243,12 +243,10 @@ def plan_destroy(
     return Plan(spec=spec, purpose="destroy", steps=tuple(steps))
 
 
-def _of_namesake(spec: str) -> str:
+def _kept(spec: str, found: Observed) -> str:
     """Return why a resource that names the spec as its owner is kept although the spec does not declare it."""
-    return (
-        f"{UNDECLARED}, kept: it may belong to another spec named {spec}; "
-        "to delete it, run destroy with a spec that declares it"
-    )
+    why = found.doubt or f"it may belong to another spec named {spec}"
+    return f"{UNDECLARED}, kept: {why}; to delete it, run destroy with a spec that declares it"
 
 
 def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dict[Key, Groups]:

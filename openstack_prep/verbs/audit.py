@@ -145,7 +145,9 @@ def _whose(run: CloudRun, found: Observed) -> str:
     record = found.record
     tags, description = (record.tags, record.description) if isinstance(record, NeutronRecord) else ((), "")
     owner = next(iter(OwnershipTag.specs_in(tags)), None) or OwnershipTag.spec_in(description) or found.managed_by
-    return f"is managed by the spec {owner}" if owner and owner != run.ownership.spec else "is not managed by any spec"
+    if owner and owner != run.ownership.spec:
+        return f"is managed by the spec {owner}"
+    return f"is {found.doubt}" if found.doubt else "is not managed by any spec"
 
 
 def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:

@@ -219,10 +219,13 @@ def is_new(resource: Resource, found: Observed, ids: Mapping[str, set[str]]) -> 
 def _proven(run: CloudRun, standing: Iterable[Standing], family: frozenset[str]) -> list[Standing]:
     """Return resources as managed only if more than a name proves it: their project, or the project in their tag.
 
-    A project is also proven if a project of the spec names it as its home project.
+    A project is also proven if a project of the spec names it as its home project. A tag that anybody may have copied
+    proves nothing.
     """
 
     def is_proven(resource: Resource, found: Observed) -> bool:
+        if found.doubt:
+            return False
         if isinstance(resource, Project):
             return bool(family & {found.id, found.home})
         if isinstance(resource, InProject) and not found.home and run.find_project_id(resource.owner) not in family:

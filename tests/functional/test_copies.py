@@ -168,3 +168,54 @@ def test_descriptions_that_people_copy(prep: Prep, user: Connection, devcloud: D
 def _service(user: Connection, what: str) -> Any:
     services = {"key pair": user.compute, "application credential": user.identity}
     return services.get(what, user.network)
+
+
+def test_tags_and_descriptions_that_people_copy_to_namesakes(prep: Prep, user: Connection, devcloud: Devcloud) -> None:
+    """Tags of stacks and projects name these; the description of a user of another domain names the domain."""
+    identity = devcloud.admin.identity
+    (prep.folder / "stack.yaml").write_text("heat_template_version: wallaby\nresources: {}\n")
+    corp, other = identity.create_domain(name="copies-corp"), identity.create_domain(name="copies-other")
+    ops = [{"name": "copies-ops"}, {"name": "copies-ops", "domain": "copies-corp"}]
+    roles = [{"user": "copies-ops", "user_domain": each, "role": "reader"} for each in ("Default", "copies-corp")]
+    spec = SPEC | {
+        "users": [*SPEC["users"], *ops],
+        "role_assignments": [*SPEC["role_assignments"], *roles],
+        "stacks": [{"name": "stack", "template": "stack.yaml"}],
+    }
+    prep.write(spec)
+    prep.apply()
+    assert not prep.changes()
+
+    (stack,) = user.orchestration.stacks()
+    home = identity.find_project("copies", ignore_missing=False)
+    ops = {each.domain_id: each for each in identity.users(name="copies-ops")}
+    body = {"template": "heat_template_version: wallaby", "tags": ",".join(stack.tags)}
+    assert user.orchestration.post("/stacks", json={"stack_name": "theirs"} | body).ok
+    tags = [*home.tags, f"openstack-prep:copies~{home.id}"]
+    copies = [identity.create_project(name="copies-theirs", tags=tags)]
+    copies += [identity.create_project(name="copies-theirs", tags=tags, domain_id=corp.id)]
+    copies += [identity.create_project(name="copies-early", tags=[tags[-1], "openstack-prep:copies"])]
+    reader = identity.find_role("reader")
+    for description in (ops["default"].description, ops[corp.id].description):
+        name = "copies-ops" if description == ops[corp.id].description else "copies-ops-2"
+        copies.append(identity.create_user(name=name, domain_id=other.id, description=description))
+    copies.append(identity.create_user(name="copies-ops-2", domain_id=corp.id, description=ops["default"].description))
+    for each in copies[3:]:
+        identity.assign_project_role_to_user(home, each, reader)
+    try:
+        assert not prep.changes()
+        prep.write(SPEC)
+        pruned = {name for name, step in prep.apply("--prune").items() if step["action"] == "delete"}
+        assert pruned == {"stack/stack", "user/copies-ops", "user/copies-ops@copies-corp"}
+        assert [each.name for each in user.orchestration.stacks()] == ["theirs"]
+        for each in copies:
+            assert each.fetch(identity)
+    finally:
+        for each in user.orchestration.stacks():
+            user.orchestration.delete_stack(each)
+        wait_for(lambda: not list(user.orchestration.stacks()))
+        for each in copies:
+            each.delete(identity)
+        for domain in (corp, other):
+            identity.update_domain(domain, is_enabled=False)
+            identity.delete_domain(domain)

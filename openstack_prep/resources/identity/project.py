@@ -17,9 +17,10 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed
 from openstack_prep.base.fields import Name
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import Adoptable, Change, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import COPIED, Adoptable, Change, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.project import PROJECT
@@ -114,14 +115,18 @@ class Project(Adoptable[CloudRun]):
 
     def _observed(self, run: CloudRun, project: Mapping[str, Any]) -> Observed:
         tags = frozenset(project.get("tags", ()))
-        ours = run.ownership.tag in tags and (
-            self._is_home(run) or home.is_our_project(run, run.ownership.home_among(tags))
+        tagged = run.ownership.tag in tags
+        doubt = run.ownership.doubt(tags, *_identity(project)) if tagged else ""
+        ours = (
+            tagged
+            and doubt != COPIED
+            and (self._is_home(run) or home.is_our_project(run, run.ownership.home_among(tags)))
         )
         return Observed(
             id=project["id"],
             ours=ours,
             managed_by=", ".join(
-                name for name in OwnershipTag.specs_in(tags) if not ours or name != run.ownership.spec
+                name for name in OwnershipTag.specs_in(tags) if name != run.ownership.spec or not (ours or doubt == COPIED)
             ),
             values={
                 "description": project.get("description") or "",
@@ -130,21 +135,23 @@ class Project(Adoptable[CloudRun]):
             },
             record=ProjectRecord(tags, bool((project.get("options") or {}).get("immutable"))),
             home=run.ownership.home_among(tags),
+            doubt=doubt,
         )
 
     def create(self, run: CloudRun) -> Observed:
-        body = {
+        body: Values = {
             "name": self.name,
             "domain_id": run.id(Domain(name=self.domain)),
             "description": self.description or "",
             "enabled": self.enabled is not False,
-            "tags": [*self._mark(run).tags, *(self.tags or ())],
         }
+        body["tags"] = [*self._own_tags(run, body), *(self.tags or ())]
         return self._observed(run, run.admin.identity.post("/projects", {"project": body})["project"])
 
-    def _mark(self, run: CloudRun) -> OwnershipTag:
-        """Return the ownership tag; only a project other than the home project names the home project."""
-        return run.ownership if self._is_home(run) else home.ownership(run)
+    def _own_tags(self, run: CloudRun, project: Raw) -> tuple[str, ...]:
+        """Return the ownership tags; only a project other than the home project names the home project."""
+        mark = run.ownership if self._is_home(run) else home.ownership(run)
+        return (*mark.tags, mark.name_tag(*_identity(project)))
 
     def _is_home(self, run: CloudRun) -> bool:
         first = next(iter(run.homes), None)
@@ -155,11 +162,12 @@ class Project(Adoptable[CloudRun]):
         tags = body.pop("tags", ())
         path = f"/projects/{observed.id}"
         answer = run.admin.identity.patch(path, {"project": body}) if body else run.admin.identity.get(path)
-        return self._tagged(run, answer["project"], sorted(tags))
+        named = [run.ownership.name_tag(*_identity(answer["project"]))] if observed.ours else []
+        return self._tagged(run, answer["project"], [*sorted(tags), *named])
 
     def take_over(self, run: CloudRun, observed: Observed) -> Observed:
         answer = run.admin.identity.get(f"/projects/{observed.id}")
-        return self._tagged(run, answer["project"], self._mark(run).tags)
+        return self._tagged(run, answer["project"], self._own_tags(run, answer["project"]))
 
     def _tagged(self, run: CloudRun, project: Mapping[str, Any], tags: Iterable[str]) -> Observed:
         """Add the missing tags, one per request: replacing the whole list would undo concurrent changes of others.
@@ -210,9 +218,15 @@ class Project(Adoptable[CloudRun]):
             default_group.remove(run, each)
 
 
+def _identity(project: Raw) -> tuple[object, ...]:
+    """Return what tells a project apart: its name is unique in its domain, and its id is not known in advance."""
+    return "project", project.get("domain_id"), project.get("name")
+
+
 def foreign_tags(run: CloudRun, tags: Iterable[str]) -> set[str]:
     """Return the tags of a project without those by which the spec identifies it."""
-    return {each for each in tags if each != run.ownership.tag and not each.startswith(f"{run.ownership.tag}~")}
+    own = run.ownership
+    return {tag for tag in tags if tag != own.tag and not tag.startswith(f"{own.tag}~") and not own.is_record(tag)}
 
 
 def in_domain(run: CloudRun, plural: str, wanted: Resource, domain: str) -> Mapping[str, Any] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
@@ -17,7 +17,17 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import DIFFERS, Adoptable, Change, Condition, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import (
+    COPIED,
+    DIFFERS,
+    UNNAMED,
+    Adoptable,
+    Change,
+    Condition,
+    Observed,
+    OwnershipTag,
+    Resource,
+)
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.identity import USER
 from openstack_prep.resources.identity import home
@@ -110,11 +120,14 @@ class User(Adoptable[CloudRun]):
         project_id = user.get("default_project_id")
         if self.default_project and project_id and run.find_id(self._default_project()) == project_id:
             project_id = self.default_project
-        named_home = OwnershipTag.home_in(user.get("description"))
+        description = user.get("description")
+        named_home, tagged = OwnershipTag.home_in(description), run.ownership.owns(description)
+        doubt = self._doubt(run, user) if tagged else ""
         return Observed(
             id=user["id"],
-            ours=run.ownership.manages(user["name"], user.get("description")) and home.is_ours(run, named_home),
+            ours=tagged and doubt != COPIED and home.is_ours(run, named_home),
             home=named_home,
+            doubt=doubt,
             managed_by=home.another(run, user.get("description")),
             values={
                 "password": password,
@@ -124,6 +137,27 @@ class User(Adoptable[CloudRun]):
                 "default_project": project_id,
             },
         )
+
+    def _doubt(self, run: CloudRun, user: Raw) -> str:
+        """Return why our ownership tag does not prove that the spec manages a user; empty if it does.
+
+        Names are unique in their domain, so the tag of a user outside of the home project's domain names the domain;
+        that of an earlier version does not.
+        """
+        description, elsewhere = user.get("description"), self._is_elsewhere(run)
+        named = OwnershipTag.domain_in(description)
+        if not run.ownership.manages(user["name"], description) or named not in ("", user.get("domain_id")):
+            return COPIED
+        return UNNAMED if elsewhere and not named else ""
+
+    def _is_elsewhere(self, run: CloudRun) -> bool:
+        """Whether the user is in another domain than the home project."""
+        first = next(iter(run.homes), None)
+        return self.domain != (first.domain if isinstance(first, Project) else run.admin.project_domain_name)
+
+    def _mark(self, run: CloudRun) -> OwnershipTag:
+        domain = run.id(Domain(name=self.domain)) if self._is_elsewhere(run) else ""
+        return replace(home.ownership(run), domain=domain)
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None and not observed.ours and observed.values["password"] is DIFFERS:
@@ -138,14 +172,15 @@ class User(Adoptable[CloudRun]):
         body = self.desired() | {
             "name": self.name,
             "domain_id": run.id(Domain(name=self.domain)),
-            "description": home.ownership(run).describe(self.name, self.description),
+            "description": self._mark(run).describe(self.name, self.description),
         }
         return self._send(run, "POST", "/users", body)
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         body = {change.field: change.after for change in changes}
-        if "description" in body and observed.ours:
-            body["description"] = home.ownership(run).describe(self.name, self.description)
+        if observed.ours and (observed.doubt or "description" in body):
+            text = body.get("description", observed.values["description"])
+            body["description"] = self._mark(run).describe(self.name, text)
         changed = self._send(run, "PATCH", f"/users/{observed.id}", body)
         if "password" in body:
             time.sleep(REVOKED_FOR)

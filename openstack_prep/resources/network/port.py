@@ -44,7 +44,7 @@ class NamedPort(InProject):
 
     def find_one(self, run: CloudRun) -> Observed | None:
         named = [port for port in ports_of(run, run.find_project_id(self.owner)) if port.name == self.name]
-        own = [port for port in named if run.ownership.owns(port.description)]
+        own = [port for port in named if run.ownership.manages(port.name, port.description)]
         oldest = min(own, key=lambda port: (port.created_at, port.id), default=None)
         port = oldest or only_one(named, str(self.key))
         return Observed(id=port.id, record=port) if port else None

@@ -168,7 +168,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         if network is None or project_id is None or all(each.network_id == network.id for each in found):
             return found
         same = (each for each in Network.listing(run, project_id) if each.name == self.network)
-        twins = {each.id for each in same if run.ownership.owns(each.description)} - {network.id}
+        twins = {each.id for each in same if run.ownership.manages(each.name, each.description)} - {network.id}
         return [each for each in found if each.network_id not in twins]
 
     def use(self, run: CloudRun, record: SubnetRecord) -> Use:

@@ -6,7 +6,7 @@ Source: Orchestration API v1, "Stacks"; Heat Orchestration Template specificatio
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
@@ -14,7 +14,7 @@ from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_outputs
 from openstack_prep.resources.heat.heat import SERVER, VOLUME, HeatResource, HeatStack
@@ -96,20 +96,18 @@ class Stack(Inputs):
             if raw.get("project") in (None, cloud.project_id) and not raw.get("parent"):
                 stack = HeatStack(cloud, raw["stack_name"], raw["id"])
                 tags = raw.get("tags") or ()
-                ours = run.ownership.tag in tags
+                ours, doubt = _judged(run, stack, tags)
                 declared = cls(name=raw["stack_name"], template="", **cls.placing(owner))
                 contained_ids = stack.contained_ids if ours else NOTHING
                 record = StackRecord(stack=stack, status=raw["stack_status"])
                 owned = _other_specs(run, tags)
-                yield (
-                    declared,
-                    Observed(id=raw["id"], ours=ours, managed_by=owned, record=record, contained_ids=contained_ids),
-                )
+                found = Observed(id=raw["id"], ours=ours, managed_by=owned, record=record, doubt=doubt)
+                yield declared, replace(found, contained_ids=contained_ids)
 
     def _observed(self, run: CloudRun, stack: HeatStack) -> Observed:
         raw = stack.show()
         tags = frozenset(raw.get("tags") or ())
-        ours = run.ownership.tag in tags
+        ours, doubt = _judged(run, stack, tags)
         status = "complete" if raw["stack_status"] in DONE else raw["stack_status"]
         missing = {} if in_progress(raw) else stack.missing()
         cut_off = stack.cut_off() if not in_progress(raw) and SERVER in stack.types else {}
@@ -144,6 +142,7 @@ class Stack(Inputs):
             secrets=secrets,
             record=record,
             contained_ids=stack.contained_ids,
+            doubt=doubt,
         )
 
     def _outdated(self, run: CloudRun, stack: HeatStack) -> dict[str, HeatResource]:
@@ -223,7 +222,7 @@ class Stack(Inputs):
     def create(self, run: CloudRun) -> Observed:
         QuotaCheck.of(run, self.owner).ensure_quota(run, self, None)
         cloud = run.tenant(self.owner)
-        body, secrets = self.body((run.ownership.tag,))
+        body, secrets = self.body(_tags(run, HeatStack(cloud, self.name, "")))
         try:
             made = cloud.orchestration.post("/stacks", {"stack_name": self.name, **body}, secrets=secrets)["stack"]
         except NotAllowed as error:
@@ -257,7 +256,7 @@ class Stack(Inputs):
             stack.mark_unhealthy(each, "the resource or its port no longer exists")
         for each in record.outdated.values():
             stack.mark_unhealthy(each, "the secrets on it have changed")
-        body, secrets = self.body(record.tags | ({run.ownership.tag} if tagged else NOTHING))
+        body, secrets = self.body(record.tags | (_tags(run, stack) if tagged else NOTHING))
         stack.cloud.orchestration.request("PUT", stack.path, json=body, secrets=secrets, once=True)
         return self._finished(run, stack)
 
@@ -290,10 +289,25 @@ class Stack(Inputs):
         waiting.raise_for_failure(waiting.end(self.timeout))
         raw = stack.show()  # the other fields are as requested, since Heat reports success
         record = StackRecord(stack=stack, status=raw["stack_status"], tags=frozenset(raw.get("tags") or ()))
-        ours = run.ownership.tag in record.tags
+        ours, _ = _judged(run, stack, record.tags)
         outputs, secrets = self._outputs(raw)
         values = self.desired()
         return Observed(id=raw["id"], ours=ours, values=values, outputs=outputs, secrets=secrets, record=record)
+
+
+def _tags(run: CloudRun, stack: HeatStack) -> frozenset[str]:
+    """Return the ownership tag, and the one that names the stack."""
+    return frozenset({run.ownership.tag, run.ownership.name_tag(*_identity(stack))})
+
+
+def _identity(stack: HeatStack) -> tuple[str, str, str]:
+    return "stack", stack.cloud.project_id, stack.name
+
+
+def _judged(run: CloudRun, stack: HeatStack, tags: Collection[str]) -> tuple[bool, str]:
+    """Return whether a stack with some tags is managed by this spec, and what makes that doubtful."""
+    doubt = run.ownership.doubt(tags, *_identity(stack)) if run.ownership.tag in tags else ""
+    return run.ownership.tag in tags and doubt != COPIED, doubt
 
 
 def _other_specs(run: CloudRun, tags: Iterable[str]) -> str:

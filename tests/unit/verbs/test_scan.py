@@ -38,6 +38,7 @@ NEUTRON = "http://neutron/v2.0"
 LAB = Project(name="lab")
 DOMAIN = {"id": "default", "name": "Default"}
 OURS = "[openstack-prep:lab/{}]"
+LAB_NAMED = OwnershipTag("lab").name_tag("project", "default", "lab")
 
 
 def project(project_id: str, name: str, *tags: str) -> dict[str, Any]:
@@ -48,7 +49,8 @@ def project(project_id: str, name: str, *tags: str) -> dict[str, Any]:
 def cloud(empty_cloud: requests_mock.Mocker) -> requests_mock.Mocker:
     """Project lab is that of the connection, too; nothing else stands there."""
     empty_cloud.get(
-        f"{IDENTITY}/projects?name=lab", json={"projects": [project(ADMIN_PROJECT, "lab", "openstack-prep:lab")]}
+        f"{IDENTITY}/projects?name=lab",
+        json={"projects": [project(ADMIN_PROJECT, "lab", "openstack-prep:lab", LAB_NAMED)]},
     )
     return empty_cloud
 
@@ -173,8 +175,9 @@ def test_a_flavor_is_not_managed_by_way_of_a_project_that_another_spec_manages(c
 
 def test_an_undeclared_project_is_the_specs_when_it_names_the_home_project(cloud: requests_mock.Mocker) -> None:
     tag = "openstack-prep:lab"
-    second, other = project("p2", "second", f"{tag}~{ADMIN_PROJECT}", tag), project("p3", "other", tag)
-    tagged = [project(ADMIN_PROJECT, "lab", tag), second, other]
+    named = OwnershipTag("lab").name_tag("project", "default", "second")
+    second, other = project("p2", "second", f"{tag}~{ADMIN_PROJECT}", tag, named), project("p3", "other", tag)
+    tagged = [project(ADMIN_PROJECT, "lab", tag, LAB_NAMED), second, other]
     cloud.get(f"{IDENTITY}/projects?tags=openstack-prep%3Alab", json={"projects": tagged})
     cloud.get(f"{IDENTITY}/projects?name=second", json={"projects": [second]})
     network = {"id": "n", "name": "net", "description": OURS.format("net"), "project_id": "p2"}
@@ -182,6 +185,10 @@ def test_an_undeclared_project_is_the_specs_when_it_names_the_home_project(cloud
     assert left(LAB) == {"project/second": True, "project/other": False, "network/net": True}
     declared = Network(name="net", project="second")
     assert left(Project(name="second"), declared) == {"project/lab": True, "project/other": False}
+    copy = project("p4", "copy", *second["tags"])
+    early = project("p5", "early", *second["tags"][:2])
+    cloud.get(f"{IDENTITY}/projects?tags=openstack-prep%3Alab", json={"projects": [*tagged, copy, early]})
+    assert left(LAB, Project(name="second"), declared) == {"project/other": False, "project/early": False}
 
 
 def test_a_project_that_is_only_named_may_be_the_home_of_a_namesake(cloud: requests_mock.Mocker) -> None:
@@ -459,7 +466,8 @@ def test_a_destroy_that_might_leave_something_deletes_nothing(heat_fails: reques
 
 
 def test_a_project_is_not_pruned_while_something_in_it_was_not_looked_for(heat_fails: requests_mock.Mocker) -> None:
-    tags = [f"openstack-prep:lab~{ADMIN_PROJECT}", "openstack-prep:lab"]
+    named = OwnershipTag("lab").name_tag("project", "default", "second")
+    tags = [f"openstack-prep:lab~{ADMIN_PROJECT}", "openstack-prep:lab", named]
     second = {"projects": [project("p2", "second", *tags)]}
     heat_fails.get(f"{IDENTITY}/projects?tags=openstack-prep%3Alab", json=second)
     heat_fails.get(f"{IDENTITY}/projects?name=second", json=second)

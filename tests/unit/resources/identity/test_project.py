@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import requests_mock
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Loss, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import consent, executor, observing, planner
-from openstack_prep.core.model import Action, Observed, OwnershipTag
+from openstack_prep.core.model import COPIED, Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.identity import default_group
 from openstack_prep.resources.identity.default_group import LeftGroup
@@ -19,12 +21,14 @@ from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
 pytestmark = pytest.mark.usefixtures("administrator")
 
 LAB = Project(name="lab", description="a lab", tags=("blue",))
+NAMED = OwnershipTag("lab").name_tag("project", "default", "lab")
 
 
 def answer(**fields: Any) -> dict[str, Any]:
     """Return a project as Keystone tells it."""
     tags = ["blue", "green", OwnershipTag("lab").tag]
-    return {"id": "p1", "name": "lab", "description": "a lab", "enabled": True, "tags": tags} | fields
+    whole = {"id": "p1", "name": "lab", "domain_id": "default", "description": "a lab", "enabled": True, "tags": tags}
+    return whole | fields
 
 
 @pytest.fixture
@@ -49,7 +53,7 @@ def test_it_is_made_by_one_request_with_our_mark(
         "domain_id": "default",
         "description": "a lab",
         "enabled": True,
-        "tags": ["openstack-prep:lab", "blue"],
+        "tags": ["openstack-prep:lab", NAMED, "blue"],
     }
 
 
@@ -68,12 +72,23 @@ def test_a_tag_is_added_alone_so_that_others_stay(
 def test_other_fields_are_changed_without_the_tags(
     run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
 ) -> None:
-    listed.append(answer(tags=["openstack-prep:lab"], description="old"))
-    changed = services.patch(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["openstack-prep:lab"])})
+    tags = ["openstack-prep:lab", NAMED]
+    listed.append(answer(tags=tags, description="old"))
+    changed = services.patch(f"{IDENTITY}/projects/p1", json={"project": answer(tags=tags)})
     added = services.put(f"{IDENTITY}/projects/p1/tags/blue", status_code=201)
     executor.execute(plan(run, LAB), run).raise_for_failures()
     assert changed.last_request.json() == {"project": {"description": "a lab"}}
     assert added.called_once
+
+
+def test_a_change_names_the_project_of_an_earlier_version_in_its_tags(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed.append(answer(tags=["openstack-prep:lab"]))
+    services.get(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["openstack-prep:lab"])})
+    put = services.put(re.compile(f"^{IDENTITY}/projects/p1/tags/"), status_code=201)
+    executor.execute(plan(run, LAB), run).raise_for_failures()
+    assert {unquote(each.path.rpartition("/")[2]) for each in put.request_history} == {"blue", NAMED}
 
 
 def test_the_ownership_tags_are_added_alone(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
@@ -86,7 +101,7 @@ def test_the_ownership_tags_are_added_alone(run: CloudRun, services: requests_mo
     assert taken.ours
     assert taken.home == "p0"
     sent = [each.path.rpartition("/")[2] for each in put.request_history]
-    assert sent == ["openstack-prep%3alab~p0", "openstack-prep%3alab"]
+    assert [*map(unquote, sent)] == ["openstack-prep:lab~p0", "openstack-prep:lab", NAMED]
 
 
 def test_what_is_not_declared_is_left_alone(run: CloudRun, listed: list[Any]) -> None:
@@ -98,6 +113,19 @@ def test_it_is_ours_by_the_tag_alone(run: CloudRun, listed: list[Any]) -> None:
     for tags, ours in (([OwnershipTag("lab").tag], True), ([OwnershipTag("other").tag], False), ([], False)):
         listed[:] = [answer(tags=tags)]
         assert observing.observe(run.fresh(), [LAB])[LAB.key].ours is ours
+
+
+@pytest.mark.parametrize(
+    "other", [("project", "default", "other"), ("project", "d2", "lab"), ("stack", "default", "lab")]
+)
+def test_copied_tags_name_another_project(run: CloudRun, listed: list[Any], other: tuple[str, ...]) -> None:
+    own = OwnershipTag("lab")
+    listed.append(answer(tags=[own.tag, own.name_tag(*other)], description="theirs"))
+    found = observing.observe(run, [LAB])[LAB.key]
+    assert (found.ours, found.doubt) == (False, COPIED)
+    (refusal,) = plan(run, LAB).refusals
+    assert refusal.code == Code.PLAN_ADOPTS
+    assert COPIED in refusal.what
 
 
 def test_two_of_a_name_are_an_error_that_names_both(run: CloudRun, listed: list[Any]) -> None:
@@ -248,7 +276,8 @@ def test_a_project_beside_the_home_project_names_it(
     services.get(f"{IDENTITY}/projects?name=home", json={"projects": [answer(id="p0", name="home")]})
     made = services.post(f"{IDENTITY}/projects", json={"project": answer()}, status_code=201)
     LAB.create(CloudRun(run.admin, run.ownership, homes=[Project(name="home"), Project(name="lab")]))
-    assert made.last_request.json()["project"]["tags"] == ["openstack-prep:lab~p0", "openstack-prep:lab", "blue"]
+    tags = ["openstack-prep:lab~p0", "openstack-prep:lab", NAMED, "blue"]
+    assert made.last_request.json()["project"]["tags"] == tags
 
 
 @pytest.mark.parametrize(("named", "ours"), [("p0", True), ("gone", True), ("their", False)])

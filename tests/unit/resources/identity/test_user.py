@@ -11,7 +11,7 @@ from openstack_prep.base.errors import NotAllowed, NotUnique
 from openstack_prep.base.secret import HIDDEN, Secret, from_spec
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import DIFFERS, Action, Observed
+from openstack_prep.core.model import COPIED, DIFFERS, UNNAMED, Action, Observed
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
@@ -58,6 +58,45 @@ def test_a_new_user_is_made_with_our_mark(run: CloudRun, services: requests_mock
     }
     assert (made.id, made.ours) == ("u1", True)
     assert sent(services) == ["GET /v3/users?name=ocp&domain_id=default", "POST /v3/users"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "ours", "doubt"),
+    [
+        ("ocp@@d2", True, ""),
+        ("ocp", True, UNNAMED),
+        ("ocp@gone", True, UNNAMED),
+        ("ocp@@d3", False, COPIED),
+        ("ocp@gone@d3", False, COPIED),
+        ("other@@d2", False, COPIED),
+    ],
+)
+def test_the_tag_of_a_user_of_another_domain_names_the_domain(
+    run: CloudRun, services: requests_mock.Mocker, tag: str, ours: bool, doubt: str
+) -> None:
+    services.get(f"{IDENTITY}/domains?name=two", json={"domains": [{"id": "d2", "name": "two"}]})
+    services.get(f"{IDENTITY}/projects/gone", **failure(404))
+    known = raw(domain_id="d2", description=f"[openstack-prep:lab/{tag}]", email="old")
+    services.get(USERS, json={"users": [known]})
+    user = User(name="ocp", domain="two", email="new")
+    observed = found(run, user)
+    assert observed is not None
+    assert (observed.ours, observed.doubt) == (ours, doubt)
+    if ours:
+        changed = services.patch(f"{USERS}/u1", json={"user": known})
+        user.update(run, observed, planner.diff(user, observed))
+        renewed = {"description": "[openstack-prep:lab/ocp@@d2]"} if doubt else {}
+        assert changed.last_request.json()["user"] == {"email": "new"} | renewed
+
+
+@pytest.mark.parametrize(("tag", "ours"), [("ocp", True), ("ocp@@default", True), ("ocp@@d2", False)])
+def test_the_tag_of_a_user_of_the_home_domain_may_name_it(
+    run: CloudRun, services: requests_mock.Mocker, tag: str, ours: bool
+) -> None:
+    services.get(USERS, json={"users": [raw(domain_id="default", description=f"[openstack-prep:lab/{tag}]")]})
+    observed = found(run, User(name="ocp"))
+    assert observed is not None
+    assert observed.ours is ours
 
 
 @pytest.mark.parametrize(("known", "changes"), [("s3cret", []), ("other", ["password"])])

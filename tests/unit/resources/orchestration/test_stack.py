@@ -11,11 +11,11 @@ from openstack_prep.base.errors import NotAllowed, PlanRefused
 from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
-from openstack_prep.core.model import MANAGED, Key
+from openstack_prep.core.model import COPIED, MANAGED, UNNAMED, Key, OwnershipTag
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.orchestration.stack import Stack
-from tests.unit.conftest import IDENTITY, resolved
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, resolved
 
 HEAT = "http://heat/v1/admin-project"
 TEMPLATE = """
@@ -86,6 +86,28 @@ def test_what_nobody_can_look_at_is_not_taken_for_absent(services: Any, run: Clo
         Stack.find(run, [Stack(name="s", template=template, project="lab")])
 
 
+NAMED = OwnershipTag("lab").name_tag("stack", ADMIN_PROJECT, "s")
+
+
+@pytest.mark.parametrize(
+    ("tags", "ours", "doubt"),
+    [
+        (["openstack-prep:lab", NAMED], True, ""),
+        (["openstack-prep:lab"], True, UNNAMED),
+        (["openstack-prep:lab", OwnershipTag("lab").name_tag("stack", ADMIN_PROJECT, "t")], False, COPIED),
+        (["openstack-prep:lab", OwnershipTag("other").name_tag("stack", ADMIN_PROJECT, "t")], True, UNNAMED),
+        ([NAMED], False, ""),
+    ],
+)
+def test_the_tags_of_a_stack_name_it(
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, tags: list[str], ours: bool, doubt: str
+) -> None:
+    stack = Stack(name="s", template=standing(services, tmp_path, ",".join(tags)))
+    observed = observing.observe(run, [stack])[stack.key]
+    ((_, scanned),) = Stack.scan(run, None)
+    assert {(each.ours, each.doubt) for each in (observed, scanned)} == {(ours, doubt)}
+
+
 def standing(services: requests_mock.Mocker, folder: Path, tag: str) -> str:
     """Let a stack stand that is as declared but for its tag; return the path of its template."""
     (folder / "bare.yaml").write_text("heat_template_version: wallaby\nresources: {}\n")
@@ -136,7 +158,7 @@ def test_what_another_spec_manages_is_not_taken_over(
 
 
 @pytest.mark.parametrize(
-    ("adopt", "tags"), [(True, {"a", "theirs"}), ("permanently", {"a", "theirs", "openstack-prep:lab"})]
+    ("adopt", "tags"), [(True, {"a", "theirs"}), ("permanently", {"a", "theirs", "openstack-prep:lab", NAMED})]
 )
 def test_one_update_changes_it_and_only_taking_over_adds_the_ownership_tag(
     services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, adopt: Any, tags: set[str]
