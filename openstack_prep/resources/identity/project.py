@@ -122,12 +122,11 @@ class Project(Adoptable[CloudRun]):
             and doubt != COPIED
             and (self._is_home(run) or home.is_our_project(run, run.ownership.home_among(tags)))
         )
+        known = {run.ownership.spec} if ours or doubt == COPIED else set()
         return Observed(
             id=project["id"],
             ours=ours,
-            managed_by=", ".join(
-                name for name in OwnershipTag.specs_in(tags) if name != run.ownership.spec or not (ours or doubt == COPIED)
-            ),
+            managed_by=", ".join(name for name in OwnershipTag.specs_in(tags) if name not in known),
             values={
                 "description": project.get("description") or "",
                 "enabled": project["enabled"],

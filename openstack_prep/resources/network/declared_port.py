@@ -63,7 +63,7 @@ class Port(PortFields):
         found = super().named(run, listed)
         same = self._own_networks(run, run.find_project_id(self.owner))
         kept = run.find_id(self.sibling(Network, self.network)) if len(same) > 1 else None
-        twins = {each.id for each in same if run.ownership.owns(each.description)} - {kept}
+        twins = {each.id for each in same if run.ownership.manages(each.name, each.description)} - {kept}
         return [each for each in found if kept is None or each.network_id not in twins]
 
     def _own_networks(self, run: CloudRun, project_id: str | None) -> list[NetworkRecord]:
