@@ -9,7 +9,6 @@ import errno
 import fcntl
 import os
 import random
-import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +23,6 @@ INFORM_AFTER = 1.0
 PAUSE = 0.02
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 LOCKS = Path("/proc/locks")
-LONGEST = 80
 
 
 class LockWait:
@@ -92,10 +90,9 @@ def _locks() -> list[tuple[int, str]]:
 
 
 def _command(pid: int) -> str:
+    """Return the name of a process's program: its arguments may contain secrets."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+        name = Path(f"/proc/{pid}/comm").read_bytes().decode(errors="replace").strip()
     except OSError:
         return ""
-    command = shlex.join(words) if any(words) else ""
-    command = command if len(command) <= LONGEST else command[: LONGEST - 3] + "..."
-    return f" ({printable(command)})" if command else ""
+    return f" ({printable(name)})" if name else ""

@@ -56,13 +56,14 @@ def test_a_folder_of_ours_goes_with_its_lock(tmp_path: Path) -> None:
     assert not files.folder.exists()
 
 
+SECRET = "--password=of-somebody"
 HOLD = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), 2); print('locked', flush=True); input()"
 
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that holds the lock of the folder, until it gets a line."""
-    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    command = [sys.executable, "-c", HOLD, str(tmp_path), SECRET]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -83,13 +84,15 @@ def test_who_waits_says_for_whom_and_goes_on(
         holder.communicate("\n", timeout=20)
         waiting.result(timeout=20)
     (message,) = caplog.messages
-    assert f"waiting for {path}, which is locked by process {holder.pid} (" in message
+    assert f"waiting for {path}, which is locked by process {holder.pid} (python" in message
+    assert SECRET not in message
 
 
 def test_nobody_waits_for_ever(tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_lock, "WAIT", 0.1)
-    with pytest.raises(FileLocked, match=f"clouds.yaml is locked by process {holder.pid}"):
+    with pytest.raises(FileLocked, match=f"clouds.yaml is locked by process {holder.pid}") as error:
         write(tmp_path / "clouds.yaml")
+    assert SECRET not in str(error.value)
 
 
 def write(path: Path) -> None:
