@@ -53,6 +53,14 @@ class Scan(NamedTuple):
     """Whether there is none in a project without networks."""
     only_left: bool = False
     """Whether it finds only what a spec no longer declares, and nothing for an audit or an export."""
+    has_tag: bool = True
+    """Whether its resources carry an ownership tag, as its class says; else none is found that a spec no longer
+    declares.
+    """
+    tagged: str = ""
+    """``tagged(run, project)``: whether anything in a project may have the ownership tag of the spec, by the list that
+    ``Resource.scan`` reads. A plan asks the kind only then, and otherwise does not load it. Default: it always does.
+    """
 
 
 class Extension(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, cast, runtime_checkable
 
 from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.base.invalid import InvalidValue
@@ -215,6 +215,11 @@ class Resource(Generic[S]):
         """
         return ()
 
+    @classmethod
+    def scan_tagged(cls, run: S, owner: Resource | None) -> Iterable[tuple[Self, Observed]]:
+        """Yield those of ``scan`` that may have the ownership tag of this spec; default: all."""
+        return cls.scan(run, owner)
+
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
         """Return what identifies it in the cloud, usually its id: resources that share any of these are the same."""
         return frozenset({observed.id, *observed.contained_ids})
@@ -299,6 +304,23 @@ class Resource(Generic[S]):
         not delete what others have added, unless that cannot exist without it. Raises like ``create``.
         """
         raise NotImplementedError(self.kind)
+
+
+@runtime_checkable
+class HasId(Protocol):
+    """A kind whose name in a spec does not find the object again that ``scan`` has found, such as by its port."""
+
+    def by_id(self, observed: Observed) -> Resource:
+        """Return the resource that finds the same object by its id, for a deletion that is retried."""
+
+
+@runtime_checkable
+class HasContainer(Protocol):
+    """A kind whose resources are deleted with another one: the rules of a group, the roles of a user."""
+
+    @property
+    def container(self) -> Key:
+        """The key of the other one."""
 
 
 @dataclass(frozen=True, kw_only=True)

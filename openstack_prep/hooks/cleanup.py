@@ -25,9 +25,9 @@ from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.folder import Folder
 from openstack_prep.openshift.installer.leftovers import Owned, infra_ids
 from openstack_prep.openshift.leftover import LISTED, Leftover, listed
-from openstack_prep.resources.addresses.floating_ip import name_of
 from openstack_prep.resources.lists import cloud_provider_names as provider
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
+from openstack_prep.resources.lists.ownership import name_of
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, exclusive
 from openstack_prep.verbs.live_plan import LivePlan

@@ -5,6 +5,7 @@ from __future__ import annotations
 from openstack_prep.extensions import Extension, Scan, Section
 
 _HERE = "openstack_prep.resources"
+_OWN = f"{_HERE}.lists.ownership"
 
 EXTENSION = Extension(
     name="openstack",
@@ -78,25 +79,39 @@ EXTENSION = Extension(
         Scan(f"{_HERE}.identity.project:Project"),
         Scan(f"{_HERE}.identity.user:User"),
         Scan(f"{_HERE}.identity.role_assignment:RoleAssignment"),
-        Scan(f"{_HERE}.compute.quota:Quota"),
+        Scan(f"{_HERE}.compute.quota:Quota", has_tag=False),
         Scan(f"{_HERE}.compute.flavor:Flavor"),
-        Scan(f"{_HERE}.image.image:Image"),
+        Scan(f"{_HERE}.image.image:Image", tagged=f"{_HERE}.image.glance:has_tagged"),
         Scan(f"{_HERE}.compute.keypair:Keypair"),
-        Scan(f"{_HERE}.network.network:Network"),
-        Scan(f"{_HERE}.network.subnet:Subnet", on_networks=True),
-        Scan(f"{_HERE}.network.router:Router", on_networks=True),
-        Scan(f"{_HERE}.network.security_group:SecurityGroup"),
-        Scan(f"{_HERE}.network.security_group:SecurityGroupRules"),
-        Scan(f"{_HERE}.network.declared_port:Port"),
-        Scan(f"{_HERE}.compute.server_group:ServerGroup"),
-        Scan(f"{_HERE}.addresses.floating_ip:FloatingIP"),
-        Scan(f"{_HERE}.addresses.floating_ip_attachment:FloatingIPAttachment"),
-        Scan(f"{_HERE}.addresses.address_pool:AddressPool", on_networks=True),
-        Scan(f"{_HERE}.addresses.address_pairs:AddressPairs", on_networks=True),
-        Scan(f"{_HERE}.dns.recordset:Recordset"),
-        Scan(f"{_HERE}.storage.object_store:ObjectStore"),
-        Scan(f"{_HERE}.orchestration.stack:Stack"),
-        Scan(f"{_HERE}.credentials.application_credential:ApplicationCredential"),
+        Scan(f"{_HERE}.network.network:Network", tagged=f"{_OWN}:has_networks"),
+        Scan(f"{_HERE}.network.subnet:Subnet", tagged=f"{_OWN}:has_subnets", on_networks=True),
+        Scan(f"{_HERE}.network.router:Router", tagged=f"{_OWN}:has_routers", on_networks=True),
+        Scan(f"{_HERE}.network.security_group:SecurityGroup", tagged=f"{_OWN}:has_security_groups"),
+        Scan(f"{_HERE}.network.security_group:SecurityGroupRules", tagged=f"{_OWN}:has_rules"),
+        Scan(f"{_HERE}.network.declared_port:Port", tagged=f"{_OWN}:has_ports"),
+        Scan(f"{_HERE}.compute.server_group:ServerGroup", has_tag=False),
+        Scan(f"{_HERE}.addresses.floating_ip:FloatingIP", tagged=f"{_OWN}:has_floating_ips"),
+        Scan(
+            f"{_HERE}.addresses.floating_ip_attachment:FloatingIPAttachment",
+            tagged=f"{_OWN}:has_attachments",
+        ),
+        Scan(
+            f"{_HERE}.addresses.address_pool:AddressPool",
+            tagged=f"{_HERE}.network.reserved_ports:has_tagged",
+            on_networks=True,
+        ),
+        Scan(
+            f"{_HERE}.addresses.address_pairs:AddressPairs",
+            tagged=f"{_HERE}.addresses.port_pairs:has_tagged",
+            on_networks=True,
+        ),
+        Scan(f"{_HERE}.dns.recordset:Recordset", tagged=f"{_HERE}.dns.recordsets:has_tagged"),
+        Scan(f"{_HERE}.storage.object_store:ObjectStore", has_tag=False),
+        Scan(f"{_HERE}.orchestration.stack:Stack", tagged=f"{_HERE}.heat.heat_list:has_tagged"),
+        Scan(
+            f"{_HERE}.credentials.application_credential:ApplicationCredential",
+            tagged=f"{_HERE}.credentials.credential_record:has_tagged",
+        ),
     ),
     codes="openstack_prep.base",
 )

@@ -19,7 +19,7 @@ from openstack_prep.core.plan import Plan, Report, differences
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.resolving import list_warnings
-from openstack_prep.verbs import entry_logins, exclusive, hidden_entries, rights
+from openstack_prep.verbs import entry_logins, exclusive, hidden_entries, rights, scan
 from openstack_prep.verbs.live_plan import LivePlan
 from openstack_prep.verbs.opening import Progress, Wanted, no_progress, open_run, refuse_no_cloud
 
@@ -55,8 +55,6 @@ def plan(
     read, SpecError with every wrong value and contradiction.
     """
     spec, run = open_run(cloud, wanted, jobs, progress, name=name, for_apply=True)
-    from openstack_prep.verbs import scan
-
     seen = exclusive.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
@@ -98,8 +96,6 @@ def plan_destroy(
     ``cloud``, ``wanted``, ``name``, ``allow_loss`` and ``jobs`` are those of ``plan``. Raises CloudError, SpecError.
     """
     spec, run = open_run(cloud, wanted, jobs, name=name)
-    from openstack_prep.verbs import scan
-
     seen = exclusive.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
@@ -298,8 +294,6 @@ def _with_unread(made: Plan, failed: Mapping[type[Resource], CloudError]) -> Pla
     """
     if not failed:
         return made
-    from openstack_prep.verbs import scan
-
     deletions = [step for step in made if step.action is Action.DELETE]
     chosen = [step for step in deletions if isinstance(step.resource, Project)]
     chosen = chosen or deletions[-1:] if made.purpose == "destroy" else chosen

@@ -12,7 +12,6 @@ from openstack_prep.cloud import lease
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import INTERRUPT, Action, Resource, Result, Status, Step
 from openstack_prep.core.plan import Plan, Report
-from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs.live_plan import LivePlan
@@ -51,7 +50,7 @@ def _home(resources: Sequence[Resource]) -> tuple[Project | None, bool]:
     if declared is not None:
         return declared, True
     # many specs have recordsets in the project of a zone
-    owners = (each.owner for each in resources if isinstance(each, InProject) and not isinstance(each, Recordset))
+    owners = (each.owner for each in resources if isinstance(each, InProject) and each.kind != "recordset")
     return next(filter(None, owners), None), False
 
 

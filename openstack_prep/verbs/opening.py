@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
@@ -16,6 +15,7 @@ from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
+from openstack_prep.verbs import scan
 from openstack_prep.verbs.live_plan import LivePlan
 
 Wanted = Spec | Iterable[Resource]
@@ -46,13 +46,9 @@ def open_run(
     if for_apply:
         refuse_mistakes(spec)
     tenant = connect(spec.clouds.tenant, region=cloud.chosen_region) if spec.clouds.tenant else None
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(_load_kinds)  # while the cloud answers
-        for each in filter(None, (cloud, tenant)):
-            each.allow_parallel(jobs)
-        cloud.authenticate()  # before anything else: a wrong password then has one clear error
-    from openstack_prep.verbs import scan
-
+    for each in filter(None, (cloud, tenant)):
+        each.allow_parallel(jobs)
+    cloud.authenticate()  # before anything else: a wrong password then has one clear error
     spec = resolve_spec(spec, cloud, for_apply=for_apply)
     ownership, homes = OwnershipTag(spec.name), scan.homes_of(spec.resources)
     project = next((each for each in spec.resources if isinstance(each, Project) and not spec.is_chosen(each)), None)
@@ -63,13 +59,6 @@ def open_run(
         return spec, run
     actors = actors_of(spec.resources)
     return spec, CloudRun(cloud, ownership, tenant=tenant, actors=actors, homes=homes, progress=progress)
-
-
-def _load_kinds() -> None:
-    """Import the scan and all kinds, which takes about as long as a login."""
-    from openstack_prep.verbs import scan
-
-    scan.kinds_of_projects()
 
 
 def refuse_no_cloud(cloud: object) -> None:

@@ -8,24 +8,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
+from typing import TypeVar
 
 from openstack_prep import extensions
 from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.observing import beside, in_parallel
-from openstack_prep.resources.compute.flavor import Flavor
-from openstack_prep.resources.credentials.application_credential import ApplicationCredential, LeftCredential
-from openstack_prep.resources.dns.recordset import Recordset
+from openstack_prep.core.resource import HasContainer, HasId
+from openstack_prep.extensions import Scan
 from openstack_prep.resources.files.clouds_entry import CloudsEntry, InCloudsYaml
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.identity.role_assignment import RoleAssignment
-from openstack_prep.resources.network.network import Network
-from openstack_prep.resources.network.security_group import SecurityGroupRules
 
-ELSEWHERE = (RoleAssignment, Recordset)
+T = TypeVar("T")
+
+PROJECT = f"{Project.__module__}:{Project.__name__}"
+ELSEWHERE = ("role_assignment", "recordset")
 """Kinds whose project may be that of other people: a role there, or zones for names of everybody."""
 Standing = tuple[Resource, Observed]
 """A resource as a spec would declare it, and its existing counterpart."""
@@ -43,7 +44,7 @@ def homes_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
 def projects_of(resources: Iterable[Resource]) -> tuple[Project | None, ...]:
     """Return the projects of resources, each once; those named only for a role or for recordsets come last."""
     resources = tuple(resources)
-    elsewhere = (each.owner for each in resources if isinstance(each, ELSEWHERE))
+    elsewhere = (each.owner for each in resources if isinstance(each, InProject) and each.kind in ELSEWHERE)
     return tuple(dict.fromkeys([*_worked_in(resources), *elsewhere]))
 
 
@@ -51,7 +52,7 @@ def _worked_in(resources: Sequence[Resource]) -> list[Project | None]:
     """Return the projects that resources declare or belong to; that of the connection comes last."""
     declared = [Project(name=each.name, domain=each.domain) for each in resources if isinstance(each, Project)]
     in_projects = (each for each in resources if isinstance(each, InProject))
-    owners = [each.owner for each in in_projects if not isinstance(each, ELSEWHERE)]
+    owners = [each.owner for each in in_projects if each.kind not in ELSEWHERE]
     return sorted(dict.fromkeys([*declared, *owners]), key=lambda project: project is None)
 
 
@@ -62,40 +63,83 @@ def everything(
     *,
     jobs: int,
     leave_out: Callable[[type[Resource]], None] = lambda kind: None,
-    failed: Callable[[type[Resource], CloudError], None] | None = None,
-    tagged: bool = False,
 ) -> list[Standing]:
     """Return all existing resources of some kinds in these projects, and in the cloud.
 
-    Kinds that may not be read are left out; ``leave_out`` is called with the kind. Kinds whose service answers with an
-    error are left out if ``failed`` is given, which is called with the kind and the error. With ``tagged``, resources
-    without the ownership tag of this spec may be left out.
+    Kinds that may not be read are left out; ``leave_out`` is called with the kind.
     """
     kinds = tuple(kinds)
-    by_id = {run.find_project_id(home): home for home in reversed(homes)}  # of two names of one project, the first
-    unique_homes = [home for project_id, home in reversed(by_id.items()) if project_id is not None]
     inner = [kind for kind in kinds if kind.in_each_project]
-    looks = [*product(inner, unique_homes), *((kind, None) for kind in kinds if not kind.in_each_project)]
-    found = in_parallel(lambda look: _scan(run, *look, tagged=tagged), looks, jobs=jobs)
+    looks = [*product(inner, _unique(run, homes)), *((kind, None) for kind in kinds if not kind.in_each_project)]
+    return _read(looks, lambda kind, home: kind.scan(run, home), leave_out, jobs=jobs)
+
+
+def _tagged(
+    run: CloudRun,
+    homes: Sequence[Project | None],
+    scans: Iterable[Scan],
+    *,
+    jobs: int,
+    failed: Callable[[Scan, CloudError], None] | None = None,
+) -> list[Standing]:
+    """Return the existing resources in these projects, and in the cloud, that may have the ownership tag of the spec.
+
+    Kinds that may not be read are left out, as are kinds whose service answers with an error if ``failed`` is given,
+    which is called with the error. A kind is loaded only if there may be any.
+    """
+    scans = tuple(scans)
+    inner = [scan for scan in scans if _is_in_each_project(scan)]
+    looks = [*product(inner, _unique(run, homes)), *((scan, None) for scan in scans if scan not in inner)]
+
+    def read(scan: Scan, home: Project | None) -> Iterable[Standing]:
+        if scan.tagged and not extensions.load(scan.tagged)(run, home):
+            return ()
+        kind = _kind(scan)
+        return kind.scan_tagged(run, home) if kind.has_tag else ()
+
+    return _read(looks, read, failed=failed, jobs=jobs)
+
+
+def _unique(run: CloudRun, homes: Sequence[Project | None]) -> list[Project | None]:
+    """Return the existing projects, of two names of one project the first."""
+    by_id = {run.find_project_id(home): home for home in reversed(homes)}
+    return [home for project_id, home in reversed(by_id.items()) if project_id is not None]
+
+
+def _read(
+    looks: Sequence[tuple[T, Project | None]],
+    read: Callable[[T, Project | None], Iterable[Standing]],
+    leave_out: Callable[[T], None] = lambda kind: None,
+    failed: Callable[[T, CloudError], None] | None = None,
+    *,
+    jobs: int,
+) -> list[Standing]:
+    def attempt(look: tuple[T, Project | None]) -> list[Standing] | CloudError:
+        try:
+            return list(read(*look))
+        except CloudError as error:
+            return error
+
     standing: list[Standing] = []
-    for (kind, _), read in zip(looks, found, strict=True):
-        if isinstance(read, NotAllowed):  # a member of a project need not see resources of the whole cloud
+    for (kind, _), found in zip(looks, in_parallel(attempt, looks, jobs=jobs), strict=True):
+        if isinstance(found, NotAllowed):  # a member of a project need not see resources of the whole cloud
             leave_out(kind)
-        elif not isinstance(read, CloudError):
-            standing += read
+        elif not isinstance(found, CloudError):
+            standing += found
         elif failed is None:
-            raise read
+            raise found
         else:
-            failed(kind, read)
+            failed(kind, found)
     return standing
 
 
-def _scan(run: CloudRun, kind: type[Resource], home: Project | None, *, tagged: bool) -> list[Standing] | CloudError:
-    """Return the existing resources of a kind, or why they cannot be read."""
-    try:
-        return list(Flavor.scan_tagged(run) if tagged and kind is Flavor else kind.scan(run, home))
-    except CloudError as error:
-        return error
+def _kind(scan: Scan) -> type[Resource]:
+    kind: type[Resource] = extensions.load(scan.kind)
+    return kind
+
+
+def _is_in_each_project(scan: Scan) -> bool:
+    return bool(scan.tagged) or _kind(scan).in_each_project
 
 
 @dataclass(frozen=True)
@@ -133,13 +177,14 @@ def look(
     failed: dict[type[Resource], CloudError] = {}
     declared = {each.kind for each in resources}
 
-    def note(kind: type[Resource], error: CloudError) -> None:
+    def note(scan: Scan, error: CloudError) -> None:
+        kind = _kind(scan)
         if kind.kind in declared and not all_may_fail:
             raise error
         failed[kind] = error
 
     with beside(lambda: everything(run, (), [Project], jobs=jobs), jobs=jobs) as projects:
-        inside = everything(run, homes, _tagged_kinds(run, homes), jobs=jobs, failed=note, tagged=True)
+        inside = _tagged(run, homes, _scans(run, homes), jobs=jobs, failed=note)
         return Sight(projects() or [], homes, [*inside, *_entries(run, resources, folder)], failed)
 
 
@@ -170,14 +215,16 @@ def undeclared(
     family |= {found.id for found in own.values()}
     dropped = tuple(each for each in projects_of(each for each, _ in projects if each.key in own))
     further = tuple(each for each in dropped if each not in seen.homes)
-    kinds = [kind for kind in _tagged_kinds(run, further) if kind.in_each_project and kind not in seen.failed]
-    inside = [*seen.inside, *everything(run, further, kinds, jobs=jobs)]
+    inside = [*seen.inside]
+    if further:
+        scans = [each for each in _scans(run, further) if _is_in_each_project(each) and _kind(each) not in seen.failed]
+        inside += _tagged(run, further, scans, jobs=jobs)
     left = [*projects, *_proven(run, filter(is_left, inside), family)]
     one_each = {
         standing[0].key: standing for standing in reversed(left)
     }  # of twins the first; the next run finds the other
     alone = [each for each in reversed(one_each.values()) if not _is_deleted_with_another(each[0], one_each)]
-    return [(_found_by_id(*each), each[1]) for each in alone]
+    return [(each.by_id(found) if isinstance(each, HasId) else each, found) for each, found in alone]
 
 
 def kinds_of_projects() -> list[type[Resource]]:
@@ -186,21 +233,10 @@ def kinds_of_projects() -> list[type[Resource]]:
     return [kind for kind in found if kind is not Project]
 
 
-def _tagged_kinds(run: CloudRun, homes: Iterable[Project | None]) -> list[type[Resource]]:
-    """Return the kinds other than projects that carry an ownership tag and may exist in these projects."""
-    scans = extensions.scans()
-    if not _have_networks(run, homes):
-        scans = tuple(each for each in scans if not each.on_networks)
-    kinds: list[type[Resource]] = [extensions.load(each.kind) for each in scans]
-    return [kind for kind in kinds if kind.has_tag and kind is not Project]
-
-
-def _found_by_id(resource: Resource, found: Observed) -> Resource:
-    """Return a resource that finds the same object again by id in a retried deletion, if its name is not unique."""
-    place = InProject.placing(resource.owner) if isinstance(resource, InProject) else {}
-    if isinstance(resource, ApplicationCredential):
-        return LeftCredential(name=resource.name, ids=found.contained_ids, **place)
-    return resource
+def _scans(run: CloudRun, homes: Iterable[Project | None]) -> list[Scan]:
+    """Return what is scanned in these projects, other than projects, for what a spec no longer declares."""
+    scans = [each for each in extensions.scans() if each.has_tag and each.kind != PROJECT]
+    return scans if _have_networks(run, homes) else [each for each in scans if not each.on_networks]
 
 
 def ids_of(standing: Iterable[Standing]) -> Mapping[str, set[str]]:
@@ -248,11 +284,12 @@ def _entries(run: CloudRun, resources: Iterable[Resource], folder: Path | None =
 
 def _have_networks(run: CloudRun, homes: Iterable[Project | None]) -> bool:
     """Whether any of the projects has a network; otherwise three requests for resources on networks are skipped."""
-    return any((project_id := run.find_project_id(home)) and Network.listing(run, project_id) for home in homes)
+    return any(
+        (project_id := run.find_project_id(home)) and in_project(run, "networks", "network", project_id)
+        for home in homes
+    )
 
 
 def _is_deleted_with_another(resource: Resource, left: Mapping[Key, Standing]) -> bool:
     """Whether another deletion includes it: rules of a group, roles of a user, who are only found through them."""
-    if isinstance(resource, SecurityGroupRules):
-        return resource.group.key in left
-    return isinstance(resource, RoleAssignment) and resource.holder.key in left
+    return isinstance(resource, HasContainer) and resource.container in left

@@ -113,8 +113,9 @@ def test_the_parser_needs_no_package_but_this_one() -> None:
 def test_a_spec_loads_only_what_it_declares() -> None:
     spec = ROOT.parent / "install_configs" / "openshift-lab.yaml"
     script = f"import openstack_prep as prep; prep.load_spec({str(spec)!r}); prep.plan"
-    rooms = ["cli", "hooks", "openshift", "kubernetes", "resources.orchestration.stack"]
-    rooms += ["verbs.export", "verbs.plan_file", "verbs.scan", "resources.addresses.address_pairs"]
+    rooms = ["cli", "hooks", "openshift", "kubernetes", "verbs.export", "verbs.plan_file"]
+    rooms += ["resources.orchestration.stack", "resources.addresses.address_pairs", "resources.addresses.address_pool"]
+    rooms += ["resources.dns", "resources.heat", "resources.network.declared_port", "resources.credentials"]
     loaded = loaded_by(script, [*(f"openstack_prep.{name}" for name in rooms), "openstack"])
     assert loaded == []
     assert loaded_by(script, ["openstack_prep.resources.compute.flavor"])

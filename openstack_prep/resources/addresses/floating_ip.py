@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
@@ -21,7 +21,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.model import Context, Key, Observed, Resolved, Resource
 from openstack_prep.resources.addresses.holders import ask_for_holders, holder_of
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.network import FLOATING_IP, forwardings_of
@@ -29,6 +29,7 @@ from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.installer_input import InstallerInput
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
+from openstack_prep.resources.lists.ownership import carries, floating_ip_tag, name_of, tagged_by
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.port import ports_of
@@ -166,11 +167,11 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     def observe(self, run: CloudRun, record: FloatingIPRecord) -> Observed:
         seen = super().observe(run, record)
-        return replace(seen, managed_by="" if seen.ours else seen.managed_by or _tagged_by(record))
+        return replace(seen, managed_by="" if seen.ours else seen.managed_by or tagged_by(record))
 
     def create(self, run: CloudRun) -> Observed:
         observed = super().create(run)
-        tag = _tag(run.ownership, self.name)
+        tag = floating_ip_tag(run.ownership, self.name)
         if len(tag) <= MOST_OF_A_TAG:
             cloud, _ = self.maker(run)
             cloud.network.put(f"/floatingips/{observed.id}/tags/{quote(tag, safe='')}")
@@ -269,29 +270,6 @@ class ResolvedFloatingIP(Resolved, FloatingIP):
 
     attached: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
     taken: frozenset[str] = field(default=frozenset(), repr=False)
-
-
-def carries(ownership: OwnershipTag, record: FloatingIPRecord, name: str) -> bool:
-    """Whether the description or the tags of a floating IP contain an ownership tag with a name."""
-    return ownership.owns(record.description, name) or _tag(ownership, name) in record.tags
-
-
-def name_of(ownership: OwnershipTag, record: FloatingIPRecord) -> str | None:
-    """Return the name that a spec has given a floating IP; None if it has no ownership tag of the spec."""
-    if ownership.owns(record.description):
-        return ownership.name_in(record.description)
-    ours = _tag(ownership, "")
-    return next((unquote(tag.removeprefix(ours)) for tag in sorted(record.tags) if tag.startswith(ours)), None)
-
-
-def _tag(ownership: OwnershipTag, name: str) -> str:
-    return f"{ownership.tag}~{quote(name, safe='')}"
-
-
-def _tagged_by(record: FloatingIPRecord) -> str:
-    """Return the name of a spec whose ownership tag is among the tags of a floating IP, or an empty string."""
-    specs = (tag.partition(":")[2].partition("~") for tag in sorted(record.tags) if OwnershipTag.is_tag(tag))
-    return next((unquote(spec) for spec, named, _ in specs if spec and named), "")
 
 
 def given_address(address: str) -> Key:

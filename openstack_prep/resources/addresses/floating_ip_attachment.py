@@ -19,13 +19,12 @@ from openstack_prep.core.model import ATTACHED, Change, Context, Key, Observed, 
 from openstack_prep.resources.addresses.floating_ip import (
     AttachedFloatingIP,
     FloatingIP,
-    carries,
     given_address,
-    name_of,
 )
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
+from openstack_prep.resources.lists.ownership import attachment_tag, carries, name_of
 from openstack_prep.resources.network.network import routers_of
 from openstack_prep.resources.network.port import NamedPort, PortOfInstaller, of_another, ports_of
 from openstack_prep.resources.network.uses import attachment_id
@@ -107,7 +106,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         """Yield the attachments that this spec has recorded in descriptions of floating IPs."""
         project_id = run.find_project_id(owner)
         for record in FloatingIP.listing(run, project_id) if project_id else ():
-            port = _attachment_tag(run).owns(record.description) and OwnershipTag.name_in(record.description)
+            port = attachment_tag(run.ownership).owns(record.description) and OwnershipTag.name_in(record.description)
             if port and record.port_id:
                 declared = cls(port=port, address=record.address, **cls.placing(owner))
                 yield declared, declared._observe(run, record)
@@ -134,7 +133,10 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
     def _observe(self, run: CloudRun, record: FloatingIPRecord) -> Observed:
         port = self._port(run)
         here = port is not None and record.port_id == port.id
-        noted = _attachment_tag(run).owns(record.description, self.port) or name_of(run.ownership, record) is not None
+        noted = (
+            attachment_tag(run.ownership).owns(record.description, self.port)
+            or name_of(run.ownership, record) is not None
+        )
         return Observed(
             id=record.id,
             ours=here and noted,
@@ -190,7 +192,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        record, note = observed.record_as(FloatingIPRecord), _attachment_tag(run)
+        record, note = observed.record_as(FloatingIPRecord), attachment_tag(run.ownership)
         mine = note.owns(record.description, self.port)
         self._put(run, record, None, note.strip(record.description) if mine else record.description)
 
@@ -198,7 +200,7 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
         """Return a description that records who attached it, unless it already contains a spec's ownership tag."""
         text = record.description
         plain = OwnershipTag.strip(text)
-        noted = _attachment_tag(run).describe(self.port, plain)
+        noted = attachment_tag(run.ownership).describe(self.port, plain)
         owned = plain != text and f"{ATTACHED}/" not in text.removeprefix(plain)
         owned = owned or name_of(run.ownership, record) is not None
         return text if owned or len(noted) > LONGEST_DESCRIPTION else noted
@@ -212,8 +214,3 @@ class FloatingIPAttachment(ByProjectUser, AttachedFloatingIP):
             headers={"If-Match": f"revision_number={record.revision_number}"},
         )
         return FloatingIPRecord.read(answer["floatingip"])
-
-
-def _attachment_tag(run: CloudRun) -> OwnershipTag:
-    """Return the tag that records an attachment of a floating IP which this spec does not manage."""
-    return OwnershipTag(f"{run.ownership.spec}{ATTACHED}")

@@ -21,9 +21,11 @@ import tenacity
 
 from openstack_prep.base.errors import CloudError
 from openstack_prep.base.fields import block
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.service import Service
-from openstack_prep.core.model import OwnershipTag
+from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.resources.lists.neutron_records import AddressPair, PortRecord
+from openstack_prep.resources.network.port import ports_of
 
 RECORD = re.compile(r"(openstack-prep:.+?)~([0-9a-fA-F.:]+(?:_\d+)?)(?:~((?:[0-9a-f]{2}:){5}[0-9a-f]{2}))?")
 
@@ -62,6 +64,11 @@ def tag(ownership: OwnershipTag, pair: Pair) -> str:
 def recorded_pairs(ownership: OwnershipTag, port: PortRecord) -> frozenset[Pair]:
     """Return the pairs that the tags of a port record for this spec."""
     return frozenset(pair for spec, pair in _records(port) if spec == ownership.tag)
+
+
+def has_tagged(run: CloudRun, project: Resource | None) -> bool:
+    """Whether ports of a project have pairs that the spec manages."""
+    return any(recorded_pairs(run.ownership, port) for port in ports_of(run, run.find_project_id(project)))
 
 
 def shared_pairs(ownership: OwnershipTag, port: PortRecord) -> frozenset[Pair]:

@@ -95,7 +95,7 @@ class Flavor(Adoptable[CloudRun]):
         yield from cls._declared(run, queries.flavors(run))
 
     @classmethod
-    def scan_tagged(cls, run: CloudRun) -> Iterator[tuple[Self, Observed]]:
+    def scan_tagged(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield those flavors that may have the ownership tag of this spec: a cloud may have thousands of others."""
         start = f"[{run.ownership.tag}"
         yield from cls._declared(run, (raw for raw in queries.flavors(run) if start in (raw.get("description") or "")))

@@ -33,7 +33,13 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import MANAGED, Change, Observed, OwnershipTag, Resource
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
-from openstack_prep.resources.credentials.credential_record import CredentialRecord, Credentials, of_user, path
+from openstack_prep.resources.credentials.credential_record import (
+    CredentialRecord,
+    Credentials,
+    holder_in,
+    in_project,
+    path,
+)
 from openstack_prep.resources.credentials.credential_roles import compared, lacking, role_changes
 from openstack_prep.resources.files.clouds_entry import UNKNOWN, whole_entry
 from openstack_prep.resources.files.owned_file import unwritable
@@ -59,7 +65,7 @@ class ApplicationCredential(CredentialFields):
     # --- existing state -------------------------------------------------------------------
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        return self._observed(run, self._listed(run))
+        return self._observed(run, in_project(run, self.owner))
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
@@ -69,31 +75,19 @@ class ApplicationCredential(CredentialFields):
         """
         families: dict[tuple[str, bool], list[CredentialRecord]] = defaultdict(list)
         any_one = cls(name="any", clouds_yaml="", cloud="", **cls.placing(owner))
-        for each in any_one._listed(run):
+        for each in in_project(run, owner):
             declared = replace(any_one, name=run.ownership.name_in(each.description) or each.name)
             ours = declared._is_ours(run, each)
             families[declared.name if ours else each.name, ours].append(each)
         for (name, ours), family in families.items():
             yield replace(any_one, name=name), _without_entry(family, ours=ours)
 
-    def _holder(self, run: CloudRun) -> tuple[Cloud, str | None]:
-        """Return the user's id, None if the user does not exist, and a connection that may list the credentials."""
-        own, user = run.find_tenant(self.owner), run.acting_user(self.owner)
-        if own is not None:
-            return own, own.user_id
-        return run.admin, run.find_id(user) if user else None
+    def by_id(self, observed: Observed) -> LeftCredential:
+        return LeftCredential(name=self.name, ids=observed.contained_ids, **self.placing(self.owner))
 
     def acting_user(self, run: CloudRun) -> User | None:
         user = run.acting_user(self.owner)
         return user if isinstance(user, User) else None
-
-    def _listed(self, run: CloudRun) -> list[CredentialRecord]:
-        """Return the user's credentials in the project."""
-        cloud, user_id = self._holder(run)
-        if user_id is None:
-            return []
-        listed = of_user(run, cloud, user_id)
-        return [each for each in listed if each.project_id == run.find_project_id(self.owner)]
 
     def _observed(self, run: CloudRun, listed: Sequence[CredentialRecord]) -> Observed | None:
         """Return the credential whose id is in clouds.yaml, or a credential of this spec whose secret is lost."""
@@ -173,7 +167,7 @@ class ApplicationCredential(CredentialFields):
             yield self._taken(self.cloud, entry)
         else:
             yield from self._check_overrides(entry, live)
-        for each in self._listed(run):
+        for each in in_project(run, self.owner):
             ours = self._is_ours(run, each)
             if each.name in self.names and not ours and each != live:
                 taken = f"a credential {each.name} ({each.id}) already exists and is not managed by this spec"
@@ -222,7 +216,7 @@ class ApplicationCredential(CredentialFields):
         held = ((found or {}).get("auth") or {}).get(ID)
         if found is None or (live is not None and held == live.id):
             return
-        if held is not None and any(each.id == held for each in self._listed(run.fresh())):
+        if held is not None and any(each.id == held for each in in_project(run.fresh(), self.owner)):
             raise CloudError(f"{self.clouds_yaml}: entry {self.cloud} was modified concurrently", retryable=True)
         if not self._is_free(run, found):
             raise PlanRefused([self._taken(self.cloud, found)])
@@ -353,7 +347,7 @@ class ApplicationCredential(CredentialFields):
 
         if credentials.live or credentials.begun:
             clouds_yaml.drop(self.file, self.cloud, is_ours)
-        self._drop(self._holder(run)[0], credentials.mine)
+        self._drop(holder_in(run, self.owner)[0], credentials.mine)
         if credentials.keeps_one:
             clouds_yaml.drop(self.file, self.old_entry, is_ours)
 
@@ -369,7 +363,7 @@ class LeftCredential(ApplicationCredential):
     ids: frozenset[str]
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        listed = (each for each in self._listed(run) if each.id in self.ids)
+        listed = (each for each in in_project(run, self.owner) if each.id in self.ids)
         mine = [each for each in listed if self._is_ours(run, each)]
         return _without_entry(mine, ours=True) if mine else None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 
 
@@ -63,6 +64,29 @@ class Credentials:
     def keeps_one(self) -> bool:
         """Whether the predecessor still exists."""
         return self.kept in {each.id for each in self.mine}
+
+
+def has_tagged(run: CloudRun, project: Resource | None) -> bool:
+    """Whether the user who acts in a project has credentials there that the spec manages."""
+    return any(run.ownership.owns(each.description) for each in in_project(run, project))
+
+
+def in_project(run: CloudRun, project: Resource | None) -> list[CredentialRecord]:
+    """Return the credentials in a project of the user who acts there."""
+    cloud, user_id = holder_in(run, project)
+    listed = of_user(run, cloud, user_id) if user_id else ()
+    return [each for each in listed if each.project_id == run.find_project_id(project)]
+
+
+def holder_in(run: CloudRun, project: Resource | None) -> tuple[Cloud, str | None]:
+    """Return a connection that may list the credentials of the user who acts in a project, and the user's id.
+
+    The id is None if the user does not exist.
+    """
+    own, user = run.find_tenant(project), run.acting_user(project)
+    if own is not None:
+        return own, own.user_id
+    return run.admin, run.find_id(user) if user else None
 
 
 def path(user_id: str) -> str:

@@ -34,11 +34,10 @@ from openstack_prep.core.model import (
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.dns import record_data
 from openstack_prep.resources.dns.record_data import RecordType, canonical, is_within, recordset_name, zone_name
-from openstack_prep.resources.dns.recordsets import ACTIVE, ERROR, RecordsetRecord, in_zone, until_active
-from openstack_prep.resources.dns.zones import DnsZone, ZoneRecord, read, writer, zones
+from openstack_prep.resources.dns.recordsets import ACTIVE, ERROR, RecordsetRecord, in_project, in_zone, until_active
+from openstack_prep.resources.dns.zones import DnsZone, ZoneRecord, writer, zones
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import ByProjectUser
-from openstack_prep.resources.identity.project import Project
 
 LONGEST_DESCRIPTION = 160
 Ttl = Annotated[int, Ge(0), Le(2**31 - 1)]
@@ -153,14 +152,8 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the recordsets that belong to a project, without those that Designate writes itself."""
-        project_id = run.find_project_id(owner)
-        if project_id is None or not run.admin.has("dns"):
-            return
-        project = owner if isinstance(owner, Project) else None
-        there = {each.id for each in zones(run, project, project_id)}
-        for record in map(RecordsetRecord.read, read(run, project, project_id, "/recordsets", "recordsets")):
-            is_declarable = record.type in get_args(RecordType) and (record.type, record.name) != ("NS", record.zone)
-            if not is_declarable or record.zone_id not in there:
+        for record in in_project(run, owner):
+            if record.type not in get_args(RecordType) or (record.type, record.name) == ("NS", record.zone):
                 continue
             fields: dict[str, Any] = {"ttl": record.ttl, "description": OwnershipTag.strip(record.description) or None}
             place = {"name": record.name, "zone": record.zone, "type": record.type, **cls.placing(owner)}

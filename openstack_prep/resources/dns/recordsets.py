@@ -15,9 +15,10 @@ import tenacity
 from openstack_prep.base.errors import ResourceFailed, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.dns.record_data import canonical
-from openstack_prep.resources.dns.zones import Dns, ZoneRecord, read
+from openstack_prep.resources.dns.zones import Dns, ZoneRecord, read, zones
 from openstack_prep.resources.identity.project import Project
 
 ACTIVE, PENDING, ERROR = "ACTIVE", "PENDING", "ERROR"
@@ -55,6 +56,26 @@ class RecordsetRecord:
             description=raw["description"] or "",
             status=raw["status"],
         )
+
+
+def has_tagged(run: CloudRun, project: Resource | None) -> bool:
+    """Whether a project has recordsets that the spec manages."""
+    return any(run.ownership.owns(record.description) for record in in_project(run, project))
+
+
+def in_project(run: CloudRun, project: Resource | None) -> Sequence[RecordsetRecord]:
+    """Return the recordsets that belong to a project, in zones that it may use."""
+    project_id = run.find_project_id(project)
+    if project_id is None or not run.admin.has("dns"):
+        return ()
+    return _in_project(run, project if isinstance(project, Project) else None, project_id)
+
+
+@query
+def _in_project(run: CloudRun, project: Project | None, project_id: str) -> Sequence[RecordsetRecord]:
+    usable = {zone.id for zone in zones(run, project, project_id)}
+    listed = map(RecordsetRecord.read, read(run, project, project_id, "/recordsets", "recordsets"))
+    return [record for record in listed if record.zone_id in usable]
 
 
 @query

@@ -11,6 +11,15 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.resources.lists.queries import stacks_of as stacks_of
 
+
+def has_tagged(run: CloudRun, project: Resource | None) -> bool:
+    """Whether a project has stacks that the spec manages."""
+    cloud = run.find_tenant(project)
+    if cloud is None or not cloud.has("orchestration"):
+        return False
+    return any(run.ownership.tag in (raw.get("tags") or ()) for raw in stacks_of(run, cloud))
+
+
 DEPTH = 5  # levels of nested stacks: Heat's default maximum
 
 

@@ -138,6 +138,10 @@ class RoleAssignment(InProject, Coherent):
         return Group(name=self.group or "", domain=self.group_domain)
 
     @property
+    def container(self) -> Key:
+        return self.holder.key
+
+    @property
     def target(self) -> Project | Domain | None:
         """The project or domain in which it applies; None for the project of the connection."""
         return Domain(name=self.domain) if self.domain else self.owner

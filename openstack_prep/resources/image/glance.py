@@ -16,14 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ResourceFailed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
-from openstack_prep.download.verified import Digests
 from openstack_prep.resources.lists.queries import list_images
+
+if TYPE_CHECKING:  # whoever uploads loads it
+    from openstack_prep.download.verified import Digests
 
 PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
 
@@ -136,6 +140,12 @@ def named(run: CloudRun, names: tuple[str, ...]) -> list[ImageRecord]:
 def owned(run: CloudRun, project_id: str) -> list[ImageRecord]:
     """Return all images that a project owns."""
     return list(map(ImageRecord.read, list_images(run.admin, owner=project_id)))
+
+
+def has_tagged(run: CloudRun, project: Resource | None) -> bool:
+    """Whether a project owns images that the spec manages."""
+    project_id = run.find_project_id(project)
+    return any(image.spec == run.ownership.spec for image in (owned(run, project_id) if project_id else ()))
 
 
 def show(cloud: Cloud, image_id: str) -> ImageRecord:

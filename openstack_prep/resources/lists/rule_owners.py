@@ -47,6 +47,11 @@ def left_records(group: GroupRecord, spec: str) -> frozenset[str]:
     return _ids_of(group, spec) - {*map(_short, group.security_group_rules)}
 
 
+def has_any_of(spec: str, group: GroupRecord) -> bool:
+    """Whether a group has a rule of a spec, or a record that an interrupted run of it has left."""
+    return any(spec in owners_of(group, rule) for rule in group.security_group_rules) or bool(left_records(group, spec))
+
+
 def _recorded(group: GroupRecord, rule: RuleRecord) -> frozenset[str]:
     return frozenset(spec for _, spec, ids in _records(group) if _short(rule) in ids)
 

@@ -89,6 +89,12 @@ def remove(run: CloudRun, project: Resource | None, ports: Iterable[PortRecord])
             each.result()
 
 
+def has_tagged(run: CloudRun, project: Resource | None) -> bool:
+    """Whether ports of a project reserve addresses for the spec."""
+    pools = by_pool(ports_of(run, run.find_project_id(project)))
+    return any(spec == run.ownership.spec for spec, _ in pools)
+
+
 def by_pool(ports: Iterable[PortRecord]) -> dict[tuple[str, str], list[PortRecord]]:
     """Return those ports that reserve addresses, by spec and pool."""
     pools: dict[tuple[str, str], list[PortRecord]] = defaultdict(list)

@@ -22,7 +22,7 @@ from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.network import SECURITY_GROUP
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
-from openstack_prep.resources.lists.rule_owners import SharedRules, left_records, owners_of
+from openstack_prep.resources.lists.rule_owners import SharedRules, has_any_of, left_records, owners_of
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
 from openstack_prep.resources.network.uses import Use, blockers_of_group, of_group
@@ -148,6 +148,10 @@ class SecurityGroupRules(ByProjectUser):
     def group(self) -> SecurityGroup:
         return cast(SecurityGroup, self.sibling(SecurityGroup, self.name))
 
+    @property
+    def container(self) -> Key:
+        return self.group.key
+
     def references(self) -> Iterable[Resource]:
         return (*super().references(), self.group, *self._remote_groups().values())
 
@@ -197,14 +201,7 @@ class SecurityGroupRules(ByProjectUser):
             )
             declared = cls(name=group.name, rules=tuple(filter(None, declarations)), **cls.placing(owner))
             seen = declared._observed(run, group)
-            yield declared, replace(seen, ours=declared._has_own(run, group))
-
-    def _has_own(self, run: CloudRun, group: GroupRecord) -> bool:
-        """Whether destroy deletes anything: a rule of this spec, or a record that an interrupted run has left."""
-        spec = run.ownership.spec
-        return any(spec in owners_of(group, rule) for rule in group.security_group_rules) or bool(
-            left_records(group, spec)
-        )
+            yield declared, replace(seen, ours=has_any_of(run.ownership.spec, group))
 
     def _observed(self, run: CloudRun, group: GroupRecord) -> Observed:
         """Return the rules of this spec, and the declared ones that others have created by hand.
@@ -219,7 +216,7 @@ class SecurityGroupRules(ByProjectUser):
                 ids |= {rule.id for rule, names in zip(rules, owners, strict=True) if names <= {run.ownership.spec}}
         return Observed(
             id=group.id,
-            ours=self._has_own(run, group) or run.ownership.manages(group.name, group.description),
+            ours=has_any_of(run.ownership.spec, group) or run.ownership.manages(group.name, group.description),
             values={"rules": frozenset(values)},
             record=group,
             contained_ids=frozenset(ids),

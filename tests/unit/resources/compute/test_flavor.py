@@ -166,7 +166,7 @@ def test_those_with_the_tag_of_the_spec_are_scanned_among_many(run: CloudRun, li
     for number, text in enumerate((*tags, "lab", None)):
         listed.append(answer(id=str(number), name=str(number), description=text))
     every = [observed for _, observed in Flavor.scan(run, None)]
-    tagged = [observed for _, observed in Flavor.scan_tagged(run)]
+    tagged = [observed for _, observed in Flavor.scan_tagged(run, None)]
     assert len(every) == 6
     assert [each for each in tagged if each.ours] == [each for each in every if each.ours] != []
     assert "4" not in {each.id for each in tagged}
