@@ -76,6 +76,12 @@ class Service:
         other._lock, other._discovered, other._endpoint = threading.Lock(), False, None
         return other
 
+    def at(self, endpoint: str) -> Self:
+        """Return the client for another part of the service, such as another account of the object store."""
+        other = copy.copy(self)
+        other._lock, other._discovered, other._endpoint = threading.Lock(), True, endpoint
+        return other
+
     def request(
         self, method: str, path: str, *, secrets: Iterable[Secret] = (), once: bool = False, **options: object
     ) -> requests.Response:

@@ -21,6 +21,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.resources.cascades import compute, identity, network, project
 from openstack_prep.spec import load_spec
 from openstack_prep.verbs import api
+from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.functional.conftest import Prep
@@ -451,6 +452,20 @@ def test_a_service_that_does_not_answer_is_named_and_can_be_allowed(prep: Prep, 
     finally:
         admin.identity.delete_endpoint(endpoint)
         admin.identity.delete_service(service)
+
+
+def test_containers_that_nobody_may_list_have_to_be_allowed(prep: Prep, devcloud: Devcloud) -> None:
+    """By Swift's own settings an administrator may not read the accounts of others."""
+    name = f"swift{secrets.token_hex(3)}"
+    prep.write({"name": name, "project": {"name": name}})
+    prep.apply()
+    assert losses_of(prep, code=0) == []
+    with devcloud.faults(Fault("swift-proxy", method="GET", status=403, times=100)):
+        (loss,) = losses_of(prep)
+        assert (loss["effect"], loss["address"]) == ("not checked", "unread/container")
+        assert "--allow-loss unread/container" in prep.destroy(code=2).stderr
+        prep.destroy("--allow-loss", "unread/container")
+    assert devcloud.admin.identity.find_project(name) is None
 
 
 def test_who_deletes_a_project_without_seeing_what_is_in_it_has_to_allow_that(prep: Prep, devcloud: Devcloud) -> None:

@@ -11,8 +11,10 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.queries import in_project
+from openstack_prep.cloud.service import Service
 from openstack_prep.core.deletion_loss import LossEffect
 from openstack_prep.core.model import Resource
+from openstack_prep.core.run import fact
 from openstack_prep.resources.cascades import identity
 from openstack_prep.resources.cascades.row import (
     ADMINISTRATORS,
@@ -29,6 +31,7 @@ from openstack_prep.resources.lists import queries
 
 NO_OPERATOR = "the user needs one of Swift's operator_roles, often swiftoperator"
 """Why Swift refuses the list of a user who may log in to the project: swift 2.38.3, keystoneauth.py, authorize."""
+ONLY_USERS = "only a user of the project may list them"
 NO_ENDPOINT = "a token without a project may not show its endpoint"
 """Keystone 30.0.0, catalog/backends/sql.py, get_v3_catalog: it leaves out endpoints whose URL contains a project."""
 CLEANUP = "keystone 30.0.0, resource/core.py, _post_delete_cleanup_project"
@@ -89,9 +92,10 @@ def _namespaces(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
 
 
 def _software_configs(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    """Return the software configs outside of stacks that go; only a user with Heat's own role admin sees others'."""
-    listed = _user_of(run, project).orchestration.list("/software_configs", "software_configs")
-    return [raw for raw in listed if raw.get("project", project.id) == project.id]
+    """Return the software configs outside of stacks that go."""
+    reader = _reader_in_heat(run, project)
+    listed = reader.orchestration.list("/software_configs", "software_configs")
+    return [raw for raw in listed if raw.get("project", reader.project_id) == project.id]
 
 
 def _trunks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
@@ -110,33 +114,52 @@ def _groups(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
 
 
 def _containers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    """Return the containers of the project's account; Swift keeps them, and then only a reseller reaches them."""
-    user = _user_of(run, project)
-    try:
-        listed = user.object_store.ask_list("", params={"format": "json"})
-    except NotFound:  # nobody has used the account yet
-        return ()
-    except NotAllowed as error:
-        reason = f"{error.reason}; {NO_OPERATOR}" if error.status == 403 else error.reason
-        raise NotAllowed(reason, status=error.status) from None
-    return [{"id": each["name"]} for each in listed]
+    """Return the containers of the project's account; Swift keeps them, and then only a reseller reaches them.
+
+    A user of the project lists them, or an administrator who may read all accounts: swift 2.38.3, keystoneauth.py,
+    authorize (reseller_admin_role, system_reader_roles).
+    """
+    refused = NotAllowed(ONLY_USERS)
+    for account in _accounts(run, project):
+        try:
+            return [{"id": each["name"]} for each in account.ask_list("", params={"format": "json"})]
+        except NotFound:  # nobody has used the account yet
+            return ()
+        except NotAllowed as error:
+            reason = f"{error.reason}; {NO_OPERATOR}" if error.status == 403 else error.reason
+            refused = NotAllowed(reason, status=error.status)
+    raise refused
+
+
+def _accounts(run: CloudRun, project: ProjectScope) -> Iterator[Service]:
+    """Yield the clients that may list the project's account: of its user, then of the connection."""
+    tenant = run.find_tenant(project.resource)
+    if tenant is not None and tenant.project_id == project.id:
+        yield tenant.object_store
+    own, endpoint = run.admin.project_id, run.admin.object_store.endpoint
+    if own and own != project.id and own in endpoint:
+        yield run.admin.object_store.at(endpoint.replace(own, project.id))
 
 
 def _stacks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    tenant = run.find_tenant(project.resource)
-    if (tenant is None or tenant.project_id != project.id) and sees_everything(run):
-        tenant = run.admin  # whoever has the role admin sees the stacks of all projects, with their project
-    listed = queries.stacks_of(run, tenant or _user_of(run, project))
-    mine = (raw for raw in listed if raw.get("project", project.id) == project.id and not raw.get("parent"))
+    reader = _reader_in_heat(run, project)
+    listed = queries.stacks_of(run, reader)
+    mine = (raw for raw in listed if raw.get("project", reader.project_id) == project.id and not raw.get("parent"))
     return [{**raw, "name": raw["stack_name"]} for raw in mine]
 
 
-def _user_of(run: CloudRun, project: ProjectScope) -> Cloud:
-    """Return the connection of a user of the project; raises NotAllowed: no administrator sees what it lists."""
+def _reader_in_heat(run: CloudRun, project: ProjectScope) -> Cloud:
+    """Return the connection of a user of the project, or of an administrator; raises NotAllowed.
+
+    Whoever has the role admin sees what all projects have, with their project (Heat 27.0.1, db/api.py, stack_get_all
+    and software_config_get_all).
+    """
     tenant = run.find_tenant(project.resource)
-    if tenant is None or tenant.project_id != project.id:
-        raise NotAllowed("only a user of the project may list them")
-    return tenant
+    if tenant is not None and tenant.project_id == project.id:
+        return tenant
+    if sees_everything(run):
+        return run.admin
+    raise NotAllowed(ONLY_USERS)
 
 
 def _zones(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
@@ -184,7 +207,7 @@ def _orphans(takes: str, service: str, read: Read, *, by_member: bool = False) -
     def find(deletions: Deletions) -> Iterator[Dependent]:
         run = deletions.run
         if not run.admin.has(service):
-            if run.admin.has_project:
+            if run.admin.has_project or not _may_exist(run, service):
                 return
             raise NotAllowed(NO_ENDPOINT)
         for project in deletions:
@@ -204,6 +227,19 @@ def _orphans(takes: str, service: str, read: Read, *, by_member: bool = False) -
         is_final=True,
         code=Code.STILL_USED,
     )
+
+
+def _may_exist(run: CloudRun, service: str) -> bool:
+    """Whether the cloud has a service that the catalogue does not show, as far as Keystone tells."""
+    try:
+        return service in _registered_services(run)
+    except NotAllowed:
+        return True
+
+
+@fact
+def _registered_services(run: CloudRun) -> frozenset[str]:
+    return frozenset(str(raw["type"]) for raw in run.admin.identity.list("/services", "services"))
 
 
 def _cleanup(name: str) -> str:

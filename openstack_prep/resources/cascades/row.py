@@ -18,6 +18,7 @@ from openstack_prep.resources.lists import queries
 
 ADMINISTRATORS = "only an administrator sees those of other projects"
 ASK_ADMINISTRATOR = "delete it with a connection whose user has the role admin"
+ASK_READER = "delete it with a connection whose user may list them"
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class CascadeRow:
     what exists of it, before it raises if there may be more; ``what`` says in words what was not read if the
     credentials in use may not, or the service fails. ``hidden``: what belongs to other projects is only in an
     administrator's list. ``is_final``: no later run finds what remains, so what a connection may not read is
-    a loss unless it belongs to an administrator.
+    a loss.
     """
 
     effect: LossEffect
@@ -122,8 +123,9 @@ class CascadeRow:
         """Return what nobody knows: what these credentials never may read, or what a service fails to answer now."""
         if not isinstance(error, NotAllowed):
             return DeletionLoss.unread(self.takes, self.what, error)
-        if self.is_final and not sees_everything(run):
-            return DeletionLoss.unread(self.takes, self.what, error, fix=ASK_ADMINISTRATOR)
+        if self.is_final:
+            fix = ASK_READER if sees_everything(run) else ASK_ADMINISTRATOR
+            return DeletionLoss.unread(self.takes, self.what, error, fix=fix)
         return Unchecked(self.what, error.reason)
 
 

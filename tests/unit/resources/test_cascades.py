@@ -14,7 +14,7 @@ import tenacity
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, LossEffect, Unchecked
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, LossEffect
 from openstack_prep.core.model import Observed
 from openstack_prep.resources.cascades import compute, identity, network, project
 from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions
@@ -26,9 +26,10 @@ from openstack_prep.resources.lists.neutron_records import GroupRecord, RouterRe
 from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
-from tests.unit.conftest import ADMIN_USER, ENDPOINTS, IDENTITY, connection, failure, token
+from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, ENDPOINTS, IDENTITY, connection, failure, token
 
 NEUTRON = "http://neutron/v2.0"
+THEIR_ACCOUNT = f"{ENDPOINTS['object-store'].removesuffix(ADMIN_PROJECT)}p1/"
 LAB = Deletion(Project(name="lab"), Observed(id="p1", ours=True))
 
 
@@ -184,11 +185,13 @@ def test_groups_of_volumes_and_definitions_of_metadata_are_left(run: CloudRun, s
     assert found(run, row_of(project.PROJECT, "metadef_namespace")) == ["metadef_namespace/OS::Theirs"]
 
 
-def test_software_configs_are_left(
-    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("administrator")
+def test_an_administrator_sees_the_software_configs_of_all_projects(
+    run: CloudRun, services: requests_mock.Mocker
 ) -> None:
-    monkeypatch.setattr(project, "_user_of", lambda *_: run.admin)
-    listed = [{"id": "s1", "name": "theirs"}, {"id": "s2", "name": "of a stack"}, {"id": "s3", "project": "p2"}]
+    services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
+    listed = [{"id": "s1", "name": "theirs", "project": "p1"}, {"id": "s2", "name": "of a stack", "project": "p1"}]
+    listed += [{"id": "s3", "project": "p2"}, {"id": "s4", "name": "without a project: the connection's own"}]
     services.get(f"{ENDPOINTS['orchestration']}/software_configs", json={"software_configs": listed})
     addresses = found(run, row_of(project.PROJECT, "software_config"), LAB, "s2")
     assert addresses == ["software_config/s1"]
@@ -202,8 +205,9 @@ def test_what_may_not_be_read_is_said(run: CloudRun, services: requests_mock.Moc
     row = row_of(project.PROJECT, "snapshot")
     ((key, unread),) = row.find(Deletions(run, [LAB], frozenset()))
     assert key == LAB.key
-    assert isinstance(unread, Unchecked)
-    assert unread.what == "snapshots in a project"
+    assert isinstance(unread, DeletionLoss)
+    assert (unread.effect, unread.address, bool(unread.fix)) == (LossEffect.UNREAD, "unread/snapshot", True)
+    assert unread.detail.startswith("snapshots in a project: ")
 
 
 @pytest.mark.parametrize(("roles", "is_allowed"), [(["manager"], False), (["admin"], True)])
@@ -215,6 +219,7 @@ def test_who_does_not_see_everything_may_not_delete_a_project(
     services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
     services.get(re.compile(NEUTRON), json={"networks": [], "extensions": []})
     services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
+    services.get(THEIR_ACCOUNT, **({"json": []} if is_allowed else {"status_code": 403}))
     for takes in ("network", "qos_policy", "container"):
         ((_, unread),) = list(row_of(project.PROJECT, takes).find(Deletions(run, [LAB], frozenset()))) or [(0, None)]
         if is_allowed:
@@ -224,15 +229,29 @@ def test_who_does_not_see_everything_may_not_delete_a_project(
             assert (unread.effect, unread.address, bool(unread.fix)) == (LossEffect.UNREAD, f"unread/{takes}", True)
 
 
+@pytest.mark.parametrize(
+    ("services_of_cloud", "losses"),
+    [
+        ({"json": {"services": [{"type": "identity"}, {"type": "block-storage"}]}}, ["unread/volume"]),
+        ({"json": {"services": [{"type": "identity"}]}}, []),
+        ({"status_code": 403}, ["unread/volume"]),
+    ],
+)
 @pytest.mark.parametrize("roles", [["admin"], ["manager"]])
-def test_a_token_of_a_domain_does_not_show_that_a_service_is_missing(
-    run: CloudRun, services: requests_mock.Mocker, roles: list[str]
+def test_a_token_of_a_domain_does_not_show_whether_a_service_is_missing(
+    run: CloudRun,
+    services: requests_mock.Mocker,
+    roles: list[str],
+    services_of_cloud: dict[str, Any],
+    losses: list[str],
 ) -> None:
     answer = token(roles=roles, project_id=None)
-    answer["token"] |= {"domain": {"id": "default", "name": "Default"}, "catalog": []}
+    endpoint = {"id": "i", "interface": "public", "region": "one", "region_id": "one", "url": IDENTITY}
+    catalog = [{"id": "i", "type": "identity", "name": "keystone", "endpoints": [endpoint]}]
+    answer["token"] |= {"domain": {"id": "default", "name": "Default"}, "catalog": catalog}
     services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
-    ((_, unread),) = row_of(project.PROJECT, "volume").find(Deletions(run, [LAB], frozenset()))
-    assert isinstance(unread, Unchecked if roles == ["admin"] else DeletionLoss)
+    services.get(f"{IDENTITY}/services", **services_of_cloud)
+    assert found(run, row_of(project.PROJECT, "volume")) == losses
 
 
 @pytest.mark.parametrize("answer", [{"status_code": 503}, {"status_code": 400}, {"status_code": 404}, {"text": "no"}])
@@ -345,17 +364,23 @@ def test_key_pairs_of_stacks_that_go_are_no_loss(run: CloudRun, services: reques
 
 def test_stacks_and_containers_need_a_user_of_the_project(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
-    for takes in ("stack", "container"):
-        (unread,) = found(run, row_of(project.PROJECT, takes))
-        assert unread == f"unread/{takes}"
+    services.get(THEIR_ACCOUNT, status_code=403)
+    for takes in ("stack", "software_config", "container"):
+        assert found(run, row_of(project.PROJECT, takes)) == [f"unread/{takes}"]
 
 
 @pytest.mark.usefixtures("administrator")
-def test_a_user_without_operator_role_reads_why_containers_are_unknown(
-    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(project, "_user_of", lambda *_: run.admin)
-    services.get(f"{ENDPOINTS['object-store']}/", status_code=403)
-    (unread,) = found(run, row_of(project.PROJECT, "container"))
-    assert "403 Forbidden" in unread
-    assert unread.endswith(f"; {project.NO_OPERATOR}")
+def test_containers_are_listed_or_named_as_unread(run: CloudRun, services: requests_mock.Mocker) -> None:
+    """Swift may let an administrator read all accounts; otherwise nobody knows, and that has to be allowed."""
+    services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
+    row = row_of(project.PROJECT, "container")
+    services.get(THEIR_ACCOUNT, json=[{"name": "backups"}])
+    assert found(run, row) == ["container/backups"]
+    services.get(THEIR_ACCOUNT, **failure(404))
+    assert found(run, row) == []
+    services.get(THEIR_ACCOUNT, status_code=403)
+    ((_, unread),) = row.find(Deletions(run, [LAB], frozenset()))
+    assert isinstance(unread, DeletionLoss)
+    assert (unread.effect, unread.address) == (LossEffect.UNREAD, "unread/container")
+    assert "403 Forbidden" in unread.detail
+    assert unread.detail.endswith(f"; {project.NO_OPERATOR}")
