@@ -67,8 +67,8 @@ class ExposedCluster(ClusterFields):
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
-        for found in rendering.missing_settings(self, mine):
-            yield self.mistake(f"{found.where}: {found.what}", found.fix, Code.SPEC_CONTRADICTION)
+        exposures = [part for each in mine for part in each.resolve(context) if isinstance(part, Exposure)]
+        yield from self._mistakes([each.expected(None) for each in exposures])
         routers = [each.name for each in self.of_project(context.declared(Router))]
         if self.router and self.router not in routers:
             what = f"router {self.router} is not in routers (they are: {', '.join(routers) or 'none'})"
@@ -213,7 +213,8 @@ class ExposedCluster(ClusterFields):
 
     def _mistakes(self, placed: Sequence[Placed]) -> Iterator[Mistake]:
         for each in rendering.mistakes(self, placed):
-            yield self.mistake(f"{each.where}: {each.what}", each.fix, each.code)
+            code = each.code or Code.SPEC_CONTRADICTION
+            yield self.mistake(f"{each.where}: {each.what}", each.fix, code, each.where)
 
     # --- operations -----------------------------------------------------------------------
 

@@ -120,13 +120,17 @@ class Exposure(ExposureFields):
             public_address=public_address,
         )
 
-    def expected(self, run: CloudRun) -> Placed:
-        """Return the exposure as it may be placed, for checks before its claim: with free addresses of its pool."""
-        placed = self.placed(run.look(self))
+    def expected(self, run: CloudRun | None) -> Placed:
+        """Return the exposure as it may be placed, for checks before its claim: with free addresses of its pool.
+
+        Without a run nothing of its pool is claimed.
+        """
+        placed = self.placed(run.look(self) if run else None)
         pool = next(iter(self.neighbours.named(self.pool)), None)
         if pool is None:
             return placed
-        address, mac = expectations(run, self.neighbours, pool).get((self.name, self.owner), (None, None))
+        known = expectations(run, self.neighbours, pool) if run else self.neighbours.foreseen
+        address, mac = known.get((self.name, self.owner), (None, None))
         return replace(placed, address=placed.address or address, mac=placed.mac or (mac if self.needs_mac else None))
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:

@@ -84,6 +84,11 @@ class ExposureNeighbours:
                 found[mark].append(place)
         return found
 
+    @cached_property
+    def foreseen(self) -> Mapping[tuple[str, Project | None], tuple[str | None, str]]:
+        """Return what exposures may get from their pools by their declarations alone, as ``expectations`` does."""
+        return {name: each for pool in self.pools for name, each in _expected_from(pool, self, (), ())}
+
     @property
     def files(self) -> list[PoolFile]:
         return [each for each in self.pools if isinstance(each, PoolFile)]
@@ -135,15 +140,17 @@ def expectations(
     run: CloudRun, neighbours: ExposureNeighbours, pool: Pool
 ) -> Mapping[tuple[str, Project | None], tuple[str | None, str]]:
     """Return which addresses and MAC addresses exposures without claims may get, by name and project, once per run."""
-    return run.read_once((expectations, pool.key), lambda: dict(_expectations(run, neighbours, pool)))
+    return run.read_once(
+        (expectations, pool.key),
+        lambda: dict(_expected_from(pool, neighbours, held(run, pool), holders(run, pool))),
+    )
 
 
-def _expectations(
-    run: CloudRun, neighbours: ExposureNeighbours, pool: Pool
+def _expected_from(
+    pool: Pool, neighbours: ExposureNeighbours, mine: Collection[str], taken: Collection[str]
 ) -> Iterator[tuple[tuple[str, Project | None], tuple[str | None, str]]]:
     wanting = [each for each in neighbours.exposures if each.pool == pool.name]
-    mine = held(run, pool)
-    free = free_in(pool, {*holders(run, pool), *(each.address for each in wanting if each.address)})
+    free = free_in(pool, {*taken, *(each.address for each in wanting if each.address)})
     for number, each in enumerate(wanting):
         address = next(free, None) if each.address is None and each.name not in mine else None
         yield (each.name, each.owner), (address, f"{EXPECTED_MAC}{number % 256:02x}")

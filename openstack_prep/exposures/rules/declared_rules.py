@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from ipaddress import ip_address
 
 from openstack_prep.base import ranges
 from openstack_prep.base.codes import Code
+from openstack_prep.base.ranges import Range
 from openstack_prep.exposures.neighbours import ExposureFields, ExposureNeighbours, Finding, Pool, is_registered
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.rules.exposure_rules import WITHOUT_ADDRESS
+from openstack_prep.exposures.rules.exposure_rules import OF_A_PORT, WITHOUT_ADDRESS, short_pool
 from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.address_room import Room
 
 
 def findings(exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterator[Finding]:
@@ -26,6 +29,8 @@ def findings(exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterat
         return
     for pool in pools:
         yield from _in_file(exposure, pool) if isinstance(pool, PoolFile) else _in_neutron(exposure, pool)
+        if is_registered(pool):
+            yield from short_pool(exposure, neighbours, pool, (), ())
 
 
 # --- its pool -------------------------------------------------------------------------------
@@ -67,6 +72,16 @@ def _without_pool(exposure: ExposureFields, neighbours: ExposureNeighbours) -> I
             what = f"{exposure.address} belongs to {pool.kind}/{pool.name}, which may give it to another exposure"
             yield what, f"set pool: {pool.name}", Code.SPEC_CONTRADICTION
             return
+    if exposure.address and exposure.how not in OF_A_PORT:
+        yield from _in_subnets(neighbours, exposure.address)
+
+
+def _in_subnets(neighbours: ExposureNeighbours, address: str) -> Iterator[Finding]:
+    """Yield what is wrong with an address in the declared subnets; a port may keep it out of allocation pools."""
+    for room in filter(None, map(Room.declared, neighbours.subnets)):
+        if ip_address(address) in room.cidr:
+            for what, _ in replace(room, pools=()).conflicts([Range.read(address)], outside=True):
+                yield what, "choose another address, or reserve it with address_pools", Code.SPEC_CONTRADICTION
 
 
 def _contains(pool: Pool, address: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from ipaddress import ip_address
 
@@ -43,7 +43,7 @@ def findings(run: CloudRun, exposure: ExposureFields, neighbours: ExposureNeighb
             own = key_of(run.ownership.spec, exposure.name) if in_file else f"exposure/{exposure.name}"
             yield from _taken(run, exposure, pool, own)
         if is_registered(pool):
-            yield from _room(run, exposure, neighbours, pool)
+            yield from short_pool(exposure, neighbours, pool, held(run, pool), holders(run, pool))
 
 
 # --- pools --------------------------------------------------------------------------------
@@ -56,15 +56,19 @@ def _taken(run: CloudRun, exposure: ExposureFields, pool: Pool, own: str) -> Ite
         yield what, "choose another address, or release it there in a separate apply", Code.ADDRESS_IN_USE
 
 
-def _room(run: CloudRun, exposure: ExposureFields, neighbours: ExposureNeighbours, pool: Pool) -> Iterator[Finding]:
-    """Yield that a pool has too few addresses, once for all exposures of the pool."""
+def short_pool(
+    exposure: ExposureFields, neighbours: ExposureNeighbours, pool: Pool, mine: Collection[str], others: Collection[str]
+) -> Iterator[Finding]:
+    """Yield that a pool has too few addresses, once for all exposures of the pool.
+
+    ``mine`` are the names that hold one already, and ``others`` the addresses that are held.
+    """
     wanting = [each for each in neighbours.exposures if each.pool == pool.name]
     if wanting and (wanting[0].name, wanting[0].owner) != (exposure.name, exposure.owner):
         return
-    mine = held(run, pool)
     explicit = [each.address for each in wanting if each.address]
     more = [each for each in wanting if each.address is None and each.name not in mine]
-    taken = {*holders(run, pool), *explicit}
+    taken = {*others, *explicit}
     if isinstance(pool, PoolFile):
         free = sum(1 for _, _ in zip(pool.settings.free(taken), more, strict=False))
     else:

@@ -84,10 +84,9 @@ def _possible(settings: Virtualization, placed: Placed) -> Findings:
 def _attached(settings: Virtualization, placed: Placed) -> Findings:
     if not bridged([placed]):
         return
-    if placed.mac is None:
+    if placed.mac is None and placed.exposure.pool:  # the exposure itself reports that it has no pool
         yield "how", "a virtual machine on a bridge needs a MAC address, and none is reserved", "reserve one for it"
-    if placed.address is None:
-        yield "address", "a virtual machine on a bridge needs an address", "set address or pool"
+    if placed.address is None:  # reported by the exposure, or by its pool
         return
     address = ipaddress.ip_address(placed.address)
     networks = networks_of(settings, placed)
@@ -140,8 +139,7 @@ def _as_a_service(settings: Virtualization, placed: Placed) -> Findings:
 
 
 def _external_ip(placed: Placed) -> Findings:
-    if placed.address is None:
-        yield "address", "an external IP needs an address", "set address or pool"
+    if placed.address is None:  # reported by the exposure, or by its pool
         return
     address = ipaddress.ip_address(placed.address)
     if address.is_unspecified or address.is_loopback or address.is_link_local or address.is_multicast:

@@ -127,14 +127,20 @@ class AddressPool(PoolFields):
 
     # --- checks ---------------------------------------------------------------------------
 
-    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+    def list_mistakes(self, context: Context) -> Iterator[Mistake]:
+        (resolved,) = self.resolve(context)
+        assert isinstance(resolved, AddressPool)
         if self.reserve == "ports" and self.count > CEILING:
             yield self.mistake(
                 f"{self.count} addresses are too many to reserve with one port each (at most {CEILING})",
                 "reserve fewer addresses, or set reserve: outside",
+                Code.SPEC_CONTRADICTION,
             )
             return
-        yield from self._check_others()
+        yield from resolved._check_others()
+        yield from self.conflicts(Room.declared(resolved.neighbours.subnet))
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         room = self.room(run)
         if room is None:
             if self.neighbours.subnet is None:
@@ -155,19 +161,20 @@ class AddressPool(PoolFields):
     def conflicts(self, room: Room | None) -> Iterator[Mistake]:
         """Yield the addresses that are not available in the subnet."""
         for what, fix in room.conflicts(self.ranges, outside=self.reserve == "outside") if room else ():
-            yield self.mistake(what, fix)
+            yield self.mistake(what, fix, Code.SPEC_CONTRADICTION)
 
     def _check_others(self) -> Iterator[Mistake]:
         for one, other, both in ranges.overlaps(map(Range.read, self.addresses)):
-            yield self.mistake(f"{both} is listed both in {one} and in {other}", "list every address only once")
+            what = f"{both} is listed both in {one} and in {other}"
+            yield self.mistake(what, "list every address only once", Code.SPEC_CONTRADICTION)
         beside = [each for each in self.neighbours.pools if each.subnet == self.subnet]
         earlier = beside[: [each.name for each in beside].index(self.name)] if beside else []
         for pool in earlier:
             for mine in self.ranges:
                 for both in filter(None, map(mine.overlap, pool.ranges)):
-                    yield self.mistake(
-                        f"{both} also belongs to {pool.key}", "change the pools so that they do not overlap"
-                    )
+                    what = f"{both} also belongs to {pool.key}"
+                    fix = "change the pools so that they do not overlap"
+                    yield self.mistake(what, fix, Code.SPEC_CONTRADICTION)
 
     def _check_holders(self, run: CloudRun, room: Room, kept: Sequence[PortRecord]) -> Iterator[Mistake]:
         """Yield ports outside of this pool that use an address of it, as far as the credentials in use can see them."""

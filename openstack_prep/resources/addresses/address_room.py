@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openstack_prep.base.ranges import Ip, Net, Range
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
@@ -46,6 +46,16 @@ class Room:
             pools=tuple(_pools(network, gateway, record, declared)),
             computed=mode in COMPUTED,
         )
+
+    @classmethod
+    def declared(cls, subnet: Subnet | None) -> Room | None:
+        """Return what is certain of a declared subnet before the cloud is read; None if it has no CIDR.
+
+        It may exist with other allocation pools than Neutron's defaults. Its gateway is the first address if the spec
+        names none: that is what an apply of this spec creates.
+        """
+        room = cls.of(subnet.name, None, subnet) if subnet else None
+        return room if room is None or (subnet and subnet.allocation_pools is not None) else replace(room, pools=())
 
     def conflicts(self, ranges: Sequence[Range], *, outside: bool) -> Iterator[tuple[str, str]]:
         """Yield why these addresses cannot be reserved, and the fix.

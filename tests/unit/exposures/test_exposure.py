@@ -128,7 +128,7 @@ def plan(run: CloudRun, *wanted: Any) -> Plan:
 def refusals(run: CloudRun, *wanted: Any) -> list[str]:
     context = Context(resources=wanted, cloud=run.admin)
     declared = [mistake for each in wanted for mistake in each.list_mistakes(context)]
-    return [f"{each.where}: {each.what}" for each in (*declared, *plan(run, *wanted).refusals)]
+    return list(dict.fromkeys(f"{each.where}: {each.what}" for each in (*declared, *plan(run, *wanted).refusals)))
 
 
 # --- the register -------------------------------------------------------------------------
@@ -312,9 +312,9 @@ def test_mistakes_in_a_pool_file(run: CloudRun, neutron: Neutron, tmp_path: Path
     found = refusals(run, file, other, POOL, *wanted)
     assert found == [
         "exposure/a: pool_file/f has no MAC addresses (macs: false)",
+        "exposure/a: pool_file/f has 1 free addresses, but 2 exposures need one",
         "exposure/c: 192.0.2.255 is the broadcast address of 192.0.2.0/24 in pool_file/f",
         "exposure/d: pool lb is the name of an address_pool and pool_file",
-        "exposure/a: pool_file/f has 1 free addresses, but 2 exposures need one",
         "exposure/b: 192.0.2.9 of pool_file/f is claimed by prod/x",
     ]
 
