@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar, cast
 
 from openstack_prep.base.errors import LoginBlocked, NotAllowed, NotUnique
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Key, OwnershipTag, Resource
-from openstack_prep.core.run import Run
+from openstack_prep.core.run import Run, query
 
 DECLARE_USER = "declare a user with a password and a role in it, or set clouds: tenant: to an entry of clouds.yaml"
 
@@ -179,3 +179,12 @@ def only_one(found: Iterable[M], what: str) -> M | None:
         ids = ", ".join(str(match["id"]) if isinstance(match, Mapping) else match.id for match in matches)
         raise NotUnique(f"{what}: {len(matches)} resources have this name ({ids}); rename or delete one of them")
     return matches[0] if matches else None
+
+
+# --- lists that the lease and the kinds share -------------------------------------------
+
+
+@query
+def in_project(run: CloudRun, collection: str, member: str, project_id: str) -> Sequence[Values]:
+    """Return all Neutron resources of a kind in a project, such as ("security-groups", "security_group")."""
+    return run.admin.network.list(f"/{collection}", f"{member}s", project_id=project_id)

@@ -21,7 +21,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
 from openstack_prep.cloud import login
-from openstack_prep.cloud.own_token import OwnToken
+from openstack_prep.cloud.login import OwnToken
 from openstack_prep.cloud.service import RETRIES, Client, Service, client_of
 from openstack_prep.cloud.translation import translate
 from openstack_prep.version import __version__

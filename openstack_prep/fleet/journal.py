@@ -21,7 +21,7 @@ from typing import Any
 from openstack_prep.base.errors import LeaseHeld
 from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.private_file import make_private_folder
-from openstack_prep.cloud.lease import process
+from openstack_prep.cloud import lease
 from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.order import Order, Outcome, Status
 from openstack_prep.reports.last_run import folder
@@ -176,4 +176,4 @@ def _now() -> str:
 
 
 def _whose() -> dict[str, object]:
-    return {"since": _now(), "process": os.getpid(), "who": process.owner()}
+    return {"since": _now(), "process": os.getpid(), "who": lease.owner()}

@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from openstack_prep import extensions
 from openstack_prep.base.errors import CloudError, NotAllowed
-from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.queries import in_project
+from openstack_prep.cloud.cloud_run import CloudRun, in_project
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.observing import beside, in_parallel
 from openstack_prep.core.resource import HasContainer, HasId

@@ -75,9 +75,9 @@ def main() -> int:
     settings = json.loads(Path(sys.argv[1]).read_text())
     stop, counted = settings.get("stop"), settings.get("counted")
     if settings.get("proc"):
-        from openstack_prep.cloud.lease import process
+        from openstack_prep.cloud import lease
 
-        process.PROC = Path(settings["proc"])
+        lease.PROC = Path(settings["proc"])
     watch(stop and Stop(**stop), counted and Path(counted))
     from openstack_prep.cli.main import main as run
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.cloud.lease.text import Description, Entry, digest
+from openstack_prep.cloud.lease import Description, Entry, digest
 from tests import standin
 from tests.devcloud import clouds_file, tenant
 from tests.devcloud.pytest_devcloud import Devcloud, devcloud, pytest_runtest_teardown

@@ -182,7 +182,7 @@ HELP = {
 }
 """Modules in which commands stand in help texts alone."""
 OPEN: Mapping[tuple[str, str], str] = {
-    ("cloud/lease/waiting.py", "SPEC"): "the file that the command was given; the library has none",
+    ("cloud/lease.py", "SPEC"): "the file that the command was given; the library has none",
     ("resources/credentials/credential_fields.py", "SPEC"): "the file that the command was given; the library has none",
     ("exposures/convert/steps.py", "ADDRESS"): "each address of the list that the step refers to",
     ("exposures/convert/steps.py", "EXTERNAL-IP"): "a column of kubectl",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.queries import in_project
+from openstack_prep.cloud.cloud_run import CloudRun, in_project
 from openstack_prep.core.deletion_loss import Deletion, LossEffect
 from openstack_prep.core.run import fact, query
 from openstack_prep.resources.cascades.row import (

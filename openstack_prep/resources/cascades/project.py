@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.cloud_run import CloudRun, in_project
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.queries import in_project
 from openstack_prep.cloud.service import Service
 from openstack_prep.core.deletion_loss import LossEffect
 from openstack_prep.core.model import Resource

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from urllib.parse import quote, unquote
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.queries import in_project
+from openstack_prep.cloud.cloud_run import CloudRun, in_project
 from openstack_prep.core.model import ATTACHED, OwnershipTag, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord

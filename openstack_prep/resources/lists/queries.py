@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from openstack_prep.base.errors import CloudError, NotFound
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.cloud_run import CloudRun, in_project
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.run import IDS_PER_REQUEST, fact, query
 from openstack_prep.resources.lists.neutron_records import (
     AddressHolder,

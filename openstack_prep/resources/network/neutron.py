@@ -11,9 +11,8 @@ from typing import ClassVar, Generic, Self, TypeVar
 
 from openstack_prep.base.errors import CloudError, NotFound
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.cloud_run import CloudRun, only_one
+from openstack_prep.cloud.cloud_run import CloudRun, in_project, only_one
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.model import Adoptable, Change, Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle

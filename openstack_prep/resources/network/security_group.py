@@ -14,8 +14,8 @@ from openstack_prep.base.errors import CloudError, Mistake, NotFound
 from openstack_prep.base.fields import Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.cloud import lease
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.lease import text
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Coherent, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.cascades import row as cascades
@@ -94,17 +94,17 @@ class SecurityGroup(NetworkResource[GroupRecord], Coherent):
     @classmethod
     def declared(cls, run: CloudRun, owner: Resource | None, record: GroupRecord) -> Self:
         """Return the group that a spec would declare, without the leases of runs in its description."""
-        return super().declared(run, owner, replace(record, description=text.strip(record.description)))
+        return super().declared(run, owner, replace(record, description=lease.strip(record.description)))
 
     def observe(self, run: CloudRun, record: GroupRecord) -> Observed:
         """Return the existing group, without the leases of runs in the description of "default"."""
-        seen = super().observe(run, replace(record, description=text.strip(record.description)))
+        seen = super().observe(run, replace(record, description=lease.strip(record.description)))
         return replace(seen, record=record)
 
     def put(self, run: CloudRun, observed: Observed, body: Raw) -> GroupRecord:
         if "description" in body:
             before = observed.record_as(GroupRecord).description
-            body = {**body, "description": text.keep(before, body["description"])}
+            body = {**body, "description": lease.keep(before, body["description"])}
         return super().put(run, observed, body)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:

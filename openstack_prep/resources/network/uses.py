@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.cloud_run import CloudRun, in_project
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.queries import in_project
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades.network import AUTOMATIC, forwardings
 from openstack_prep.resources.cascades.network import INTERFACES as INTERFACES

@@ -18,8 +18,7 @@ from keystoneauth1 import exceptions as ksa
 
 from openstack_prep.base.errors import CloudError, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.base.style import visible
-from openstack_prep.cloud.reasons import MOST
-from openstack_prep.cloud.translation import translate
+from openstack_prep.cloud.translation import MOST, translate
 
 JSON, HTML, PLAIN = "application/json", "text/html; charset=UTF-8", "text/plain"
 MALFORMED = "The server could not comply with the request since it is either malformed or otherwise incorrect."

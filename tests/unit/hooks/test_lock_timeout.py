@@ -11,7 +11,7 @@ import requests_mock
 
 from openstack_prep.base.errors import LeaseHeld
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.lease.text import Description, Entry, digest
+from openstack_prep.cloud.lease import Description, Entry, digest
 from openstack_prep.core.plan import Report
 from openstack_prep.hooks import InstallOptions, cleanup, post_ipi
 from openstack_prep.hooks.address_pairs import Sync, sync_address_pairs

@@ -8,7 +8,7 @@ import requests_mock
 
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.lease.text import Description, Entry, digest
+from openstack_prep.cloud.lease import Description, Entry, digest
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import UNDECLARED

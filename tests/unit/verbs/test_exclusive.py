@@ -10,9 +10,9 @@ import requests_mock
 
 import openstack_prep as prep
 from openstack_prep.base.errors import LeaseHeld, NotAllowed, PlanRefused
+from openstack_prep.cloud import lease
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.lease import process
-from openstack_prep.cloud.lease.text import Description, Entry, digest
+from openstack_prep.cloud.lease import Description, Entry, digest
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
@@ -120,10 +120,10 @@ def test_what_cannot_be_read_while_another_run_is_at_work_is_planned_again(
 ) -> None:
     group = default_group(services)
     failing_once(services, flavors)
-    monkeypatch.setattr(process, "place", lambda: "here")
+    monkeypatch.setattr(lease, "place", lambda: "here")
     lives = [True]
-    monkeypatch.setattr(process, "started", lambda pid: "")
-    monkeypatch.setattr(process, "exists", lambda pid: bool(lives) and lives.pop())
+    monkeypatch.setattr(lease, "started", lambda pid: "")
+    monkeypatch.setattr(lease, "exists", lambda pid: bool(lives) and lives.pop())
     held(group, replace(THEIRS, place=digest("here")))  # and is then killed
     verb(cloud, SPEC).raise_for_failures()
 
@@ -131,8 +131,8 @@ def test_what_cannot_be_read_while_another_run_is_at_work_is_planned_again(
 def test_a_killed_run_is_not_at_work(
     cloud: Cloud, flavors: list[Row], group: Row, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "place", lambda: "here")
-    monkeypatch.setattr(process, "exists", lambda pid: False)
+    monkeypatch.setattr(lease, "place", lambda: "here")
+    monkeypatch.setattr(lease, "exists", lambda pid: False)
     prep.apply(cloud, SPEC)
     held(group, replace(THEIRS, place=digest("here")))
     plan = prep.plan(cloud, BIGGER)
@@ -144,8 +144,8 @@ def test_what_a_killed_run_was_changing_is_planned_again(
     cloud: Cloud, flavors: list[Row], group: Row, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its last request may arrive while the cloud is read: the ports of a pool after the pool, before their network."""
-    monkeypatch.setattr(process, "place", lambda: "here")
-    monkeypatch.setattr(process, "exists", lambda pid: False)
+    monkeypatch.setattr(lease, "place", lambda: "here")
+    monkeypatch.setattr(lease, "exists", lambda pid: False)
     prep.apply(cloud, SPEC)
     held(group, replace(THEIRS, place=digest("here")))
     plan = prep.plan(cloud, BIGGER)

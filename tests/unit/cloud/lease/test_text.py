@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openstack_prep.cloud.lease.text import LIMIT, Description, Entry, digest, plain, strip
+from openstack_prep.cloud.lease import LIMIT, Description, Entry, digest, plain, strip
 
 ANN = Entry(
     spec=digest("lab"),

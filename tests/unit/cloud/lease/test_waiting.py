@@ -14,10 +14,9 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError, LeaseHeld, LeaseLost
 from openstack_prep.cloud import lease
+from openstack_prep.cloud import lease as keeping
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.lease import lease as keeping
-from openstack_prep.cloud.lease import process, waiting
-from openstack_prep.cloud.lease.text import Description, Entry, digest
+from openstack_prep.cloud.lease import Description, Entry, digest
 from openstack_prep.resources.identity.project import Project
 from tests.unit.conftest import IDENTITY, LEASE, default_group, failure
 
@@ -35,10 +34,10 @@ def group(services: requests_mock.Mocker) -> Group:
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "POLL", 0.01)
-    monkeypatch.setattr(waiting, "PAUSE", 0.001)
-    monkeypatch.setattr(keeping, "RELEASE_PAUSE", 0.001)
-    monkeypatch.setattr(keeping, "PAUSE", 0.001)
+    monkeypatch.setattr(lease, "POLL", 0.01)
+    monkeypatch.setattr(lease, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(lease, "RELEASE_PAUSE", 0.001)
+    monkeypatch.setattr(lease, "PAUSE", 0.001)
 
 
 def put_in(group: Group, *entries: Entry) -> None:
@@ -120,7 +119,7 @@ def test_a_change_since_the_look_is_no_untouched_plan(run: CloudRun, group: Grou
 def test_a_holder_that_is_seen_not_to_renew_is_followed(
     run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "DURATION", 0.05)
+    monkeypatch.setattr(lease, "DURATION", 0.05)
     put_in(group, replace(THEIRS, since=int(time.time()) + 7200))  # its clock is two hours ahead
     with lease.held(run, lease.look(run, "lab", None), 5) as held:
         assert not held.untouched
@@ -130,7 +129,7 @@ def test_a_holder_that_is_seen_not_to_renew_is_followed(
 def test_a_holder_that_renews_is_not_followed(
     services: requests_mock.Mocker, run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "DURATION", 0.05)
+    monkeypatch.setattr(lease, "DURATION", 0.05)
     put_in(group, THEIRS)
 
     def renewing(*_: Any) -> dict[str, Any]:
@@ -145,8 +144,8 @@ def test_a_holder_that_renews_is_not_followed(
 def test_a_dead_process_of_this_host_is_followed_at_once(
     run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "place", lambda: "here")
-    monkeypatch.setattr(process, "exists", lambda pid: False)
+    monkeypatch.setattr(lease, "place", lambda: "here")
+    monkeypatch.setattr(lease, "exists", lambda pid: False)
     put_in(group, replace(THEIRS, place=digest("here")))
     with lease.held(run, lease.look(run, "lab", None), 0) as held:
         assert not held.untouched
@@ -157,9 +156,9 @@ def test_a_live_or_foreign_process_is_not(
     run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch, here: str, started: str
 ) -> None:
     """Of another namespace; hidden by /proc; alive."""
-    monkeypatch.setattr(process, "place", lambda: here)
-    monkeypatch.setattr(process, "exists", lambda pid: here == "here")
-    monkeypatch.setattr(process, "started", lambda pid: started)
+    monkeypatch.setattr(lease, "place", lambda: here)
+    monkeypatch.setattr(lease, "exists", lambda pid: here == "here")
+    monkeypatch.setattr(lease, "started", lambda pid: started)
     put_in(group, replace(THEIRS, place=digest("here"), start=digest("7", 3)))
     with pytest.raises(LeaseHeld), lease.held(run, lease.look(run, "lab", None), 0):
         pass
@@ -174,8 +173,8 @@ def project(services: requests_mock.Mocker) -> Project:
 
 
 def dead_holder(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "place", lambda: "here")
-    monkeypatch.setattr(process, "exists", lambda pid: False)
+    monkeypatch.setattr(lease, "place", lambda: "here")
+    monkeypatch.setattr(lease, "exists", lambda pid: False)
     put_in(group, replace(THEIRS, place=digest("here")))
 
 
@@ -251,7 +250,7 @@ def test_a_service_in_trouble_is_an_error(services: requests_mock.Mocker, run: C
     services.put(LEASE, **failure(500))
     with pytest.raises(CloudError), lease.held(run, lease.look(run, "lab", None)):
         pass
-    assert len(writes(services)) == 1 + waiting.FAILURES
+    assert len(writes(services)) == 1 + lease.FAILURES
 
 
 def once(
@@ -322,7 +321,7 @@ def test_a_full_description_is_waited_for(run: CloudRun, group: Group) -> None:
 
 
 def test_it_is_renewed_and_others_changes_are_met(run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "RENEWAL", 0.02)
+    monkeypatch.setattr(lease, "RENEWAL", 0.02)
     with lease.held(run, lease.look(run, "lab", None)) as held:
         put_in(group, ANOTHER)
         deadline = time.monotonic() + 120
@@ -356,7 +355,7 @@ def test_pauses_grow_with_the_number_of_faster_writers(
 def test_a_lease_that_was_taken_is_lost_and_not_released(
     run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "MARGIN", keeping.DURATION)  # as after a long sleep
+    monkeypatch.setattr(lease, "MARGIN", keeping.DURATION)  # as after a long sleep
     with lease.held(run, lease.look(run, "lab", None)) as held:
         put_in(group, THEIRS)
         with pytest.raises(LeaseLost, match="ann@laptop"):
@@ -365,7 +364,7 @@ def test_a_lease_that_was_taken_is_lost_and_not_released(
 
 
 def test_who_slept_and_finds_it_untaken_goes_on(run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "MARGIN", keeping.DURATION)
+    monkeypatch.setattr(lease, "MARGIN", keeping.DURATION)
     with lease.held(run, lease.look(run, "lab", None)) as held:
         put_in(group, ANOTHER)
         held.check()
