@@ -1,15 +1,18 @@
-"""CONTRIBUTING.md, "A new kind in six steps": a copy of the package gets one, and specs know it."""
+"""CONTRIBUTING.md: the environments of tox, and "A new kind in six steps": specs know a kind that a copy gets."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
+from configparser import RawConfigParser
 from pathlib import Path
 
 import openstack_prep
 
 PACKAGE = Path(openstack_prep.__path__[0])
+ROOT = Path(__file__).parents[2]
 KIND = '''"""Boxes."""
 
 from __future__ import annotations
@@ -72,3 +75,16 @@ def test_a_new_kind_in_six_steps(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text("name: lab\nproject: {name: lab}\nboxes: [{name: a, size: 3}]\n")
     script = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{USE}"
     subprocess.run([sys.executable, "-P", "-c", script], cwd=tmp_path, check=True)
+
+
+def test_few_environments_of_tox_are_to_be_known_and_labels_have_the_others() -> None:
+    tox = RawConfigParser()
+    tox.read(ROOT / "tox.ini")
+    environments = {section.partition(":")[2] for section in tox.sections() if section.startswith("testenv:")}
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = {name for names in re.findall(r"tox -e ([a-z0-9,-]+)", text) for name in names.split(",")}
+    labels = [line.partition(" = ") for line in tox["tox"]["labels"].strip().splitlines() if " = " in line]
+    labelled = [name for _, _, names in labels for name in names.split(", ")]
+    assert len(named) <= 8
+    assert sorted([*named, *labelled]) == sorted(environments)
+    assert "tox -m more" in text

@@ -37,7 +37,7 @@ INSTALLING = re.compile(
 """What a program of Python is to install."""
 BY_NAME = re.compile(r"openstack[_.-]prep(\[.*\])?([=<>~!@].*)?", re.IGNORECASE)
 SUFFIXES = (".md", ".py", ".yaml", ".yml", ".cfg", ".toml", ".ini", ".in", ".txt", ".tf", "Containerfile", "/run")
-WITHOUT = {".git", ".venv", ".tox", "dist", "build", "openstack_prep.egg-info"}
+WITHOUT = {".git", ".venv", ".tox", "mutants", "dist", "build", "openstack_prep.egg-info"}
 
 
 def installs_by_name(line: str) -> bool:
