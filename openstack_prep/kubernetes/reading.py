@@ -55,6 +55,8 @@ def read(path: Path, form: Form = "cluster.yml") -> Content:
             quoted.append(Fault(steps, f"{value!r} is a string, because it is in quotes", "remove the quotes"))
         return value
 
+    if document.data is None and form != "cluster.yml":
+        return Content({}, [])  # K3s, pkg/configfilearg/parser.go, readConfigFile: no document has no keys
     if not isinstance(document.data, Mapping):
         raise SpecError([Mistake(str(path), "is not a mapping", f"name the {NAMES[form]}")])
     whole: Raw = document.data

@@ -1,7 +1,7 @@
 """RKE2's config.yaml per node, and registries.yaml, from the declaration of a cluster and its machines.
 
 Sources: RKE2's documentation ("Server Configuration Reference", "High Availability", "Managing Server Roles",
-"Private Registry Configuration"); Kubernetes' NodeRestriction for the labels that a kubelet may set on its node.
+"Private Registry Configuration").
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from openstack_prep.kubernetes.keys.schema import dotted, hide_secrets, load_sch
 from openstack_prep.kubernetes.model import Cluster, Node, Role
 from openstack_prep.kubernetes.networks import dns_address
 from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing_roles, node_mistakes
-from openstack_prep.kubernetes.rke2_rules import PLUGINS, document_faults
+from openstack_prep.kubernetes.rke2_rules import JOIN_PORT, PLUGINS, document_faults, kubelet_may_set, refused_label
 
 TOKEN_FILE = "/etc/rancher/rke2/token"
-JOIN_PORT = 9345
 DATASTORE = "datastore-endpoint"  # replaces etcd
 VERSION = re.compile(r"v1\.(\d{1,3})\.(\d{1,3})(-rc\d+)?\+rke2r(\d{1,3})")
 DEFAULT_PLUGIN = "canal"
@@ -41,19 +40,6 @@ FIELDS = {
     "cluster-dns": "cluster_dns",
 }
 """Keys that config must not contain, and the source of their values."""
-OWN_LABELS = re.compile(
-    r"(.*\.)?(kubelet|node)\.kubernetes\.io/.*"
-    r"|kubernetes\.io/(hostname|arch|os)"
-    r"|beta\.kubernetes\.io/(arch|os|instance-type)"
-    r"|(topology\.kubernetes\.io|failure-domain\.beta\.kubernetes\.io)/(zone|region)"
-)
-"""Labels in Kubernetes' own domains that a kubelet may set on its node."""
-
-
-def kubelet_may_set(label: str) -> bool:
-    """Whether a kubelet may set a label on its node: one outside of Kubernetes' domains, or in ``OWN_LABELS``."""
-    domain = label.partition("/")[0] if "/" in label else ""
-    return not re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) or bool(OWN_LABELS.fullmatch(label))
 
 
 def is_server(node: Node) -> bool:
@@ -241,5 +227,4 @@ def _groups(cluster: Cluster) -> Iterator[Mistake]:
             yield fault.mistake(f"{place}.{dotted(fault.steps)}")
         for key in group.labels or {}:
             if not kubelet_may_set(key):
-                fix = f"set it when the node has joined: kubectl label node NAME {shlex.quote(key)}=..."
-                yield Mistake(f"roles[{index}].labels", f"a kubelet may not set {key} on its node", fix)
+                yield Mistake(f"roles[{index}].labels", *refused_label(key))

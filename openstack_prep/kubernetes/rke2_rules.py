@@ -1,28 +1,54 @@
 """Checks of a config.yaml: what RKE2 refuses at its start, or silently ignores.
 
 Sources: RKE2 v1.35.7+rke2r1 (pkg/cli/cmds/server.go, pkg/cli/cmds/profile_linux.go, pkg/rke2/rke2_linux.go,
-pkg/cli/types.go) and K3s, which it contains (pkg/cli/server/server.go).
+pkg/cli/types.go) and K3s, which it contains (pkg/cli/server/server.go; pkg/clientaccess/token.go: slashes at the end of
+a server's URL are cut off; pkg/etcd/snapshot.go: an invalid schedule is ignored without a message). Kubernetes'
+NodeRestriction for the labels that a kubelet may set on its node.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.fields import GO_BOOLEANS
+from openstack_prep.base.fields import GO_BOOLEANS, is_address
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.suggestion import suggest
+from openstack_prep.kubernetes import networks
 from openstack_prep.kubernetes.keys.rke2_keys import K3S_KEYS
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, find_faults, load_schema, map_values, union
+from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.networks import ClusterNetworks
 
 PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
 INGRESS_CONTROLLERS = ("traefik", "ingress-nginx", "none")
 EGRESS_SELECTOR_MODES = ("agent", "cluster", "pod", "disabled")
 PROFILES = ("cis", "etcd")
+API_PORT, JOIN_PORT = 6443, 9345
+"""Ports of kube-apiserver, and of the supervisor, at which nodes join."""
+DEFAULT_NETWORKS = {"cluster-cidr": "10.42.0.0/16", "service-cidr": "10.43.0.0/16"}
+OWN_LABELS = re.compile(
+    r"(.*\.)?(kubelet|node)\.kubernetes\.io/.*"
+    r"|kubernetes\.io/(hostname|arch|os)"
+    r"|beta\.kubernetes\.io/(arch|os|instance-type)"
+    r"|(topology\.kubernetes\.io|failure-domain\.beta\.kubernetes\.io)/(zone|region)"
+)
+"""Labels in Kubernetes' own domains that a kubelet may set on its node."""
+HOST = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?\.?")
+CRON_FIELD = re.compile(r"(\*|\?|\w+(-\w+)?)(/\d+)?(,(\*|\?|\w+(-\w+)?)(/\d+)?)*")
+CRON_NAMES = re.compile(r"(CRON_)?TZ=\S+")
+SCHEDULES = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+"""Descriptors of robfig/cron v3, parser.go; beside them @every and a duration of Go."""
+DURATION = re.compile(r"(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+")
+PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\$\{\w+\}|<%.*?%>")
+"""What Ansible, Jinja, Helm, Terraform or envsubst put a value in the place of."""
+RENDERED = "check the file that Ansible, Helm, Terraform or a script makes of it"
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -179,10 +205,101 @@ def _etcd(of: Raw) -> Iterator[Fault]:
 
 
 def _server(of: Raw) -> Iterator[Fault]:
+    """Yield a URL at which no server answers a node that joins; a load balancer may have another port than 9345."""
     server = of.get("server")
-    if server and not re.fullmatch(r"https://[^/]+", str(server)):
-        what = f"{server!r} is not the URL of a server"
-        yield Fault(("server",), what, "write one such as https://10.0.0.5:9345")
+    if not server or PLACEHOLDER.search(str(server)):
+        return
+    place = ("server",)
+    try:
+        parts = urlsplit(str(server).rstrip("/"))
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port, parts = "", None, urlsplit("")
+    if parts.scheme != "https" or parts.path or parts.query or not (is_address(host) or HOST.fullmatch(host)):
+        yield Fault(place, f"{server!r} is not the URL of a server", "write one such as https://10.0.0.5:9345")
+        return
+    right = f"write https://{f'[{host}]' if ':' in host else host}:{JOIN_PORT}"
+    if port is None:
+        yield Fault(place, f"{server!r} has no port, which means 443", right)
+    elif port == API_PORT:
+        yield Fault(place, f"{API_PORT} is the port of the Kubernetes API, and nodes join at {JOIN_PORT}", right)
+    if host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback):
+        yield Fault(place, f"{host} is the node itself", "write the address of another server")
+
+
+def _labels(of: Raw) -> Iterator[Fault]:
+    """Yield labels of the node with which the kubelet does not start."""
+    for label in _items(of, "node-label"):
+        key = label.partition("=")[0]
+        if not kubelet_may_set(key):
+            yield Fault(("node-label",), *refused_label(key))
+
+
+def refused_label(key: str) -> tuple[str, str]:
+    """Return what is wrong with a label that a kubelet may not set, and the fix."""
+    fix = f"set it when the node has joined: kubectl label node NAME {shlex.quote(key)}=..."
+    return f"a kubelet may not set {key} on its node", fix
+
+
+def kubelet_may_set(label: str) -> bool:
+    """Whether a kubelet may set a label on its node: one outside of Kubernetes' domains, or in ``OWN_LABELS``."""
+    domain = label.partition("/")[0] if "/" in label else ""
+    return not re.search(r"(^|\.)(kubernetes|k8s)\.io$", domain) or bool(OWN_LABELS.fullmatch(label))
+
+
+def _snapshots(of: Raw) -> Iterator[Fault]:
+    """Yield a schedule that is none: RKE2 starts, says nothing, and never takes a snapshot of etcd."""
+    name = "etcd-snapshot-schedule-cron"
+    text = of.get(name)
+    if not isinstance(text, str) or not text.strip() or PLACEHOLDER.search(text):
+        return
+    words = text.split()
+    if CRON_NAMES.fullmatch(words[0]):  # robfig/cron v3, parser.go: a time zone may come first
+        words = words[1:]
+    every = len(words) == 2 and words[0] == "@every" and DURATION.fullmatch(words[1])
+    fields = len(words) == 5 and all(map(CRON_FIELD.fullmatch, words))
+    if not (fields or every or (len(words) == 1 and words[0] in SCHEDULES)):
+        fix = 'write five fields such as "0 */5 * * *", @daily, or @every 6h'
+        yield Fault((name,), f"{text!r} is not a schedule, so RKE2 would take no snapshots", fix)
+
+
+def _ranges(of: Raw) -> Iterator[Fault]:
+    """Yield what is wrong with the networks of pods and Services together, which RKE2 gives to Kubernetes."""
+    if not of.keys() & {"cluster-cidr", "service-cidr", "cluster-dns"}:
+        return
+    given: dict[str, dict[int, str]] = {}
+    for name in ("cluster-cidr", "service-cidr", "cluster-dns"):
+        try:
+            found = {ADDRESSES[name].parse(each).version: each for each in _items(of, name)}
+        except ValueError:
+            return  # reported by _networks
+        default = DEFAULT_NETWORKS.get(name)
+        given[name] = found or ({4: default} if default else {})
+    sized = any(each.startswith("node-cidr-mask-size") for each in _items(of, "kube-controller-manager-arg"))
+    for version in given["cluster-cidr"].keys() & given["service-cidr"].keys():
+        pods, services, dns = (of_version.get(version) for of_version in given.values())
+        cluster = Cluster(
+            cluster_cidr=pods and str(_network(pods)),
+            service_cidr=services and str(_network(services)),
+            cluster_dns=dns,
+        )
+        for each in networks.mistakes(ClusterNetworks(), {"it": cluster}, (), {"it": None if sized else 1}):
+            name = each.field.replace("_", "-")
+            what = each.what.removeprefix(f"{each.field} ").replace(" of it", "")
+            for key in given:
+                what = what.replace(key.replace("-", "_"), key)
+            yield Fault((name,), what, each.fix, each.code)
+
+
+def _placeholders(of: Raw) -> Iterator[Fault]:
+    """Yield values that a program has not filled in; RKE2 takes them as they are."""
+    for name, value in of.items():
+        texts = value if isinstance(value, list | tuple) else [value]
+        for index, text in enumerate(texts):
+            found = PLACEHOLDER.search(text) if isinstance(text, str) else None
+            if found and (name == "server" or found[0] == text):
+                steps: Steps = (name, index) if text is not value else (name,)
+                yield Fault(steps, f"{found[0]} is a placeholder, which RKE2 takes as it is", RENDERED)
 
 
 def _file_mode(of: Raw) -> Iterator[Fault]:
@@ -198,6 +315,10 @@ RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
     _cloud_provider,
     _networks,
     _etcd,
+    _ranges,
     _server,
+    _labels,
+    _snapshots,
+    _placeholders,
     _file_mode,
 )

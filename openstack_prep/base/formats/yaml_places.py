@@ -217,6 +217,8 @@ def _yaml_error(name: str, error: yaml.YAMLError, text: str) -> SpecError:
         return _unreadable(f"{name}:{line}", f"is too large: {error.problem}", "split it, or nest it less")
     problem = without_values(", ".join(filter(None, (error.context, error.problem))))
     fix = "quote a value that begins with *, & or !" if HIDDEN in problem else "correct the YAML"
+    if any(each in "".join(text.splitlines()[line - 1 : line]) for each in ("{{", "{%")):
+        fix = "it looks like a template of Ansible, Jinja or Helm: check the file that is made of it"
     return _unreadable(f"{name}:{line}", f"is not YAML: {problem}", fix)
 
 

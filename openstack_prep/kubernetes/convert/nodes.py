@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes import rke2
+from openstack_prep.kubernetes import rke2, rke2_rules
 from openstack_prep.kubernetes.convert.chart_keys import plugin
 from openstack_prep.kubernetes.convert.cluster_keys import NODE
 from openstack_prep.kubernetes.convert.model import Draft
@@ -71,7 +71,7 @@ def _is_dual_stack(draft: Draft) -> bool:
 
 def _labels(draft: Draft, labels: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in labels.items():
-        if rke2.kubelet_may_set(str(name)):
+        if rke2_rules.kubelet_may_set(str(name)):
             yield str(name), "" if value is None else str(value)
         else:
             command = f"kubectl label node NAME {shlex.quote(f'{name}={value}')}"
