@@ -1,10 +1,22 @@
+"""What a plan reads before it decides: in parallel, in bulk, and what is missing, refused or lost."""
+
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 
+from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotUnique, PlanRefused
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core import observing
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, Unchecked
+from openstack_prep.core.model import Action, Key, Observed, Step
 from openstack_prep.core.observing import beside, in_parallel
+from openstack_prep.core.plan import Plan
+from tests.unit.box import Box, Shelf
 
 
 def here(number: int = 0) -> str:
@@ -52,3 +64,160 @@ def test_an_error_beside_a_block_is_that_of_who_asks(jobs: int) -> None:
 def test_there_may_be_no_work_beside_a_block() -> None:
     with beside(None, jobs=8) as result:
         assert result() is None
+
+
+# --- what a plan deletes ------------------------------------------------------------------
+
+
+def step(name: str, action: Action, *parts: str, ours: bool = True, there: bool = True) -> Step:
+    observed = Observed(id=name, ours=ours, contained_ids=frozenset(parts)) if there else None
+    return Step(resource=Box(name=name), action=action, observed=observed)
+
+
+STEPS = (
+    step("a", Action.DELETE, "a1"),
+    step("b", Action.REPLACE, ours=False),
+    step("c", Action.UPDATE, "c1"),
+    step("d", Action.KEEP, ours=False),
+    step("e", Action.DELETE, there=False),
+    step("f", Action.CREATE, there=False),
+)
+PLAN = Plan(spec="lab", purpose="apply", steps=STEPS)
+
+
+def test_what_goes_is_deleted_or_replaced_and_what_is_managed_has_our_tag() -> None:
+    assert observing.going_ids(PLAN) == {"a", "a1", "b"}
+    assert observing.managed_ids(PLAN) == {"a", "a1", "c", "c1"}
+
+
+def test_companions_are_what_one_list_is_read_for() -> None:
+    assert observing.companions(STEPS) == {("box", "a"): ("a", "b"), ("box", "b"): ("a", "b")}
+
+
+@pytest.mark.parametrize(("number", "sizes"), [(50, {50}), (51, {26, 25}), (100, {50}), (101, {34, 33})])
+def test_lists_are_of_about_the_same_length(number: int, sizes: set[int]) -> None:
+    found = observing.companions(step(str(each), Action.DELETE) for each in range(number))
+    assert {len(each) for each in found.values()} == sizes
+    assert len(found) == number
+    assert all(name in together for (_, name), together in found.items())
+
+
+def test_to_cut_off_what_the_spec_manages_takes_nothing_from_others() -> None:
+    losses = [
+        DeletionLoss(effect=effect, kind="port", id=each)
+        for effect in (LossEffect.CUT_OFF, LossEffect.DELETED)
+        for each in ("mine", "theirs")
+    ]
+    unchecked = Unchecked("trunks", "403")
+    found = observing.with_findings(STEPS[0], [unchecked, *losses], frozenset({"mine"}))
+    assert [(each.effect, each.id) for each in found.deletion_losses] == [
+        (LossEffect.CUT_OFF, "theirs"),
+        (LossEffect.DELETED, "mine"),
+        (LossEffect.DELETED, "theirs"),
+    ]
+    assert found.unchecked == (unchecked,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelved(Box):
+    """Its deletion takes a label along, and cannot take place beside that of d."""
+
+    kind: ClassVar[str] = "shelved"
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
+        cls._shelf(run).asked.append(f"losses {' '.join(each.id for each in deletions)} {run.is_patient}")
+        for each in deletions:
+            yield each.key, DeletionLoss(effect=LossEffect.DELETED, kind="label", id=f"{each.id} of {len(going)}")
+
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
+        if "d" in going:
+            yield Mistake.about(self.key, f"{observed.id} of {len(going)}", "wait")
+
+
+def shelved(*names: str) -> Plan:
+    steps = [replace(step(each, Action.DELETE), resource=Shelved(name=each)) for each in names]
+    return replace(PLAN, steps=(*STEPS, *steps))
+
+
+@pytest.mark.parametrize("jobs", [1, 8])
+def test_losses_are_read_by_kind_without_much_patience(jobs: int) -> None:
+    shelf = Shelf()
+    run = shelf.run()
+    plan = observing.find_losses(run, shelved("x", "y"), jobs=jobs)
+    assert shelf.asked == ["losses x y False"]
+    assert run.is_patient
+    assert run.companions[("shelved", "x")] == ("x", "y")
+    losses = {step.resource.name: [each.id for each in step.deletion_losses] for step in plan if step.deletion_losses}
+    assert losses == {"x": ["x of 5"], "y": ["y of 5"]}
+    assert [each.key for each in plan] == [each.key for each in shelved("x", "y")]
+
+
+@pytest.mark.parametrize("jobs", [1, 8])
+def test_what_a_service_would_refuse_is_told_for_each_deletion(jobs: int) -> None:
+    run = Shelf().run()
+    assert observing.examine_deletes(run, shelved("x"), jobs=jobs) == []
+    found = observing.examine_deletes(run, shelved("x", "d"), jobs=jobs)
+    assert [(str(each.keys[0]), each.what) for each in found] == [("shelved/x", "x of 5"), ("shelved/d", "d of 5")]
+    assert run.companions[("shelved", "x")] == ("x", "d")
+
+
+# --- what is there, and what is missing ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "is_left_out"), [(CloudError("503"), True), (NotAllowed("403"), False), (NotUnique("two"), False)]
+)
+def test_a_kind_whose_service_fails_may_be_left_out(error: CloudError, is_left_out: bool) -> None:
+    shelf = Shelf({"a": {}}, before={"find": [error] * 3})
+    with pytest.raises(type(error)):
+        observing.observe(shelf.run(), [Box(name="a")])
+    failed: list[object] = []
+
+    def observe() -> object:
+        return observing.observe(shelf.run(), [Box(name="a")], failed=lambda *each: failed.extend(each))
+
+    if is_left_out:
+        assert observe() == {}
+        assert failed == [Box, error]
+    else:
+        with pytest.raises(type(error)):
+            observe()
+
+
+def test_a_name_that_several_have_is_a_refusal() -> None:
+    shelf = Shelf(before={"find": [NotUnique("two boxes a")]})
+    with pytest.raises(PlanRefused) as caught:
+        observing.examine(shelf.run(), [Box(name="a")])
+    (found,) = caught.value.mistakes
+    assert (found.where, found.what, found.code) == ("cloud", "two boxes a", NotUnique.code)
+
+
+@pytest.mark.parametrize(("others", "fix"), [((), "declare it"), (("gone",), "apply the whole spec")])
+def test_what_is_missing_is_told_with_its_users_and_what_is_there_is_not(others: tuple[str, ...], fix: str) -> None:
+    shelf = Shelf({"there": {}})
+    run = shelf.run()
+    run.known[Key("box", "known")] = Observed(id="k")
+    boxes = [Box(name="a", on=("gone", "there", "known")), Box(name="b", on=("gone", "a"))]
+    keys = frozenset(Key("box", each) for each in others)
+    found, mistakes = observing.examine(run, boxes, others=keys)
+    assert [(each.code, each.keys) for each in mistakes] == [
+        ("spec.unresolved-reference", (Key("box", "a"), Key("box", "b")))
+    ]
+    assert mistakes[0].fix.startswith(fix)
+    assert found.keys() == {Key("box", "there")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrong(Box):
+    """A box that says what it was observed as."""
+
+    kind: ClassVar[str] = "wrong"
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+        yield Mistake.about(self.key, observed.id if observed else "nothing", "correct it")
+
+
+def test_each_kind_checks_with_what_was_observed() -> None:
+    _, mistakes = observing.examine(Shelf({"a": {}}).run(), [Wrong(name="a"), Wrong(name="b")], jobs=1)
+    assert [(str(each.keys[0]), each.what) for each in mistakes] == [("wrong/a", "id-a"), ("wrong/b", "nothing")]

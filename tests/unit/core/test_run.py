@@ -1,0 +1,134 @@
+"""What a run has read, and what its views share."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from openstack_prep.base.errors import NotFound
+from openstack_prep.core.model import Key, Observed, OwnershipTag
+from openstack_prep.core.run import Run, fact, query
+from tests.unit.box import Box, Shelf
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run(OwnershipTag("lab"), homes=[Box(name="home"), None])
+
+
+class Answers:
+    """A function that counts how often it is asked, and fails as often as wanted."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.asked, self.failures = 0, failures
+
+    def __call__(self) -> int:
+        self.asked += 1
+        if self.asked <= self.failures:
+            raise ValueError(self.asked)
+        return self.asked
+
+
+def test_an_answer_is_read_once_and_so_is_an_error(run: Run) -> None:
+    works, fails = Answers(), Answers(failures=1)
+    assert [run.read_once("a", works), run.read_once("a", works), run.read_once("b", works)] == [1, 1, 2]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="1"):
+            run.read_once("c", fails)
+    assert fails.asked == 1
+
+
+def test_a_fact_is_read_again_after_an_error(run: Run) -> None:
+    fails = Answers(failures=1)
+    with pytest.raises(ValueError, match="1"):
+        run.read_for_all("a", fails)
+    assert [run.read_for_all("a", fails), run.fresh().read_for_all("a", fails)] == [2, 2]
+
+
+def test_a_fresh_view_reads_again_and_knows_what_was_created(run: Run) -> None:
+    works = Answers()
+    run.known[Box(name="a").key] = Observed(id="1")
+    run.pending = frozenset({Key("box", "b")})
+    run.progress, run.note, run.check_lease = lambda *_: None, lambda *_: None, lambda: None
+    run.read_once("a", works)
+    run.read_for_all("fact", works)
+    view = run.fresh()
+    assert (view.read_once("a", works), view.read_for_all("fact", works)) == (3, 2)
+    assert (view.ownership, view.homes, view.pending) == (run.ownership, run.homes, run.pending)
+    for name in ("known", "wave", "progress", "note", "check_lease"):
+        assert getattr(view, name) is getattr(run, name), name
+    assert view.known is run.known
+    assert (run.carried_out, run.is_patient) == (False, True)
+
+
+def test_a_new_run_reports_to_nobody_and_needs_no_lease(run: Run) -> None:
+    run.progress(Key("box", "a"), 1, 2, None)
+    run.note(Key("box", "a"), "text")
+    run.check_lease()
+
+
+def test_threads_wait_for_the_one_that_reads(run: Run) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    works, found = Answers(), list[int]()
+
+    def slow() -> int:
+        begun.set()
+        go_on.wait(30)
+        return works()
+
+    threads = [threading.Thread(target=lambda: found.append(run.read_once("a", slow))) for _ in range(4)]
+    for each in threads:
+        each.start()
+    begun.wait(30)
+    go_on.set()
+    for each in threads:
+        each.join()
+    assert (found, works.asked) == ([1] * 4, 1)
+
+
+@pytest.mark.parametrize(("decorator", "again"), [(query, True), (fact, False)])
+def test_queries_differ_by_function_and_arguments_and_facts_are_for_all_views(
+    run: Run, decorator: Any, again: bool
+) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    @decorator
+    def one(run: Run, *args: str, **options: str) -> int:
+        """Docs."""
+        asked.append((*args, *options.items()))
+        return len(asked)
+
+    @decorator
+    def other(run: Run, *args: str) -> str:
+        return "other"
+
+    assert [one(run, "a"), one(run, "a"), one(run, "b"), one(run, "b", x="y"), other(run, "a")] == [1, 1, 2, 3, "other"]
+    assert (one(run, "b", x="y", z="1"), one(run, "b", z="1", x="y")) == (4, 4), "the order of options says nothing"
+    assert one(run.fresh(), "a") == (5 if again else 1)
+    assert asked[:3] == [("a",), ("b",), ("b", ("x", "y"))]
+    assert (one.__name__, one.__doc__) == ("one", "Docs.")
+
+
+def test_what_is_known_is_not_looked_for() -> None:
+    shelf = Shelf({"a": {}})
+    run = shelf.run()
+    assert [run.id(Box(name="a")), run.find_id(Box(name="a"))] == ["id-a"] * 2
+    assert shelf.asked == ["find"]
+    assert (run.look(Box(name="b")), run.find_id(Box(name="b"))) == (None, None)
+    with pytest.raises(NotFound, match="box/b "):
+        run.id(Box(name="b"))
+    run.known[Box(name="b").key] = Observed(id="2")
+    assert run.id(Box(name="b")) == "2"
+    view = run.fresh()
+    assert (view.id(Box(name="b")), view.id(Box(name="a"))) == ("2", "id-a")
+    assert shelf.asked == ["find", "find"]
+
+
+def test_companions_are_judged_by_one_list(run: Run) -> None:
+    assert run.companions_of("box", "1") == ("1",)
+    run.companions = {("box", "1"): ("1", "2"), ("box", "2"): ("1", "2"), ("crate", "9"): ("9",)}
+    assert [run.companions_of("box", "2"), run.companions_of("crate", "1")] == [("1", "2"), ("1",)]
+    assert [run.deletes_many("box", number) for number in (1, 2, 3)] == [True, True, False]
+    assert [run.deletes_many("crate", 2), run.deletes_many("room", 1)] == [False, False]
