@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Loss, Mistake, PlanRefused
+from openstack_prep.base.errors import CloudError, Loss, Mistake, PlanRefused, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import consent, executor, observing, planner
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
@@ -174,3 +174,24 @@ def test_an_allowed_loss_that_no_deletion_has_is_reported_with_the_one_that_is_m
     assert consent.unknown_losses(plan, {loss.address}) == []
     (warning,) = consent.unknown_losses(plan, {loss.id})
     assert f"did you mean {loss.address}?" in warning
+
+
+@pytest.mark.parametrize(
+    ("name", "detail", "text"),
+    [
+        ("", "", "port/1"),
+        ("web", "", "port/1 (web)"),
+        ("", "of a", "port/1 (of a)"),
+        ("web", "of a", "port/1 (web, of a)"),
+    ],
+)
+def test_a_loss_is_shown_with_what_is_known_of_it(name: str, detail: str, text: str) -> None:
+    assert str(DeletionLoss(effect=LossEffect.DELETED, kind="port", id="1", name=name, detail=detail)) == text
+
+
+@pytest.mark.parametrize("error", [CloudError("503 no", request_id="req-1"), PrepError("503 no")])
+def test_a_loss_that_nobody_knows_tells_the_reason(error: PrepError) -> None:
+    loss = DeletionLoss.unread("zone", "zones", error, fix="ask")
+    assert (loss.effect, loss.address, loss.fix) == (LossEffect.UNREAD, "unread/zone", "ask")
+    assert loss.detail == "zones: 503 no", "without the number of the request, which differs each time"
+    assert DeletionLoss.unread("zone", "zones", error).fix == ""
