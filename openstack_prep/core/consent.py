@@ -14,7 +14,8 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import ask, similar
 from openstack_prep.core import text
 from openstack_prep.core.deletion_loss import OPTION, DeletionLoss, LossEffect
-from openstack_prep.core.model import Action, Adoptable, Observed, Step
+from openstack_prep.core.model import Action, Adoptable, Step
+from openstack_prep.core.observed import owner_text
 from openstack_prep.core.plan import Plan
 
 AGAIN = "plan again"
@@ -93,16 +94,11 @@ def refuse_adoptions(steps: Iterable[Step]) -> list[Mistake]:
     found = []
     for step in steps:
         if step.action is Action.ADOPT and isinstance(step.resource, Adoptable) and not step.resource.adopt:
-            owner = (step.observed and owner_of(step.observed)) or "not managed by this spec"
+            owner = step.observed.owner if step.observed else ""
             what = f"exists, is {owner} and would be changed: {_changed(step)}"
             fix = "choose another name, or allow the change (adopt: true in the spec, or --adopt)"
             found.append(Mistake.about(step.key, what, fix, code=Code.PLAN_ADOPTS))
     return found
-
-
-def owner_of(observed: Observed) -> str:
-    """Return "managed by spec lab" for another spec's ownership tag, and for a copied one that it is; else nothing."""
-    return f"managed by spec {observed.managed_by}" if observed.managed_by else observed.doubt
 
 
 def refuse_always(steps: Iterable[Step]) -> list[Mistake]:
@@ -119,7 +115,7 @@ def _takes_from_another(step: Step) -> bool:
 
 def _of_another(step: Step) -> Mistake:
     owner = step.observed.managed_by if step.observed else ""
-    what = f"is managed by spec {owner}, which would delete it on its own destroy"
+    what = f"is {owner_text(owner)}, which would delete it on its own destroy"
     fix = "remove the ownership tag of that spec first, or set adopt: true"
     return Mistake.about(step.key, what, fix, code=Code.PLAN_OTHER_SPEC)
 
@@ -134,7 +130,7 @@ def _replaces_another(step: Step) -> bool:
 
 
 def _foreign(step: Step) -> Mistake:
-    owner = (step.observed and owner_of(step.observed)) or "not managed by this spec"
+    owner = step.observed.owner if step.observed else ""
     what = f"exists, is {owner}, and these fields cannot be changed in place: {_changed(step)}"
     code = Code.PLAN_OTHER_SPEC if step.observed and step.observed.managed_by else Code.PLAN_FOREIGN
     return Mistake.about(step.key, what, "choose another name, or declare its current values", code=code)

@@ -268,8 +268,7 @@ class _Execution:
         found = now.observed
         if decided.action is not Action.CREATE or found is None or found.ours or not now.resource.has_tag:
             return decided
-        owner = consent.owner_of(found) or "not managed by this spec"
-        self.tell(Event(now, "note", note=f"was created by somebody else meanwhile, and is {owner}"))
+        self.tell(Event(now, "note", note=f"was created by somebody else meanwhile, and is {found.owner}"))
         return now
 
     def _recent(self, since: float) -> Run:

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def owner_text(spec: str | None) -> str:
+    """Return whose something is that this spec does not manage; ``spec`` is what its ownership tag names, if any."""
+    return f"managed by spec {spec}" if spec else "not managed by this spec"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Observed:
     """The existing counterpart of a resource in the cloud.
@@ -45,6 +50,16 @@ class Observed:
     managed_by: str = ""
     kept_because: str = ""
     doubt: str = ""
+
+    @property
+    def known_owner(self) -> str:
+        """Whose it is by its ownership tag, or why that is doubtful; empty for what no spec manages."""
+        return owner_text(self.managed_by) if self.managed_by else self.doubt
+
+    @property
+    def owner(self) -> str:
+        """Whose it is if it is not managed by this spec, in the words of a refusal."""
+        return self.known_owner or owner_text("")
 
     @property
     def in_use(self) -> bool:

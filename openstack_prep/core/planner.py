@@ -44,7 +44,7 @@ def decide(resource: Resource, observed: Observed | None, after: Groups = frozen
         observed=observed,
         changes=changes,
         after=after,
-        reason="" if observed.ours else consent.owner_of(observed),
+        reason="" if observed.ours else observed.known_owner,
     )
     return _with_losses(step)
 
@@ -84,11 +84,14 @@ def plan_apply(
         if step.action is not Action.KEEP:
             pending[step.key] = step.action
     refusals = list(mistakes)
+    # what refers to something missing seems to change, and no permission helps
+    unresolved = {key for each in mistakes if each.code == Code.SPEC_UNRESOLVED for key in each.keys}
+    judged = [step for step in steps if step.key not in unresolved]
     if not allow_replace:
-        refusals += consent.refuse_replacements(steps)
-    refusals += consent.refuse_always(steps)
+        refusals += consent.refuse_replacements(judged)
+    refusals += consent.refuse_always(judged)
     if not adopt:
-        refusals += consent.refuse_adoptions(steps)
+        refusals += consent.refuse_adoptions(judged)
     return Plan(
         spec=spec,
         purpose="apply",
@@ -229,7 +232,7 @@ def plan_destroy(
         found = observed.get(resource.key)
         if found is None:
             continue
-        owner = consent.owner_of(found) or found.kept_because or "not managed by this spec"
+        owner = found.known_owner or found.kept_because or found.owner
         step = Step(
             resource=resource,
             action=Action.KEEP,

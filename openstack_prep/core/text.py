@@ -203,7 +203,7 @@ def observed_table(found: Mapping[Key, Observed | None], style: Style = PLAIN) -
         words, code = ["-"], DIM
         if observed is not None:
             words, code = [*_told(observed, replace(style, ids=True))], GREEN if observed.ours else YELLOW
-            words += [] if observed.ours else [f"({observed.kept_because or 'not managed by this spec'})"]
+            words += [] if observed.ours else [f"({observed.known_owner or observed.kept_because or observed.owner})"]
         words = [printable(word) for word in words]
         name = f"{printable(names[key]):<{width}}"
         lines.append(style.wrapped(f"{name}  {'  '.join(words)}", width + 2).replace(name, style.paint(name, code), 1))

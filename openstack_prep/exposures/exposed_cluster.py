@@ -18,6 +18,7 @@ from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Observed, Resolved, Resource
+from openstack_prep.core.observed import owner_text
 from openstack_prep.exposures import recordsets, rendering
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import Exposure
@@ -208,7 +209,7 @@ class ExposedCluster(ClusterFields):
         yield from claims.check(run) if (claims := self.machine_claims) else ()
         names = self._texts(run, placed, openly=False) if not found and _complete(placed) else ()
         for path in self.files(run).of_others(list(names)):
-            what = f"{path} exists and is not managed by this spec"
+            what = f"{path} exists and is {owner_text(MarkedFiles.spec_of(path))}"
             yield self.mistake(what, "choose a different directory, or remove the file")
 
     def _mistakes(self, placed: Sequence[Placed]) -> Iterator[Mistake]:

@@ -24,6 +24,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Condition, Context, Key, Observed, OwnershipTag, Resource, Texts
+from openstack_prep.core.observed import owner_text
 from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
@@ -160,6 +161,7 @@ class InstallConfig(InstallerInput, Cluster):
         return Observed(
             id=str(path),
             ours=ours,
+            managed_by=_other_spec(text, run),
             values={
                 **leaves,
                 "others": tuple(sorted(leaves.keys() - declared.keys())),
@@ -211,11 +213,11 @@ class InstallConfig(InstallerInput, Cluster):
         yield from (self._unreadable(field, path) for field, path in self._unread() if field == "pull_secret_file")
         if not self._consumed():
             yield from self._check_volume_types(run)
-        if self.kept.exists() and not _is_ours(_read(self.kept), run):
-            yield foreign_file(self, self.kept)
+        if copy := self._foreign_copy(run):
+            yield copy
         elif observed is not None and not observed.ours:
             if not is_up_to_date(self, observed):
-                yield foreign_file(self, observed.id)
+                yield foreign_file(self, observed.id, observed.owner)
         elif observed is not None and self._differs(observed) and self._consumed():
             what = f"the installer has used it, and {self.kept} differs from the spec"
             yield self.mistake(what, "destroy that cluster first, or give another file")
@@ -268,8 +270,15 @@ class InstallConfig(InstallerInput, Cluster):
 
     def _refuse_others(self, run: CloudRun) -> None:
         refuse_file_of_others(self, run, self.file)
-        if self.kept.exists() and not _is_ours(_read(self.kept), run):
-            raise PlanRefused([foreign_file(self, self.kept)])
+        if copy := self._foreign_copy(run):
+            raise PlanRefused([copy])
+
+    def _foreign_copy(self, run: CloudRun) -> Mistake | None:
+        """Return the refusal of a kept copy that this spec does not manage; None if there is none."""
+        text = _read(self.kept) if self.kept.exists() else None
+        if text is None or _is_ours(text, run):
+            return None
+        return foreign_file(self, self.kept, owner_text(_other_spec(text, run)))
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         return self.create(run)
@@ -303,6 +312,11 @@ def _read(path: Path) -> str:
         return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise PrepError(f"{path} {unreadable(error)}; give another file, or delete this one") from error
+
+
+def _other_spec(text: str, run: CloudRun) -> str:
+    """Return the name of the other spec that manages a file, if any."""
+    return home.another(run, text.partition("\n")[0])
 
 
 def _is_ours(text: str, run: CloudRun) -> bool:

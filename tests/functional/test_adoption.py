@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 import pytest
+import yaml
 
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.resources.compute.flavor import Flavor
@@ -196,3 +197,30 @@ def test_a_router_does_not_take_the_address_that_the_spec_asks_for(prep: Prep, d
     finally:
         prep.destroy()
         network.delete_network(narrow)
+
+
+def test_what_another_spec_manages_is_said_of_every_kind(prep: Prep) -> None:
+    name = f"whose{secrets.token_hex(3)}"
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB"
+    web: dict[str, Any] = {
+        "name": f"{name}-web",
+        "project": {"name": name},
+        "users": [{"name": name, "password": {"env": "PREP_PASSWORD"}}],
+        "role_assignments": [{"user": name, "role": "member"}, {"user": name, "role": "swiftoperator"}],
+        "flavors": [{"name": name, "ram": 512, "vcpus": 1, "disk": 1}],
+        "keypairs": [{"name": "k", "public_key": key}],
+        "networks": [{"name": "n"}],
+        "security_groups": [{"name": "g"}],
+        "images": [{"name": "i", "source": "disk.qcow2", "disk_format": "qcow2"}],
+        "object_store": {"metadata": {"a": "b"}},
+        "application_credentials": [{"name": "ac", "clouds_yaml": "x/clouds.yaml", "cloud": "ac"}],
+        "clouds_yaml": [{"path": "x/clouds.yaml", "cloud": "own", "user": name}],
+        "env_file": {"path": "x/own.env", "variables": {"A": "b"}},
+    }
+    prep.write(web)
+    prep.apply()
+    other = prep.folder / "other.yaml"
+    other.write_text(yaml.safe_dump(web | {"name": f"{name}-lab"}, sort_keys=False))
+    shown = prep.run("show", other.name).stdout.splitlines()
+    unnamed = [line for line in shown if f"(managed by spec {name}-web)" not in line]
+    assert {line.partition("/")[0] for line in unnamed} == {"role_assignment"}  # Keystone has no room for a tag there

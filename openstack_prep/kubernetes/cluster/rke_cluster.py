@@ -15,6 +15,7 @@ from openstack_prep.base.errors import Loss, Mistake, SpecError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.observed import owner_text
 from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.kubernetes.cluster import rke_files, rke_hints, rke_roles
 from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, PARAMETERS, RelatedResources, RkeFields
@@ -154,7 +155,8 @@ class RkeCluster(RkeFields):
         names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)
         for path in self.files(run.ownership).of_others(names) if self.related.has_own_directory(self.name) else ():
             yield self.mistake(
-                f"{path} exists and is not managed by this spec", "choose a different directory, or remove the file"
+                f"{path} exists and is {owner_text(MarkedFiles.spec_of(path))}",
+                "choose a different directory, or remove the file",
             )
 
     def list_losses(self, observed: Observed) -> Iterable[Loss]:

@@ -5,7 +5,7 @@ Source: Compute API, "Keypairs"; those of other users since microversion 2.10.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self
@@ -120,6 +120,7 @@ class Keypair(ByProjectUser):
             id=raw["name"],
             ours=comment[-1:] in tags and home.is_ours(run, named),
             home=named,
+            managed_by=home.other_spec(run, _spec_in(comment), named),
             values={"public_key": _without_comment(raw["public_key"])},
             outputs={"fingerprint": raw["fingerprint"]},
             record=Holder(user_id),
@@ -155,6 +156,11 @@ def _listed(run: CloudRun, cloud: Cloud, user_id: str) -> Mapping[str, Raw]:
 def _comment(raw: Raw) -> list[str]:
     words: list[str] = raw["public_key"].split()
     return words[2:]
+
+
+def _spec_in(comment: Sequence[str]) -> str | None:
+    """Return the name of the spec whose ownership tag ends a comment."""
+    return next(iter(OwnershipTag.specs_in(word.partition("/")[0] for word in comment[-1:])), None)
 
 
 def _without_comment(key: str) -> str:

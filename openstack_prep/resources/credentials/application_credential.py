@@ -31,6 +31,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import MANAGED, Change, Observed, OwnershipTag, Resource
+from openstack_prep.core.observed import owner_text
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
 from openstack_prep.resources.credentials.credential_record import (
@@ -113,6 +114,7 @@ class ApplicationCredential(CredentialFields):
         return Observed(
             id=shown.id,
             ours=shown in mine,
+            managed_by=run.ownership.another_in(shown.description),
             values={
                 **self.values(run, shown),
                 **settings,
@@ -170,7 +172,8 @@ class ApplicationCredential(CredentialFields):
         for each in in_project(run, self.owner):
             ours = self._is_ours(run, each)
             if each.name in self.names and not ours and each != live:
-                taken = f"a credential {each.name} ({each.id}) already exists and is not managed by this spec"
+                owner = owner_text(run.ownership.another_in(each.description))
+                taken = f"a credential {each.name} ({each.id}) already exists and is {owner}"
                 yield self.mistake(taken, "choose another name", Code.PLAN_FOREIGN)
         if observed is not None and live:
             yield from self.check_kept(observed)
@@ -178,11 +181,11 @@ class ApplicationCredential(CredentialFields):
             wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
             if ends.ended(live.expires_at):
                 yield self.mistake(
-                    f"exists, is not managed by this spec, and expired at {live.expires_at}", "choose another name"
+                    f"exists, is {observed.owner}, and expired at {live.expires_at}", "choose another name"
                 )
             elif RENEWED.intersection(wrong):
                 yield self.mistake(
-                    f"exists, is not managed by this spec, and differs in {', '.join(wrong)}", "choose another name"
+                    f"exists, is {observed.owner}, and differs in {', '.join(wrong)}", "choose another name"
                 )
 
     def _is_reserved(self, run: CloudRun, entry: Raw) -> bool:
@@ -204,7 +207,7 @@ class ApplicationCredential(CredentialFields):
     def _taken(self, cloud: str, entry: Raw) -> Mistake:
         owner = owner_of(entry)
         what = f"{self.clouds_yaml} already has an entry {cloud} with different credentials"
-        what += f", managed by spec {owner}" if owner else ""
+        what += f", {owner_text(owner)}" if owner else ""
         return self.mistake(what, "choose another name, or remove the entry from the file", Code.PLAN_FOREIGN)
 
     def _judge(self, run: CloudRun, live: CredentialRecord | None, found: Raw | None) -> None:

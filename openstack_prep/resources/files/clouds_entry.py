@@ -23,6 +23,7 @@ from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import IDENTITY_VERSION, PER_SERVICE, absolute
 from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
+from openstack_prep.core.observed import owner_text
 from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.resources.files.blocked_login import find_block
 from openstack_prep.resources.files.client_login import INSECURE, PAUSES, UNUSABLE, ClientLogin
@@ -297,7 +298,7 @@ class CloudsEntry(InCloudsYaml):
         if owner in (None, run.ownership.spec):
             what += f" that differs in {', '.join(differing) or 'auth'}"
         if owner is not None:
-            what += f", managed by spec {owner}"
+            what += f", {owner_text(owner)}"
         yield self.mistake(what, "choose another name, or remove the entry from the file", Code.PLAN_FOREIGN)
 
     def find_one(self, run: CloudRun) -> Observed | None:
@@ -331,10 +332,12 @@ class CloudsEntry(InCloudsYaml):
         values = {field: auth.get(key) for field, key in AUTH.items()} | self.settings_in(found)
         if values["password"] is not None:
             values["password"] = self.password if self._holds(str(values["password"])) else DIFFERS
+        owner = owner_of(found) or ""
         return Observed(
             id=f"{self.path}#{self.cloud}",
             ours=self._is_ours(run, found, auth, values),
-            values=values | {"mode": mode(self.file), MANAGED: owner_of(found) == run.ownership.spec},
+            managed_by=owner if owner != run.ownership.spec else "",
+            values=values | {"mode": mode(self.file), MANAGED: owner == run.ownership.spec},
             outputs={"path": self.path},
         )
 

@@ -91,7 +91,7 @@ class EnvFile(Resource[CloudRun]):
                     self.key, f"{name!r} is not a valid variable name", "use letters, digits and underscores"
                 )
         if observed is not None and not observed.ours and not is_up_to_date(self, observed):
-            yield foreign_file(self, self.path)
+            yield foreign_file(self, self.path, observed.owner)
 
     def find_one(self, run: CloudRun) -> Observed | None:
         return self._observed(run) if Path(self.path).exists() else None
@@ -110,6 +110,7 @@ class EnvFile(Resource[CloudRun]):
         return Observed(
             id=self.path,
             ours=ours,
+            managed_by=home.another(run, tag),
             values={"variables": variables, "mode": mode(Path(self.path))},
             outputs={"path": self.path},
         )

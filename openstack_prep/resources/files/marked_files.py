@@ -23,6 +23,7 @@ from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import PRIVATE, mode, remove_file, remove_temporary, target_of, write_private
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.core.model import OwnershipTag
+from openstack_prep.core.observed import owner_text
 from openstack_prep.core.text import show
 
 SECRET = re.compile(r"password|secret|token|credential|private|ssh_key$|ssh_cert$", re.IGNORECASE)
@@ -79,6 +80,12 @@ class MarkedFiles:
             path for name in names if name not in ours and ((path := self.folder / name).exists() or path.is_symlink())
         ]
 
+    @staticmethod
+    def spec_of(path: Path) -> str:
+        """Return the name of the spec whose ownership tag is in a file; empty if there is none."""
+        text = _text(path) if path.is_file() else ""
+        return OwnershipTag.spec_in(PLACE.sub("", _tag_line(text))) or ""
+
     def write(self, texts: Mapping[str, str], *, exactly: bool = True) -> None:
         """Write files, readable by their owner alone, and if ``exactly`` remove the other managed ones.
 
@@ -92,7 +99,8 @@ class MarkedFiles:
     def _refuse_others(self, texts: Mapping[str, str]) -> None:
         if others := self.of_others(list(texts)):
             one = len(others) == 1
-            what = f"{', '.join(map(str, others))} {'exists and is' if one else 'exist and are'} not managed"
+            named = [f"{path} ({owner_text(spec)})" if (spec := self.spec_of(path)) else str(path) for path in others]
+            what = f"{', '.join(named)} {'exists and is' if one else 'exist and are'} not managed"
             raise FolderRefused(f"{what}; choose another directory, or remove {'it' if one else 'them'}")
 
     def _write(self, texts: Mapping[str, str], exactly: bool) -> None:

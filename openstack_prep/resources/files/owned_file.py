@@ -27,10 +27,10 @@ def is_up_to_date(resource: Resource, observed: Observed) -> bool:
     return all(observed.values.get(name) == value for name, value in resource.desired().items())
 
 
-def foreign_file(resource: Resource, path: str | Path) -> Mistake:
-    """Return that a file exists and this spec does not manage it."""
-    what = f"{path} exists and is not managed by this spec"
-    return Mistake.about(resource.key, what, "choose another file, or remove this one", code=Code.PLAN_FOREIGN)
+def foreign_file(resource: Resource, path: str | Path, owner: str) -> Mistake:
+    """Return that a file exists and this spec does not manage it; ``owner`` says whose it is."""
+    fix = "choose another file, or remove this one"
+    return Mistake.about(resource.key, f"{path} exists and is {owner}", fix, code=Code.PLAN_FOREIGN)
 
 
 def refuse_file_of_others(resource: Resource[CloudRun], run: CloudRun, path: str | Path) -> None:
@@ -40,4 +40,4 @@ def refuse_file_of_others(resource: Resource[CloudRun], run: CloudRun, path: str
     """
     found = resource.find_one(run)
     if found is not None and not found.ours:
-        raise PlanRefused([foreign_file(resource, path)])
+        raise PlanRefused([foreign_file(resource, path, found.owner)])

@@ -59,11 +59,14 @@ def another(run: CloudRun, description: str | None) -> str:
 
     The home project distinguishes specs with the same name.
     """
-    found = run.ownership.another_in(description)
-    project_id = OwnershipTag.home_in(description)
-    if not found and run.ownership.owns(description) and not is_ours(run, project_id):
-        return f"{run.ownership.spec} of project {_name(run, project_id)}"
-    return found
+    return other_spec(run, OwnershipTag.spec_in(description or ""), OwnershipTag.home_in(description))
+
+
+def other_spec(run: CloudRun, spec: str | None, project_id: str) -> str:
+    """Return the name of a spec and of its home project if it is another one; otherwise an empty string."""
+    if spec == run.ownership.spec:
+        return "" if is_ours(run, project_id) else f"{spec} of project {_name(run, project_id)}"
+    return spec or ""
 
 
 def _named(run: CloudRun) -> list[frozenset[str]]:

@@ -186,7 +186,7 @@ class Image(ImageFields):
             if observed.kept_because:
                 fix = "apply it with its present checksum and adopt: permanently first, or choose another name"
             yield self.mistake(
-                f"exists, is not managed by this spec, and its content differs: {content}", fix, Code.PLAN_FOREIGN
+                f"exists, is {observed.owner}, and its content differs: {content}", fix, Code.PLAN_FOREIGN
             )
         elif other or status == "incomplete":
             yield from (self.mistake(*each) for each in image_upload.check(self, run))

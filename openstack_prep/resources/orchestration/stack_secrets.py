@@ -130,7 +130,7 @@ class SecretsImage(Resolved[CloudRun], Image):
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         if observed is not None and not observed.ours:
             yield self.mistake(
-                "exists, and this spec does not manage it, so it cannot hold the secrets of the stack",
+                f"exists and is {observed.owner}, so it cannot hold the secrets of the stack",
                 "rename that image, or the stack",
                 Code.PLAN_FOREIGN,
             )

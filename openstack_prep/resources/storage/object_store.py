@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound
 from openstack_prep.base.fields import Bytes, Name, Reads
@@ -131,8 +131,7 @@ class ObjectStore(ByProjectUser):
         if metadata or limit:
             quota = int(limit) if limit else None
             declared = cls(quota_bytes=quota, metadata=metadata or None, **cls.placing(owner))
-            ours = headers.get(MARK) == quote(run.ownership.spec)
-            yield declared, declared._observed(tenant, ours, declared.desired())
+            yield declared, declared._observed(tenant, *_owner(run, headers), declared.desired())
 
     def _read(self, run: CloudRun, tenant: Cloud) -> Observed | None:
         """Return the account, unless it has none of the values that the spec sets."""
@@ -142,7 +141,7 @@ class ObjectStore(ByProjectUser):
         values = {field: self._value(field, value, headers) for field, value in self.desired().items()}
         if MARK not in headers and not any(values.values()):
             return None
-        observed = self._observed(tenant, headers.get(MARK) == quote(run.ownership.spec), values)
+        observed = self._observed(tenant, *_owner(run, headers), values)
         foreign = self._changed_by_others(observed)
         return replace(
             observed, kept_because=f"keeps {', '.join(foreign)}, which differ from the spec" if foreign else ""
@@ -168,18 +167,18 @@ class ObjectStore(ByProjectUser):
             return value and int(value)
         return wanted if wanted.ready and wanted == Secret(value) else DIFFERS
 
-    def _observed(self, tenant: Cloud, ours: bool, values: Raw) -> Observed:
+    def _observed(self, tenant: Cloud, ours: bool, managed_by: str, values: Raw) -> Observed:
         account = tenant.object_store.endpoint.rstrip("/").rpartition("/")[2]
-        return Observed(id=account, ours=ours, values=values)
+        return Observed(id=account, ours=ours, managed_by=managed_by, values=values)
 
     def create(self, run: CloudRun) -> Observed:
         tenant = self._send(run, _headers(self.desired()) | {MARK: quote(run.ownership.spec)}, self.desired())
-        return self._observed(tenant, True, self.desired())
+        return self._observed(tenant, True, "", self.desired())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         values = {change.field: change.after for change in changes}
         tenant = self._send(run, _headers(values), values)
-        return self._observed(tenant, observed.ours, self.desired())
+        return self._observed(tenant, observed.ours, observed.managed_by, self.desired())
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         """Remove the values of the spec that nobody has changed: Swift deletes metadata whose new value is empty."""
@@ -217,6 +216,12 @@ def _has_no_access(run: CloudRun, tenant: Cloud) -> bool:
     except NotAllowed:
         return True
     return False
+
+
+def _owner(run: CloudRun, headers: Mapping[str, str]) -> tuple[bool, str]:
+    """Return whether this spec manages the values of an account, and which other spec does."""
+    spec = unquote(headers.get(MARK, ""))
+    return (True, "") if spec == run.ownership.spec else (False, spec)
 
 
 def _headers(values: Raw) -> dict[str, str]:

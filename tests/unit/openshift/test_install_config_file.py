@@ -202,9 +202,8 @@ def test_somebody_elses_file_is_left_alone(run: CloudRun, make: Make, text: str)
     file = make()
     file.file.parent.mkdir()
     file.file.write_text(text)
-    assert refusals(run, file) == [
-        f"{file.path} exists and is not managed by this spec; choose another file, or remove this one"
-    ]
+    owner = "managed by spec other" if "openstack-prep:" in text else "not managed by this spec"
+    assert refusals(run, file) == [f"{file.path} exists and is {owner}; choose another file, or remove this one"]
     (step,) = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
     assert step.action is Action.KEEP
 

@@ -153,6 +153,8 @@ def empty(services: requests_mock.Mocker) -> requests_mock.Mocker:
     services.get("http://glance", json={"versions": [_version("v2.9", "http://glance/v2/")]}, status_code=300)
     services.get("http://glance/v2/images", json={"images": []})
     services.get(f"{ENDPOINTS['orchestration']}/stacks", json={"stacks": []})
+    services.get(f"{ENDPOINTS['orchestration']}/software_configs", json={"software_configs": []})
+    services.get("http://swift/v1/AUTH_p1/?format=json", json=[])
     for plural in ("networks", "routers", "floatingips"):
         services.get(f"http://neutron/v2.0/{plural}", json={plural: []})
     group = {"id": "g1", "name": "default"}
