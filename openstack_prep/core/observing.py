@@ -13,6 +13,7 @@ from typing import ParamSpec, TypeVar
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotUnique, PlanRefused
 from openstack_prep.base.key import labels
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, TakesAlong, Unchecked
 from openstack_prep.core.model import Action, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan
@@ -122,7 +123,7 @@ def examine(
         Mistake.about(
             _users_of(key, resources),
             f"{_shown(key, names)} does not exist",
-            _remedy(each, declared, others),
+            _suggestion(run, each, declared, _remedy(each, declared, others)),
             code=Code.SPEC_UNRESOLVED,
         )
         for key, each in outside.items()
@@ -216,6 +217,14 @@ def managed_ids(plan: Plan) -> frozenset[str]:
 def _shown(key: Key, names: Mapping[Key, str]) -> str:
     """Return a key's text, with its domain if it has one, and with its project only if the spec has several."""
     return key.qualified if len(key.scope) == 1 else names[key]
+
+
+def _suggestion(run: Run, missing: Resource, declared: Set[Key], otherwise: str) -> str:
+    """Return which declared or existing resource a reference may mean, or else another fix."""
+    names = {key.name for key in declared if (key.kind, key.scope) == (missing.key.kind, missing.key.scope)}
+    with contextlib.suppress(CloudError, NotUnique):  # the mistake itself does not depend on it
+        names |= {*missing.list_alternatives(run)}
+    return suggest(missing.name, sorted(names - {missing.name, ""}), otherwise, count=3)
 
 
 def _remedy(missing: Resource, declared: Set[Key], others: Set[Key]) -> str:

@@ -205,6 +205,13 @@ class Resource(Generic[S]):
         """Return the existing counterpart of this resource alone, as ``find`` would; None if it is missing."""
         raise NotImplementedError(self.kind)
 
+    def list_alternatives(self, run: S) -> Iterable[str]:
+        """Return the names of existing resources that may be meant by this one, which is referred to and missing.
+
+        They are for a suggestion: it may leave out what is hard to list. Raises CloudError.
+        """
+        return ()
+
     @classmethod
     def scan(cls, run: S, owner: Resource | None) -> Iterable[tuple[Self, Observed]]:
         """Yield all resources of the kind in a project, or in the cloud for kinds outside of projects.

@@ -197,7 +197,7 @@ class MachinePairs(AddressPairs):
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         coming = frozenset(key.name for key in self._coming_ports())
-        yield from self.check_choice(self.chosen(run), expected=self._expected, coming=coming)
+        yield from self.check_choice(run, self.chosen(run), expected=self._expected, coming=coming)
         networks = {share.port.network_id for share in self.shares(run) if share.missing}
         addresses = {each.address for each in self._own(run)}
         yield from distributed(run, self, addresses, networks)

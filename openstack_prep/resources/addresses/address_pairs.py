@@ -316,7 +316,7 @@ class AddressPairs(PortChoice):
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         chosen = self.chosen(run) if len(self.ways) == 1 else None
         coming = frozenset(key.name for key in self._coming_ports())
-        yield from self.check_choice(chosen, expected=self._expected, coming=coming)
+        yield from self.check_choice(run, chosen, expected=self._expected, coming=coming)
         if self.addresses is None and not self.pools:
             yield self.mistake("no addresses selected", "set addresses, or pools of the spec")
         if self.neighbours.alone:

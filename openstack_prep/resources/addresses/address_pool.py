@@ -16,6 +16,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFailed
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.core.text import counted
@@ -145,7 +146,9 @@ class AddressPool(PoolFields):
         if room is None:
             if self.neighbours.subnet is None:
                 what = f"subnet {self.subnet} does not exist"
-                yield self.mistake(what, "declare it in the spec, or correct the name", Code.SPEC_UNRESOLVED)
+                known = self.sibling(Subnet, self.subnet).list_alternatives(run)
+                fix = suggest(self.subnet, known, "declare it in the spec, or correct the name", count=3)
+                yield self.mistake(what, fix, Code.SPEC_UNRESOLVED)
             return
         yield from self.conflicts(room)
         yield from self._check_holders(run, room, self.kept(run))

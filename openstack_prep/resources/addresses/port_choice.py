@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.run import query
+from openstack_prep.resources.heat.heat_list import stack_names
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.installer_names import Role
@@ -82,7 +84,12 @@ class PortChoice(ByProjectUser):
         return next(iter(named), None) or next(by_id, None)
 
     def check_choice(
-        self, chosen: Sequence[PortRecord] | None, *, expected: bool, coming: frozenset[str] = frozenset()
+        self,
+        run: CloudRun,
+        chosen: Sequence[PortRecord] | None,
+        *,
+        expected: bool,
+        coming: frozenset[str] = frozenset(),
     ) -> Iterator[Mistake]:
         """Yield what is wrong with the selection.
 
@@ -96,18 +103,32 @@ class PortChoice(ByProjectUser):
                 "roles only applies together with infra_id or tag", "set infra_id or tag, or remove roles"
             )
         if chosen is None and not expected:
-            what = f"stack {self.stack}" if self.stack else f"security group {self.security_group}"
-            yield self.mistake(
-                f"{what} does not exist in the project", "create it first, or correct the name", Code.SPEC_UNRESOLVED
-            )
+            kind, name = ("stack", self.stack) if self.stack else ("security_group", self.security_group)
+            fix = self._suggest(run, kind, str(name), "create it first, or correct the name")
+            what = f"{kind.replace('_', ' ')} {name} does not exist in the project"
+            yield self.mistake(what, fix, Code.SPEC_UNRESOLVED)
         for name in sorted({*self.ports} - coming - {port.name for port in chosen or ()}):
-            yield self.mistake(f"port {name} does not exist in the project", "correct the name", Code.SPEC_UNRESOLVED)
+            fix = suggest(name, coming, count=3) or self._suggest(run, "port", name, "correct the name")
+            yield self.mistake(f"port {name} does not exist in the project", fix, Code.SPEC_UNRESOLVED)
         if not chosen and (self.tag or self.infra_id) and not expected:
             tag = self.tag or naming.tag(self.infra_id or "")
             which = " or ".join(self.roles) if self.roles else "node"
             yield self.mistake(
                 f"no {which} port in the project has the tag {tag}", "correct the tag, or wait until the ports exist"
             )
+
+    def _suggest(self, run: CloudRun, kind: str, name: str, otherwise: str) -> str:
+        """Return which existing resource of the project a name may mean, or else another fix."""
+        project_id = run.find_project_id(self.owner)
+        if project_id is None:
+            return otherwise
+        if kind == "port":
+            known = [port.name for port in ports_of(run, project_id)]
+        elif kind == "stack":
+            known = stack_names(run, self.owner)
+        else:
+            known = [each for _, each in _security_groups(run, project_id)]
+        return suggest(name, filter(None, known), otherwise, count=3)
 
 
 def _nodes(listed: Sequence[PortRecord], infra_id: str) -> list[PortRecord]:

@@ -14,6 +14,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Limit, LimitGiB, LimitMiB, Name
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Observed, Resource
 from openstack_prep.resources.compute import quota_stores
@@ -165,7 +166,8 @@ class Quota(InProject):
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is None:  # Cinder reports no usage of a project that does not exist yet
             for name in sorted(self.volume_types.keys() - queries.volume_types(run) if self.volume_types else ()):
-                yield self.mistake(f"volume type {name} does not exist", "have it created, or correct the name")
+                fix = suggest(name, queries.volume_types(run), "have it created, or correct the name")
+                yield self.mistake(f"volume type {name} does not exist", fix)
             return
         for name, limit in self.desired().items():
             used = observed.record_as(Usage).used.get(name)

@@ -6,7 +6,7 @@ service.py (get_zone: other zones are not found, also by an administrator), util
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -79,6 +79,10 @@ class DnsZone(InProject):
         listed = zones(run, self.owner, project_id) if project_id else ()
         found = only_one((each for each in listed if each.name == self.name), str(self.key))
         return Observed(id=found.id, record=found) if found else None
+
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        project_id = run.find_project_id(self.owner)
+        return (zone.name for zone in (zones(run, self.owner, project_id) if project_id else ()))
 
 
 @query

@@ -20,6 +20,12 @@ def has_tagged(run: CloudRun, project: Resource | None) -> bool:
     return any(run.ownership.tag in (raw.get("tags") or ()) for raw in stacks_of(run, cloud))
 
 
+def stack_names(run: CloudRun, project: Resource | None) -> list[str]:
+    """Return the names of a project's stacks, as far as a connection to it lists them."""
+    cloud = run.find_tenant(project)
+    return [each["stack_name"] for each in stacks_of(run, cloud)] if cloud is not None else []
+
+
 DEPTH = 5  # levels of nested stacks: Heat's default maximum
 
 

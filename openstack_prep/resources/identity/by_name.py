@@ -58,6 +58,11 @@ def _by_name(run: CloudRun, plural: str, domain_id: str) -> Mapping[str, Listed]
     return found
 
 
+def all_names(run: CloudRun, plural: str, domain_id: str) -> frozenset[str]:
+    """Return the names of all resources of a domain; none if Keystone does not list all of them."""
+    return frozenset(_by_name(run, plural, domain_id) or ())
+
+
 @query
 def _folded(run: CloudRun, plural: str, domain_id: str) -> frozenset[str]:
-    return frozenset(name.casefold() for name in _by_name(run, plural, domain_id) or ())
+    return frozenset(map(str.casefold, all_names(run, plural, domain_id)))

@@ -71,6 +71,9 @@ class InProject(Resource[CloudRun]):
             groups.setdefault(each.owner, []).append(each)
         return groups
 
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        return (each.name for each, _ in type(self).scan(run, self.owner))
+
     def mistake(self, what: str, fix: str, code: str = "", field: str = "") -> Mistake:
         return Mistake.about(self.key, what, fix, code=code, field=field)
 

@@ -25,7 +25,7 @@ from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.project import PROJECT
 from openstack_prep.resources.identity import default_group, home
-from openstack_prep.resources.identity.by_name import named
+from openstack_prep.resources.identity.by_name import all_names, named
 from openstack_prep.resources.lists.queries import project_name as project_name
 
 
@@ -45,6 +45,9 @@ class Domain(Resource[CloudRun]):
             return Observed(id=known[self.name])
         listed = run.admin.identity.list("/domains", "domains", name=self.name)
         return Observed(id=listed[0]["id"]) if listed else None
+
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        return (raw["name"] for raw in run.admin.identity.list("/domains", "domains"))
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,9 @@ class Project(Adoptable[CloudRun]):
 
     def references(self) -> Iterable[Resource]:
         return (Domain(name=self.domain),)
+
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        return names_in_domain(run, "projects", self.domain)
 
     def desired(self) -> dict[str, Any]:
         values = super().desired()
@@ -234,6 +240,12 @@ def in_domain(run: CloudRun, plural: str, wanted: Resource, domain: str) -> Mapp
     if domain_id is None:
         return None
     return only_one(named(run, plural, wanted.name, domain_id), wanted.key.qualified)
+
+
+def names_in_domain(run: CloudRun, plural: str, domain: str) -> Iterable[str]:
+    """Return the names of all resources in a domain of Keystone, unless there are too many."""
+    domain_id = run.find_id(Domain(name=domain))
+    return all_names(run, plural, domain_id) if domain_id else ()
 
 
 @query

@@ -21,7 +21,7 @@ from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.identity import ROLE_ASSIGNMENT
 from openstack_prep.resources.identity.in_project import InProject, access
-from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, names_in_domain
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.lists import queries
 
@@ -46,6 +46,9 @@ class Group(Resource[CloudRun]):
     def find_one(self, run: CloudRun) -> Observed | None:
         group = in_domain(run, "groups", self, self.domain)
         return None if group is None else Observed(id=group["id"])
+
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        return names_in_domain(run, "groups", self.domain)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.identity import USER
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.by_name import named
-from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain
+from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, names_in_domain
 from openstack_prep.resources.lists import queries
 
 REVOKED_FOR = 1.1  # seconds: a new password revokes all tokens of the same second, even those issued later in it
@@ -89,6 +89,9 @@ class User(Adoptable[CloudRun]):
         if user is None:
             return None
         return self._observed(run, user, self._known_password(run, user) if self.password else None)
+
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        return names_in_domain(run, "users", self.domain)
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
@@ -163,7 +166,7 @@ class User(Adoptable[CloudRun]):
         if observed is not None and not observed.ours and observed.values["password"] is DIFFERS:
             yield Mistake.about(
                 self.key,
-                "exists, is not managed by this spec, and has a different password",
+                f"exists, is {observed.owner}, and has a different password",
                 "correct the password, remove it, or choose another name",
                 code=Code.PLAN_FOREIGN,
             )

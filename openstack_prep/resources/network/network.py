@@ -225,6 +225,9 @@ class ExternalNetwork(Resource[CloudRun]):
         network = only_one((each for each in queries.external_networks(run) if each.name == self.name), str(self.key))
         return Observed(id=network.id) if network else None
 
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        return (network.name for network in queries.external_networks(run))
+
 
 def given_addresses(external_network: str) -> Key:
     """Return the key that everything that asks for a certain address of an external network provides.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -48,6 +48,9 @@ class NamedPort(InProject):
         oldest = min(own, key=lambda port: (port.created_at, port.id), default=None)
         port = oldest or only_one(named, str(self.key))
         return Observed(id=port.id, record=port) if port else None
+
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        return (port.name for port in ports_of(run, run.find_project_id(self.owner)))
 
 
 @dataclass(frozen=True, kw_only=True)

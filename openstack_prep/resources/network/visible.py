@@ -5,6 +5,7 @@ Source: Networking API v2.0, "Networks" (``shared``) and "RBAC policies".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,6 +36,11 @@ class VisibleNetwork(InProject):
         shared = only_one(self._shared(run), f"network {self.name}, which other projects share")
         return Observed(id=shared.id) if shared else None
 
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        own = {each.name for each, _ in Network.scan(run, self.owner)}
+        cloud = run.find_tenant(self.owner) or run.admin
+        return own | {raw["name"] for raw in cloud.network.list("/networks", "networks", shared=True, fields="name")}
+
     def _shared(self, run: CloudRun) -> list[NetworkRecord]:
         """Return the networks of other projects with this name on which the project may create ports."""
         tenant, project_id = run.find_tenant(self.owner), run.find_project_id(self.owner)
@@ -61,6 +67,10 @@ class VisibleSubnet(InProject):
         blocks = queries.subnets_of(run, network_id) if network_id else ()
         block = only_one((each for each in blocks if each.name == self.name), str(self.key))
         return Observed(id=block.id) if block else None
+
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
+        return (each.name for each in (queries.subnets_of(run, network_id) if network_id else ()))
 
 
 @query

@@ -12,7 +12,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Key, Observed
-from openstack_prep.resources.heat.heat_list import stack_of
+from openstack_prep.resources.heat.heat_list import stack_names, stack_of
 from openstack_prep.resources.heat.heat_parameters import Kind
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
@@ -40,6 +40,16 @@ class Existing(InProject):
         raw = next(iter(self._matches(run, cloud)), None)
         return Observed(id=str(raw["id"])) if raw else None
 
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        cloud = run.find_tenant(self.owner) or run.admin
+        if self.of == "flavor":
+            return (flavor["name"] for flavor in queries.flavors(run))
+        if self.of == "volume_type":
+            return queries.volume_types(run)
+        if self.of == "stack":
+            return stack_names(run, self.owner)
+        return (str(raw.get("name") or "") for raw in _listed(cloud, self.of))
+
     def _matches(self, run: CloudRun, cloud: Cloud) -> Iterable[Raw]:
         if self.of == "flavor":
             return (flavor for flavor in queries.flavors(run) if self.name in (flavor["id"], flavor["name"]))
@@ -57,6 +67,15 @@ class Existing(InProject):
         path, plural = f"/{self.of.replace('_', '-')}s", f"{self.of}s"
         named = cloud.network.list(path, plural, name=self.name, fields="id")
         return named or cloud.network.list(path, plural, id=self.name, fields="id")
+
+
+def _listed(cloud: Cloud, kind: Kind) -> Iterable[Raw]:
+    """Return everything of a kind that an identity sees."""
+    if kind == "keypair":
+        return [raw["keypair"] for raw in cloud.compute.list("/os-keypairs", "keypairs")]
+    if kind == "image":
+        return cloud.image.list("/images", "images")
+    return cloud.network.list(f"/{kind.replace('_', '-')}s", f"{kind}s", fields="name")
 
 
 def _at(service: Any, path: str, member: str | None = None) -> Raw | None:

@@ -33,7 +33,8 @@ def wanted(run: CloudRun, path: Path, password: str = "s3cret", **more: Any) -> 
 
 
 def plan(run: CloudRun, entry: CloudsEntry) -> Plan:
-    return planner.plan_apply("lab", [entry], observing.observe(run, [entry]), mistakes=list(mistakes(run, entry)))
+    observed = observing.observe(run, [entry])
+    return planner.plan_apply("lab", [entry], observed, mistakes=list(entry.check(run, observed.get(entry.key))))
 
 
 def mistakes(run: CloudRun, entry: CloudsEntry) -> list[str]:

@@ -98,10 +98,24 @@ def test_an_unknown_role_is_a_mistake_that_names_the_nearest(run: CloudRun, serv
     )
 
 
-def test_an_unknown_user_is_a_mistake(run: CloudRun, services: requests_mock.Mocker) -> None:
+@pytest.mark.parametrize(
+    ("known", "fix"),
+    [
+        ([{"id": "u1", "name": "nobody2"}], "did you mean nobody2?"),
+        ([{"id": "u1", "name": "somebody-else"}], "declare it in the spec, or correct the name"),
+        (None, "declare it in the spec, or correct the name"),
+    ],
+)
+def test_an_unknown_user_is_a_mistake_that_names_the_nearest(
+    run: CloudRun, services: requests_mock.Mocker, known: list[dict[str, str]] | None, fix: str
+) -> None:
     services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": []})
+    listed = {"status_code": 403} if known is None else {"json": {"users": known}}
+    services.get(f"{IDENTITY}/users", **listed)
+    services.get(f"{IDENTITY}/users?name=nobody", json={"users": []})
     _, (mistake,) = observing.examine(run, [RoleAssignment(role="member", user="nobody", project="lab")])
-    assert "user/nobody does not exist" in str(mistake)
+    assert "user/nobody does not exist" in mistake.what
+    assert (mistake.code, mistake.fix) == ("spec.unresolved-reference", fix)
 
 
 @pytest.mark.parametrize(
