@@ -42,8 +42,11 @@ PROPERTIES: dict[Kind, str] = {"security_group": "security_groups", "volume_type
 """The property that refers to a resource by name or id, whatever its parameter's constraints are."""
 
 
-def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
-    """Yield what is wrong with the given values; hidden values are never shown."""
+def mistakes(declared: Mapping[str, Raw], given: Raw, *, fetch: bool = True) -> Iterator[Found]:
+    """Yield what is wrong with the given values; hidden values are never shown.
+
+    Without ``fetch`` only secrets are judged whose values are known already.
+    """
     for name in sorted(given.keys() - declared.keys()):
         hint = f"the template has {', '.join(sorted(declared)) or 'none'}"
         fix = suggest(name, declared, hint)
@@ -54,7 +57,7 @@ def mistakes(declared: Mapping[str, Raw], given: Raw) -> Iterator[Found]:
             shown = "the value" if hidden else show(given[name])
             value = given[name]
             if isinstance(value, Secret):
-                if not value.ready:  # the secret is not generated yet
+                if not value.ready or not (fetch or value.fetched):  # the secret is not generated yet, or not asked for
                     continue
                 value = value.reveal()
             if schema["type"] == "string" and isinstance(value, bool):  # Heat would take the text True or False

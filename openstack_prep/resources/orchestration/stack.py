@@ -66,6 +66,11 @@ class Stack(Inputs):
         resolved = ResolvedStack.of(known, after=(*after, *images), quota=quota, secrets_images=images)
         return (resolved, *images)
 
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        resolved = self.resolve(context)[0]
+        assert isinstance(resolved, Stack)
+        return stack_checks.declared(resolved)
+
     def list_warnings(self, context: Context) -> Iterable[str]:
         if not isinstance(self.package, Package):
             return

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Loss, Mistake, PrepError
+from openstack_prep.base.errors import DownloadError, Loss, Mistake, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import consent
 from openstack_prep.core.model import Observed
@@ -24,6 +24,19 @@ TAG_LENGTH = 80  # maximum length of a tag in Heat
 WIPES = ("rebuild", "restore")
 
 
+def declared(stack: Inputs) -> Iterator[Mistake]:
+    """Yield what is wrong with its inputs before a cloud, a store of secrets or another machine is asked."""
+    error = stack.package
+    if isinstance(error, PrepError) and not isinstance(error.__cause__, DownloadError):
+        yield stack.mistake(str(error), "", error.code)
+    yield from _of_parameters(stack, fetch=False)
+
+
+def _of_parameters(stack: Inputs, *, fetch: bool) -> Iterator[Mistake]:
+    for found in stack.mistakes(fetch=fetch):
+        yield Mistake.about(stack.key, found.what, found.fix, parameter=found.parameter, code=Code.STACK_PARAMETER)
+
+
 def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
     """Yield what is wrong with its inputs, and why Heat refuses them once all resources that it refers to exist."""
     if len(run.ownership.tag) > TAG_LENGTH:
@@ -32,8 +45,7 @@ def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator
         )
     if isinstance(stack.package, PrepError):
         yield stack.mistake(str(stack.package), "", stack.package.code)
-    for found in stack.mistakes():
-        yield Mistake.about(stack.key, found.what, found.fix, parameter=found.parameter, code=Code.STACK_PARAMETER)
+    yield from _of_parameters(stack, fetch=True)
     what, refused = "the update", ""
     if observed is not None:
         refused = observed.record_as(StackRecord).refused

@@ -246,12 +246,13 @@ class Inputs(ByProjectUser, Adoptable):
     def hidden(self) -> frozenset[str]:
         return frozenset(self.secret_parameters or ())
 
-    def mistakes(self) -> Iterator[Found]:
-        """Yield what is wrong with its parameters."""
+    def mistakes(self, *, fetch: bool = True) -> Iterator[Found]:
+        """Yield what is wrong with its parameters; ``fetch`` allows to ask programs and stores for secrets."""
         package = self.package
         if isinstance(package, PrepError):
             return
-        yield from heat_parameters.mistakes(package.parameters, self.given | dict(self.secret_parameters or {}))
+        given = self.given | dict(self.secret_parameters or {})
+        yield from heat_parameters.mistakes(package.parameters, given, fetch=fetch)
         for name in sorted(package.hidden & (self.parameters or {}).keys()):
             yield Found(name, f"parameters: {name} is hidden in the template", "move it to secret_parameters")
         for name in sorted(self.hidden & package.parameters.keys() - package.hidden):
