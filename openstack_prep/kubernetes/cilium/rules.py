@@ -16,6 +16,7 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.kubernetes.balancing.pools import Addresses, Findings, ranges
 from openstack_prep.kubernetes.cilium import announcing_rules, releases, value_rules
 from openstack_prep.kubernetes.cilium.chart import read_chart
+from openstack_prep.kubernetes.cilium.model import Cilium
 from openstack_prep.kubernetes.cilium.values import Member, conflicts, document, field_values, ip_version
 from openstack_prep.kubernetes.keys.schema import dotted, value_at
 from openstack_prep.kubernetes.metallb.model import MetalLB, MetalLBPool
@@ -27,6 +28,17 @@ CLUSTER_NAME = r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?"
 NODE_PORTS = (30000, 32767)
 EQUAL = ("mesh", "mesh_domain", "routing", "tunnel_protocol", "encryption")
 """Fields with the same value in all clusters of a mesh."""
+EQUAL_VALUES = ("clustermesh.maxConnectedClusters", "tunnelPort")
+"""Values of the chart with the same value in all clusters of a mesh.
+
+Source: Cilium's guide to cluster mesh (maxConnectedClusters, PR 29637); pkg/datapath/tunnel (one port for all peers).
+"""
+MOST_CLUSTERS = 255
+TUNNEL_PORTS = {"vxlan": 8472, "geneve": 6081}
+OF_FIELDS = ("encryption.enabled", "encryption.type", "kubeProxyReplacement")
+"""Values that fields decide, also where the default of the field writes none."""
+OF_MESH = ("clustermesh.useAPIServer", "clustermesh.config")
+"""Values that the field mesh decides, also without a mesh."""
 
 
 def mistakes(
@@ -40,7 +52,7 @@ def mistakes(
     for rule in RULES:
         for where, what, fix in rule(member):
             yield Mistake(where, what, fix)
-    taken = list(conflicts(field_values(member, members), member.cilium.values or {}))
+    taken = list(_taken(member, members))
     for name in taken:
         yield Mistake("values", f"{name} is set by a field of the section cilium", "remove it, and use the field")
     for each in _values(member, members):
@@ -56,6 +68,17 @@ def mistakes(
     if metallb is not None:
         for where, what, fix in _assigned(member, metallb, addresses or {}):
             yield Mistake(where, what, fix)
+
+
+def _taken(member: Member, members: Sequence[Member]) -> dict[str, None]:
+    """Return the dotted names of given values that a field decides."""
+    given = member.cilium.values or {}
+    silent = (*OF_FIELDS, *(OF_MESH if member.cilium.mesh == "none" else ()))
+    found = (
+        *conflicts(field_values(member, members), given),
+        *(each for each in silent if value_at(given, each) is not None),
+    )
+    return dict.fromkeys(found)
 
 
 def _values(member: Member, members: Sequence[Member]) -> Iterator[Mistake]:
@@ -237,6 +260,15 @@ def _pair_findings(member: Member, other: Member) -> Findings:
         if getattr(one, field) != getattr(two, field):
             what = f"{getattr(one, field)} differs from {getattr(two, field)} of {other.name}"
             yield field, what, "use the same value in all clusters of a mesh"
+    for name in EQUAL_VALUES:
+        given = any(value_at(each.values or {}, name) for each in (one, two))  # the fields differ otherwise
+        mine, theirs = (_effective(each, name) for each in (one, two))
+        if given and mine != theirs:
+            yield (
+                f"values.{name}",
+                f"{mine} differs from {theirs} of {other.name}",
+                "use the same value in all clusters",
+            )
     if one.mesh_address and (one.mesh_address, one.mesh_port) == (two.mesh_address, two.mesh_port):
         yield "mesh_address", f"{one.mesh_address} is also used by {other.name}", "give each cluster its own"
     node_ports = one.mesh_service == two.mesh_service == "NodePort" and one.mesh_node_port == two.mesh_node_port
@@ -245,6 +277,13 @@ def _pair_findings(member: Member, other: Member) -> Findings:
             f"{one.mesh_node_port} is also used by {other.name}; without kube-proxy, Cilium takes that port for its own"
         )
         yield "mesh_node_port", what, "give each cluster its own"
+
+
+def _effective(cilium: Cilium, name: str) -> object:
+    """Return a value of ``EQUAL_VALUES``, or what Cilium takes without it."""
+    given = value_at(cilium.values or {}, name)
+    default = MOST_CLUSTERS if name.startswith("clustermesh.") else TUNNEL_PORTS[cilium.tunnel_protocol]
+    return given or default
 
 
 # --- MetalLB ------------------------------------------------------------------------------
