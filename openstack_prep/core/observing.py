@@ -16,7 +16,7 @@ from openstack_prep.base.key import labels
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, TakesAlong, Unchecked
 from openstack_prep.core.model import Action, Key, Observed, Resource, Step
-from openstack_prep.core.plan import Plan
+from openstack_prep.core.plan import Plan, unresolved_keys
 from openstack_prep.core.run import IDS_PER_REQUEST, Run
 
 T = TypeVar("T")
@@ -135,17 +135,22 @@ def examine(
 
 def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     """Check which deletions and replacements of a plan the services would refuse in its middle, or would break."""
-    deletions = (step for step in plan if step.action in DELETING)
-    going = [(step.resource, step.observed) for step in deletions if step.observed is not None]
+    going = [(step.resource, step.observed) for step in _deletions(plan) if step.observed is not None]
     ids = going_ids(plan)
     run.companions = companions(plan)
     found = in_parallel(lambda each: list(each[0].check_delete(run, each[1], ids)), going, jobs=jobs)
     return [mistake for each in found for mistake in each]
 
 
+def _deletions(plan: Plan) -> Iterator[Step]:
+    """Yield the deletions and replacements of a plan, without those that only seem so."""
+    unresolved = unresolved_keys(plan.refusals)
+    return (step for step in plan if step.action in DELETING and step.key not in unresolved)
+
+
 def find_losses(run: Run, plan: Plan, *, jobs: int = JOBS) -> Plan:
     """Return a plan whose deletions and replacements show what they take from others: each kind read in bulk."""
-    deleting = [step for step in plan if step.action in DELETING and step.observed is not None]
+    deleting = [step for step in _deletions(plan) if step.observed is not None]
     run.companions, run.is_patient = companions(plan), False
     try:
         found = losses_of(run, deleting, going_ids(plan), jobs=jobs)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import PLAIN, Style
@@ -106,6 +107,11 @@ class Plan:
 
     def __str__(self) -> str:
         return "\n".join([self.table, *(f"  ! {refusal}" for refusal in self.refusals)])
+
+
+def unresolved_keys(refusals: Iterable[Mistake]) -> frozenset[Key]:
+    """Return what refers to something missing: it seems to change, and no permission and no deletion helps."""
+    return frozenset(key for each in refusals if each.code == Code.SPEC_UNRESOLVED for key in each.keys)
 
 
 Order = graphlib.TopologicalSorter[Key | frozenset[Key]]

@@ -11,7 +11,7 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.key import labels
 from openstack_prep.core import consent
 from openstack_prep.core.model import MANAGED, Action, Adoptable, Change, Groups, Key, Observed, Resource, Step
-from openstack_prep.core.plan import Plan
+from openstack_prep.core.plan import Plan, unresolved_keys
 from openstack_prep.core.twin import Twin
 
 UNDECLARED = "no longer in the spec"
@@ -74,18 +74,17 @@ def plan_apply(
     twins = _twins(ordered, edges, observed)
     steps: list[Step] = [step for each in reversed(ordered) for step in twins[each.key]]
     pending: dict[Key, Action] = {}
+    unresolved = unresolved_keys(mistakes)
     names = labels(edges)
     for resource in ordered:
         after = edges[resource.key] | {frozenset(step.key for step in twins[resource.key])}
         step = decide(resource, observed.get(resource.key), after)
         step = _following(replace(step, label=names[resource.key]), pending.keys(), names)
-        step = _previewed_later(step, pending, names, allow_replace)
+        step = step if step.key in unresolved else _previewed_later(step, pending, names, allow_replace)
         steps.append(step)
         if step.action is not Action.KEEP:
             pending[step.key] = step.action
     refusals = list(mistakes)
-    # what refers to something missing seems to change, and no permission helps
-    unresolved = {key for each in mistakes if each.code == Code.SPEC_UNRESOLVED for key in each.keys}
     judged = [step for step in steps if step.key not in unresolved]
     if not allow_replace:
         refusals += consent.refuse_replacements(judged)

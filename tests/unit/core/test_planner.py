@@ -11,7 +11,7 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.consent import beyond_plan
 from openstack_prep.core.model import DIFFERS, Action, Change, Key, Observed
-from openstack_prep.core.plan import Plan
+from openstack_prep.core.plan import Plan, unresolved_keys
 from openstack_prep.core.planner import plan_apply, plan_destroy, plan_removals
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.keypair import Keypair
@@ -239,6 +239,18 @@ def test_that_holds_for_all_that_has_room_for_an_ownership_tag(wanted: Any, valu
     if not refused:
         without = plan_apply("lab", [wanted], {wanted.key: Observed(id="x", values=values)})
         assert [each.keys for each in without.refusals] == [(wanted.key,)]
+
+
+@pytest.mark.parametrize("ours", [True, False])
+@pytest.mark.parametrize("wanted", [Flavor(name="small", ram=512, vcpus=1), Network(name="small", mtu=1400)])
+def test_no_permission_is_asked_for_what_refers_to_something_missing(wanted: Any, ours: bool) -> None:
+    """It seems to change in the field that has no value yet."""
+    missing = Mistake.about(wanted.key, "project/x does not exist", code="spec.unresolved-reference")
+    there = {wanted.key: Observed(id="f1", ours=ours, values={"ram": 1024, "vcpus": 1, "mtu": 1500})}
+    plan = plan_apply("lab", [wanted], there, mistakes=[missing])
+    assert plan.refusals == (missing,)
+    assert unresolved_keys(plan.refusals) == {wanted.key}
+    assert plan_apply("lab", [wanted], there).refusals or (ours and wanted.kind == "network")
 
 
 # --- what is no longer in the spec --------------------------------------------------------
