@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from openstack_prep.core.model import Adoptable, Condition, Observed, OwnershipTag
+from openstack_prep.core.model import COPIED, UNNAMED, Adoptable, Condition, Observed, OwnershipTag
 from openstack_prep.core.text import plain, show
 from tests.kinds import KINDS
 
@@ -63,3 +63,64 @@ def test_what_can_be_adopted_can_be_taken_over(kind: type[Adoptable]) -> None:
     """By its description, or in a way of its own."""
     described = "description" in {each.name for each in fields(kind)}
     assert described or kind.take_over is not Adoptable.take_over
+
+
+# --- tags that stand beside others --------------------------------------------------------
+
+
+def test_the_form_of_tags_and_descriptions() -> None:
+    """Releases of the past and of the future read each other's, so that none of this may change."""
+    tag = OwnershipTag("my lab", home="p1", domain="d1")
+    assert tag.tags == ("openstack-prep:my%20lab~p1", "openstack-prep:my%20lab")
+    assert OwnershipTag("lab").tags == ("openstack-prep:lab",)
+    assert tag.describe("a/b", "text") == "text [openstack-prep:my%20lab/a%2Fb@p1@d1]"
+    assert OwnershipTag("lab", home="p1").describe("a") == "[openstack-prep:lab/a@p1]"
+    assert OwnershipTag("lab", domain="d1").describe("a") == "[openstack-prep:lab/a@@d1]"
+    assert OwnershipTag("lab").describe("a") == "[openstack-prep:lab/a]"
+    assert OwnershipTag("lab").name_tag("a", ["b"]) == "openstack-prep:~79bdb332~name~b52de25b84176068"
+
+
+@pytest.mark.parametrize(
+    ("description", "spec", "name", "home", "domain"),
+    [
+        (None, None, None, "", ""),
+        ("text", None, None, "", ""),
+        ("[openstack-prep:lab] text", None, None, "", ""),
+        ("[openstack-prep:lab]", "lab", None, "", ""),
+        ("[openstack-prep:lab/a]", "lab", "a", "", ""),
+        ("text [openstack-prep:my%20lab/a%2Fb@p1@d1]", "my lab", "a/b", "p1", "d1"),
+        ("[openstack-prep:lab/a@@d1]", "lab", "a", "", "d1"),
+    ],
+)
+def test_what_a_description_names(
+    description: str | None, spec: str | None, name: str | None, home: str, domain: str
+) -> None:
+    assert OwnershipTag.spec_in(description or "") == spec
+    assert OwnershipTag.name_in(description) == name
+    assert OwnershipTag.home_in(description) == home
+    assert OwnershipTag.domain_in(description) == domain
+    lab, other = OwnershipTag("lab"), OwnershipTag("other")
+    assert (lab.owns(description), other.owns(description)) == (spec == "lab", False)
+    assert lab.owns(description, "a") is (spec == "lab" and name == "a")
+    assert [lab.manages(each, description) for each in ("a", "b")] == [spec == "lab", spec == "lab" and name is None]
+    assert other.another_in(description) == (spec or "")
+    assert lab.another_in(description) == (spec if spec and spec != "lab" else "")
+
+
+def test_specs_are_told_from_records_and_other_tags() -> None:
+    lab, tags = OwnershipTag("lab", home="p1"), ["blue", *OwnershipTag("my lab").tags]
+    tags += [*lab.tags, lab.name_tag("a")]
+    assert OwnershipTag.specs_in(tags) == ["lab", "my lab"]
+    assert [OwnershipTag.is_tag(each) for each in tags] == [False, True, True, True, True]
+    assert [lab.is_record(each) for each in tags] == [False, False, False, False, True]
+    assert not OwnershipTag("other").is_record(lab.name_tag("a"))
+
+
+def test_a_tag_beside_it_proves_what_an_ownership_tag_belongs_to() -> None:
+    lab = OwnershipTag("lab")
+    own, another = lab.name_tag("a", 1), lab.name_tag("b", 1)
+    assert lab.doubt([lab.tag, own, another], "a", 1) == ""
+    assert lab.doubt([lab.tag, another], "a", 1) == COPIED
+    assert lab.doubt([lab.tag], "a", 1) == UNNAMED
+    assert lab.doubt([lab.tag, OwnershipTag("other").name_tag("b")], "a", 1) == UNNAMED
+    assert lab.doubt([lab.tag, lab.record("note", "a", 1)], "a", 1) == UNNAMED
