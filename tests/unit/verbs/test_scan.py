@@ -472,6 +472,7 @@ def test_a_project_is_not_pruned_while_something_in_it_was_not_looked_for(heat_f
     heat_fails.get(f"{IDENTITY}/projects?tags=openstack-prep%3Alab", json=second)
     heat_fails.get(f"{IDENTITY}/projects?name=second", json=second)
     heat_fails.get(f"{NEUTRON}/networks?project_id=p2", json={"networks": []})
+    heat_fails.get("http://swift/v1/AUTH_p2/", status_code=403)
     plan = api.plan(Cloud(connection()), WHOLE)
     assert [str(step) for step in plan.undeclared] == ["project/second"]
     pruned = api.plan(Cloud(connection()), WHOLE, prune=True)
