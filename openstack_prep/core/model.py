@@ -38,7 +38,9 @@ assignments in a project: one set that they share in place of an edge for each p
 
 COPIED = "not managed by this spec, because its ownership tag names another resource"
 """The doubt about a resource whose ownership tag somebody has copied, or that somebody has renamed."""
-UNNAMED = "its ownership tag, of an earlier version, does not name it"
+UNNAMED = (
+    "its ownership tag, of an earlier version, does not name it; to delete it, run destroy with a spec that declares it"
+)
 """The doubt about a resource whose ownership tag may be copied: a spec manages it only while it declares it."""
 ATTACHED = "~attached"
 """Suffix of SPEC in the tag of a floating IP that a spec has attached to a port without managing it: a note."""

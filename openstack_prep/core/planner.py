@@ -247,8 +247,12 @@ def plan_destroy(
 
 def _kept(spec: str, found: Observed) -> str:
     """Return why a resource that names the spec as its owner is kept although the spec does not declare it."""
-    why = found.doubt or f"it may belong to another spec named {spec}"
-    return f"{UNDECLARED}, kept: {why}; to delete it, run destroy with a spec that declares it"
+    if found.doubt:
+        return f"not in the spec, kept: {found.doubt}"
+    return (
+        f"{UNDECLARED}, kept: it may belong to another spec named {spec}; "
+        "to delete it, run destroy with a spec that declares it"
+    )
 
 
 def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dict[Key, Groups]:

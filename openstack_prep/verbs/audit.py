@@ -18,10 +18,8 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import text
 from openstack_prep.core.model import Adoptable, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.plan import Plan
-from openstack_prep.core.planner import UNDECLARED
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.identity.project import Project, project_name
-from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.lists.neutron_records import NeutronRecord
@@ -106,10 +104,7 @@ def _of_plan(plan: Plan) -> Iterator[Drift]:
         what = f"plan: {step.action}" + (f": {details}" if details else "")
         yield Drift(resource=str(step), code=Code.CHANGED, what=what)
     for step in plan.undeclared:
-        # an assignment has no ownership tag: it may have been created manually
-        may_be_foreign = isinstance(step.resource, RoleAssignment) and step.reason == UNDECLARED
-        what = "is not declared by any spec" if may_be_foreign else step.reason
-        yield Drift(resource=str(step), code=Code.UNDECLARED, what=what)
+        yield Drift(resource=str(step), code=Code.UNDECLARED, what=step.reason)
     for step in plan:
         if step.observed is not None and step.observed.values.get("enabled") is False and step not in plan.pending:
             yield Drift(resource=str(step), code=Code.DISABLED, what="is disabled")

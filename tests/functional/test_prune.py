@@ -182,9 +182,8 @@ def test_kinds_that_carry_their_tag_elsewhere_are_pruned(prep: Prep, devcloud: D
     network = devcloud.admin.network
     (net,) = network.networks(project_id=devcloud.admin.identity.find_project("prune", ignore_missing=False).id)
     pairs = [{"ip_address": "10.1.0.8"}]
-    port = network.create_port(
-        network_id=net.id, project_id=net.project_id, name="by-hand", allowed_address_pairs=pairs
-    )
+    place = {"network_id": net.id, "project_id": net.project_id, "fixed_ips": [{"ip_address": "10.1.0.7"}]}
+    port = network.create_port(name="by-hand", allowed_address_pairs=pairs, **place)
     prep.write(whole)
     prep.apply()
     assert undeclared(prep) == set()
@@ -245,3 +244,28 @@ def test_two_prunes_at_once_and_one_that_was_killed(prep: Prep, devcloud: Devclo
     assert devcloud.admin.identity.find_user("prune3") is None
     assert devcloud.admin.compute.find_flavor("prune-small") is None
     assert not [each for each in devcloud.admin.network.networks() if each.name == "net"]
+
+
+def test_a_role_that_somebody_has_given_by_hand_stays(prep: Prep, devcloud: Devcloud) -> None:
+    identity, roles = devcloud.admin.identity, {"user": "prune-roles"}
+    spec = {"name": "prune-roles", "project": {"name": "prune-roles"}, "users": [{"name": "prune-roles"}]}
+    given = [roles | {"role": each} for each in ("member", "reader", "swiftoperator")]
+    prep.write(spec | {"role_assignments": given})
+    prep.apply()
+    assert prep.changes() == set()
+    user, project = identity.find_user("prune-roles"), identity.find_project("prune-roles")
+    by_hand = {each: identity.find_role(each) for each in ("manager", "reader")}
+    identity.assign_project_role_to_user(project, user, by_hand["manager"])
+    prep.write(spec | {"role_assignments": given[:1]})
+    each_role = ("reader", "manager", "swiftoperator")
+    names = {each: f"role_assignment/user:prune-roles@project:prune-roles/{each}" for each in each_role}
+    assert undeclared(prep) == set(names.values())
+    pruned = prep.apply("--prune")
+    deleted = {name for name, step in pruned.items() if step["action"] == "delete"}
+    assert deleted == {names["reader"], names["swiftoperator"]}
+    assert undeclared(prep) == {names["manager"]}
+    left = identity.role_assignments(user_id=user.id, scope_project_id=project.id, include_names=True)
+    assert {each.role["name"] for each in left} == {"member", "manager"}
+    identity.assign_project_role_to_user(project, user, by_hand["reader"])
+    prep.apply("--prune")
+    assert undeclared(prep) == {names["manager"], names["reader"]}, "it was removed, and somebody gave it again"

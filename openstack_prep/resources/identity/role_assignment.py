@@ -22,6 +22,7 @@ from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.identity import ROLE_ASSIGNMENT
 from openstack_prep.resources.identity.in_project import InProject, access
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, names_in_domain
+from openstack_prep.resources.identity.role_records import UNRECORDED, records_in, tags_of
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.lists import queries
 
@@ -93,7 +94,10 @@ class AssignmentPath:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleAssignment(InProject, Coherent):
-    """One role of one user or group, in a project or a domain. Managed if the user or the project is."""
+    """One role of one user or group, in a project or a domain. Managed if the user or the project is.
+
+    ``--prune`` removes only roles that the spec has given: tags of the project record those of its own users there.
+    """
 
     kind: ClassVar[str] = "role_assignment"
 
@@ -191,10 +195,12 @@ class RoleAssignment(InProject, Coherent):
             declared = cls(role=raw["role"]["name"], inherited=inherited, **who, **cls.placing(owner))
             ends = [run.look(each) for each in (declared.holder, declared.target) if each is not None]
             ours = len(ends) == 2 and all(end is not None and end.ours for end in ends)
-            path = declared._path(holder, project_id or "", role)
+            ids = (holder, project_id or "", role)
+            doubt = UNRECORDED if ours and not declared._is_recorded(run, ids) else ""
             # a holder that the spec declares belongs to the spec, whatever home project its tag names
             named = None if holder in managed or ends[0] is None else ends[0].home
-            yield declared, Observed(id=role, ours=ours, record=AssignmentPath(path), home=named)
+            path = AssignmentPath(declared._path(*ids))
+            yield declared, Observed(id=role, ours=ours, record=path, home=named, doubt=doubt)
 
     def cloud_ids(self, observed: Observed) -> frozenset[str]:
         return frozenset({observed.record_as(AssignmentPath).path})  # the id is the id of the role
@@ -222,9 +228,29 @@ class RoleAssignment(InProject, Coherent):
     def create(self, run: CloudRun) -> Observed:
         ends = [run.id(each) for each in (self.holder, self.target) if each is not None]
         holder, scope = ends if self.target else (*ends, run.admin.project_id)
-        observed = self._observed(run, (holder, scope, run.id(Role(name=self.role))))
+        ids = (holder, scope, run.id(Role(name=self.role)))
+        self._record(run, ids)
+        observed = self._observed(run, ids)
         run.admin.identity.put(observed.record_as(AssignmentPath).path)
         return observed
+
+    def _tag(self, run: CloudRun, ids: Sequence[str]) -> str:
+        return run.ownership.record("role", *ids, self.inherited)
+
+    def _is_recorded(self, run: CloudRun, ids: Sequence[str]) -> bool:
+        return isinstance(self.target, Project) and self._tag(run, ids) in tags_of(run, self.target)
+
+    def _record(self, run: CloudRun, ids: Sequence[str]) -> None:
+        """Record the role of a user of the spec in a project of the spec, which --prune may remove one day."""
+        ends = [run.look(each) for each in (self.holder, self.target) if each is not None]
+        if isinstance(self.target, Project) and all(end is not None and end.ours for end in ends):
+            try:
+                recorded = records_in(run, self.target).add(self._tag(run, ids))
+            except NotAllowed as error:
+                run.note(self.key, f"--prune will not remove it, because it cannot be recorded: {error}")
+            else:
+                if not recorded:
+                    run.note(self.key, "--prune will not remove it, because the project has too many tags to record it")
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
@@ -232,6 +258,9 @@ class RoleAssignment(InProject, Coherent):
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.identity.delete(observed.record_as(AssignmentPath).path)
+        ids = self._ids(run)
+        if ids and isinstance(self.target, Project) and self._is_recorded(run, ids):
+            records_in(run, self.target).remove(self._tag(run, ids))
 
 
 def _of_domain(domain: str) -> str:

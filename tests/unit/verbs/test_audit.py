@@ -9,13 +9,15 @@ import requests_mock
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import Description, Entry, digest
-from openstack_prep.core.model import Action, Step
+from openstack_prep.core import planner
+from openstack_prep.core.model import Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import UNDECLARED
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.role_records import UNRECORDED
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
@@ -160,13 +162,17 @@ def test_a_group_that_nobody_manages_opens_a_port_to_the_world(
 
 
 def test_a_role_that_was_given_by_hand_is_not_said_to_have_left_the_spec() -> None:
-    """Nothing tells it from one that the spec declared before."""
-    left = Step(
-        resource=RoleAssignment(user="ops", role="reader", project="lab"), action=Action.DELETE, reason=UNDECLARED
-    )
-    network = Step(resource=Network(name="net", project="lab"), action=Action.DELETE, reason=UNDECLARED)
-    plan = Plan(spec="lab", purpose="apply", steps=(), undeclared=(left, network))
-    assert [each.what for each in _of_plan(plan)] == ["is not declared by any spec", UNDECLARED]
+    """A record tells it from one that the spec declared before."""
+    role = RoleAssignment(user="ops", role="reader", project="lab")
+    left = [
+        (role, Observed(id="r1", doubt=UNRECORDED)),
+        (Network(name="net", project="lab"), Observed(id="n", ours=True)),
+    ]
+    plan = planner.plan_removals(Plan(spec="lab", purpose="apply", steps=()), left, prune=False)
+    drifts = {each.resource: each.what for each in _of_plan(plan)}
+    assert drifts["network/net"] == UNDECLARED
+    assert UNRECORDED in drifts[str(role.key)]
+    assert UNDECLARED not in drifts[str(role.key)]
 
 
 def test_the_default_group_needs_no_tag(cloud: requests_mock.Mocker) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import requests_mock
@@ -10,12 +12,14 @@ from openstack_prep.base.errors import SpecError
 from openstack_prep.base.key import labels
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import observing
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.role_records import MOST
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec.python import spec_from
-from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, sent
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, failure, sent
 
 
 def given(user: str, role: str, inherited: bool = False, **scope: str) -> dict[str, Any]:
@@ -81,6 +85,60 @@ def test_it_is_put_and_deleted(
     role = RoleAssignment(role="member", **fields)
     role.delete(run, role.create(run))
     assert [each.method for each in services.request_history][-2:] == ["PUT", "DELETE"]
+
+
+MINE = OwnershipTag("lab").record("role", "u1", "p1", "r1", False)
+OWN = "openstack-prep:lab"
+
+
+def managed(services: requests_mock.Mocker, *tags: str) -> None:
+    project = {"id": "p1", "name": "lab", "domain_id": "default", "enabled": True, "tags": [*tags]}
+    services.get(f"{IDENTITY}/projects", json={"projects": [project]})
+
+
+@pytest.mark.parametrize(
+    ("user", "tags", "written"),
+    [
+        ("ocp", [OWN], True),
+        ("ocp", [], False),
+        ("person", [OWN], False),
+        ("ocp", [OWN, MINE], False),
+        ("ocp", [OWN, *map(str, range(MOST))], False),
+    ],
+)
+def test_a_role_that_prune_may_remove_is_recorded_before_it_is_given(
+    run: CloudRun, services: requests_mock.Mocker, user: str, tags: list[str], written: bool
+) -> None:
+    managed(services, *tags)
+    notes: list[str] = []
+    run.note = lambda key, text: notes.append(text)
+    services.put(re.compile(f"^{IDENTITY}/projects/p1/"), status_code=204)
+    RoleAssignment(role="member", user=user, project="lab").create(run)
+    sent = [unquote(each.path).split("/")[4:] for each in services.request_history if each.method == "PUT"]
+    ids = {"ocp": "u1", "person": "u2"}
+    assert sent == [["tags", MINE]] * written + [["users", ids[user], "roles", "r1"]]
+    assert len(notes) == (len(tags) > MOST)
+
+
+def test_who_may_not_write_tags_gives_the_role_and_is_told(run: CloudRun, services: requests_mock.Mocker) -> None:
+    managed(services, OWN)
+    notes: list[str] = []
+    run.note = lambda key, text: notes.append(text)
+    services.put(re.compile(f"^{IDENTITY}/projects/p1/tags/"), **failure(403, "immutable"))
+    given = services.put(f"{IDENTITY}/projects/p1/users/u1/roles/r1", status_code=204)
+    RoleAssignment(role="member", user="ocp", project="lab").create(run)
+    assert given.called_once
+    assert "immutable" in notes[0]
+
+
+def test_the_record_goes_after_the_role(run: CloudRun, services: requests_mock.Mocker) -> None:
+    managed(services, OWN, MINE)
+    services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": [given("u1", "r1", project="p1")]})
+    services.delete(re.compile(f"^{IDENTITY}/projects/p1/"), status_code=204)
+    role = RoleAssignment(role="member", user="ocp", project="lab")
+    role.delete(run, observing.observe(run, [role])[role.key])
+    sent = [unquote(each.path).split("/")[4] for each in services.request_history if each.method == "DELETE"]
+    assert sent == ["users", "tags"]
 
 
 def test_nothing_is_asked_of_a_project_yet_to_be_made(run: CloudRun, services: requests_mock.Mocker) -> None:
