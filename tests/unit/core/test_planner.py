@@ -9,6 +9,7 @@ import pytest
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import Secret
+from openstack_prep.core import planner
 from openstack_prep.core.consent import beyond_plan
 from openstack_prep.core.model import DIFFERS, Action, Change, Key, Observed
 from openstack_prep.core.plan import Plan, unresolved_keys
@@ -278,6 +279,7 @@ def test_pruning_deletes_it_last_and_dependents_first() -> None:
     child, parent = plan.pending
     assert Key("box", "kept") in child.needs
     assert {Key("box", "kept"), child.key} <= parent.needs
+    assert {each.reason for each in plan.pending} == {planner.UNDECLARED}
 
 
 @pytest.mark.parametrize("prune", [True, False])

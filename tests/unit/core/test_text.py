@@ -12,8 +12,10 @@ import pytest
 
 from openstack_prep.base.errors import CloudError, Mistake
 from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.base.style import Style
 from openstack_prep.core import text
-from openstack_prep.core.model import Change, Key, Observed, Resource, Result, Status, Step
+from openstack_prep.core.deletion_loss import DeletionLoss, LossEffect
+from openstack_prep.core.model import Action, Change, Key, Observed, Resource, Result, Status, Step, Texts
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.core.planner import plan_apply, plan_destroy
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -208,3 +210,100 @@ def test_a_changed_quota_of_a_foreign_project_is_reported_with_its_former_limits
     done = Report((Result(step=step, status=Status.DONE, observed=there),))
     assert ("was cores 20" in str(done)) is not ours
     assert done.data()["steps"][0].get("before") == (None if ours else {"cores": 20})
+
+
+# --- files --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Box):
+    """A box with a file, of which a plan shows the lines that change."""
+
+    def texts(self, observed: Observed) -> Texts:
+        return Texts("a\nb\nc\nd\ne\nf\ng\nold\n", "A\nb\nc\nd\ne\nf\ng\nnew\n", frozenset({"colour"}))
+
+
+def page(*changes: Change) -> Step:
+    return Step(resource=Page(name="a"), action=Action.UPDATE, observed=Observed(id="1"), changes=changes)
+
+
+def test_of_a_file_the_changed_lines_are_shown_in_place_of_its_fields() -> None:
+    lines = text.step_line(page(Change("colour", "x", "y"), Change("size", 1, 2)), 5).splitlines()
+    assert lines[0] == "  ~ box/a  size 1 -> 2"
+    assert [each.strip() for each in lines[1:]] == ["-a", "+A", "b", "c", "...", "f", "g", "-old", "+new"]
+    assert {len(each) - len(each.lstrip()) for each in lines[1:] if each.strip()[0] in "+-."} == {6}
+    assert text.step_line(page(), 5) == "  ~ box/a"
+
+
+def test_changed_lines_have_the_colours_of_what_comes_and_goes() -> None:
+    lines = text.step_line(page(Change("colour", "x", "y")), 5, Style(color=True)).splitlines()
+    colours = [each.partition("\x1b[")[2].partition("m")[0] for each in lines[1:]]
+    assert colours == ["31", "32", "0", "0", "0", "0", "0", "31", "32"]
+
+
+def test_a_loss_stands_below_its_deletion() -> None:
+    loss = DeletionLoss(effect=LossEffect.CUT_OFF, kind="port", id="1")
+    made = Step(resource=Box(name="a"), action=Action.DELETE, observed=Observed(id="1"), deletion_losses=(loss,))
+    assert text.step_line(made, 5, Style(ids=True)).splitlines() == ["  - box/a  1", "      cut off: port/1"]
+
+
+# --- what exists --------------------------------------------------------------------------
+
+
+def test_what_exists_is_coloured_by_whose_it_is_and_wrapped_below_its_words() -> None:
+    found = {
+        Key("box", "mine"): Observed(id="1", ours=True, outputs={"names": "word " * 20}),
+        Key("box", "a"): Observed(id="box/a box/a", kept_because="it is needed"),
+        Key("box", "none"): None,
+    }
+    lines = text.observed_table(found, Style(color=True, width=60)).splitlines()
+    assert lines[0].startswith("\x1b[32mbox/mine\x1b[0m  1  names word")
+    assert lines[1].startswith(" " * 10 + "word")
+    assert lines[-2] == "\x1b[33mbox/a   \x1b[0m  box/a box/a  (it is needed)"
+    assert lines[-1] == "\x1b[2mbox/none\x1b[0m  -"
+    assert text.observed_table({}) == ""
+
+
+# --- results ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        (Result(step=Step(resource=CRATE, action=Action.CREATE), status=Status.SKIPPED, cause="a"), "?"),
+        (Result(step=Step(resource=CRATE, action=Action.CREATE), status=Status.FAILED, error=KeyError("a")), "!"),
+        (Result(step=Step(resource=CRATE, action=Action.KEEP, reason="because"), status=Status.DONE), "= because"),
+        (
+            Result(step=Step(resource=CRATE, action=Action.KEEP), status=Status.DONE, observed=Observed(id="1")),
+            "= note",
+        ),
+        (
+            Result(
+                step=Step(resource=CRATE, action=Action.DELETE, observed=Observed(id="1", outputs={"address": "::1"})),
+                status=Status.DONE,
+            ),
+            "- address ::1  note",
+        ),
+        (
+            Result(
+                step=Step(resource=CRATE, action=Action.CREATE),
+                status=Status.DONE,
+                observed=Observed(id="5 ports", outputs={"number": "5", "mac": "fa:16"}),
+            ),
+            "+ 5 ports  mac fa:16  note",
+        ),
+    ],
+)
+def test_a_result_says_what_became_of_it(result: Result, line: str) -> None:
+    symbol, _, words = line.partition(" ")
+    said = text.result_line(result, 9, note="note")
+    assert said.split()[:2] == [symbol, "box/crate"]
+    if words:
+        assert said.partition("box/crate  ")[2] == words
+
+
+def test_numbers_and_their_words() -> None:
+    assert [text.counted(each, "port") for each in (0, 1, 2)] == ["0 ports", "1 port", "2 ports"]
+    steps = [Step(resource=CRATE, action=each) for each in (Action.KEEP, Action.CREATE, Action.KEEP, Action.DELETE)]
+    assert text.counts(steps) == "1 to create, 1 to delete, 2 unchanged"
+    assert (text.width_of(steps), text.width_of([])) == (9, 0)
