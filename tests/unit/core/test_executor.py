@@ -500,6 +500,55 @@ def test_one_step_at_a_time_is_told_of_before_the_next_begins(shelf: Shelf) -> N
     assert events == [f"{each} {phase}" for each in "abc" for phase in ("started", "ended")]
 
 
+def test_a_message_about_a_running_step_is_told_with_it(shelf: Shelf) -> None:
+    told: list[tuple[str, str, str]] = []
+    a, b = Box(name="a"), Box(name="b", on=("a",))
+    on = shelf.run()
+    shelf.before["create a"] = [lambda: (on.note(a.key, "half done"), on.note(b.key, "not begun"))]
+
+    def tell(event: Event) -> None:
+        told.append((event.step.resource.name, event.phase, event.note))
+
+    executor.execute(plan(shelf, a, b), on, tell=tell).raise_for_failures()
+    on.note(a.key, "ended")
+    phases = [("a", "started", ""), ("a", "note", "half done"), ("a", "ended", "")]
+    assert told == [*phases, ("b", "started", ""), ("b", "ended", "")]
+
+
+@pytest.mark.parametrize(
+    ("error", "conflict"),
+    [
+        (LOST, False),
+        (Overtaken("by another", retryable=True), True),
+        (CloudError("busy", status=409, retryable=True), True),
+        (CloudError("changed", status=412, retryable=True), True),
+        (CloudError("busy", status=503, retryable=True), False),
+    ],
+)
+def test_the_reason_of_another_attempt_and_its_number_are_told(shelf: Shelf, error: CloudError, conflict: bool) -> None:
+    shelf.before["create a"] = [error, error]
+    events: list[Event] = []
+    run(shelf, plan(shelf, Box(name="a")), tell=events.append).raise_for_failures()
+    notes = [each.note for each in events if each.phase == "again"]
+    assert ["conflict" in each for each in notes] == [conflict] * 2
+    assert [each.rpartition("(")[2] for each in notes] == ["2/5)", "3/5)"]
+
+
+def test_what_somebody_else_has_created_by_then_is_told_and_stays_theirs(shelf: Shelf) -> None:
+    made = plan(shelf, Box(name="a"))
+
+    def lost() -> None:
+        shelf.boxes["a"] = {"ours": False}
+        raise LOST
+
+    shelf.before["create a"] = [lost]
+    events: list[Event] = []
+    report = run(shelf, made, tell=events.append)
+    assert (result(report, "a").step.action, result(report, "a").status) == (Action.KEEP, Status.DONE)
+    assert [each.phase for each in events] == ["started", "again", "note", "ended"]
+    assert shelf.boxes == {"a": {"ours": False}}
+
+
 # --- observe and examine ------------------------------------------------------------------
 
 

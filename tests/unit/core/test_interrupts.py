@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,44 @@ def test_in_another_thread_nothing_is_installed() -> None:
     thread.start()
     thread.join()
     assert seen == before
+
+
+def test_exceptions_and_exit_codes_of_signals() -> None:
+    assert [interrupts.exit_code(each) for each in SIGNALS] == [130, 143, 129]
+    assert [interrupts.name(each) for each in SIGNALS] == ["SIGINT", "SIGTERM", "SIGHUP"]
+    assert interrupts.number_of(KeyboardInterrupt()) == signal.SIGINT
+    raised = interrupts.Interrupted(signal.SIGTERM)
+    assert (interrupts.number_of(raised), str(raised)) == (signal.SIGTERM, "SIGTERM")
+
+
+def in_a_thread(work: Callable[[], None]) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result()
+
+
+def test_a_signal_that_is_passed_on_reaches_the_runs_of_other_threads_once() -> None:
+    heard: list[str] = []
+
+    def listening(name: str, work: Callable[[], object]) -> None:
+        with interrupts.caught(lambda number: heard.append(f"{name} {interrupts.name(number)}")):
+            work()
+
+    with interrupts.passed_on() as outer, interrupts.passed_on() as inner:
+        in_a_thread(interrupts.raise_passed_on)
+        in_a_thread(lambda: listening("first", lambda: [outer(signal.SIGTERM), inner(signal.SIGHUP)]))
+        in_a_thread(lambda: listening("late", lambda: None))
+        assert heard == ["first SIGTERM", "late SIGTERM"]
+        with pytest.raises(interrupts.Interrupted, match="SIGTERM"):
+            in_a_thread(interrupts.raise_passed_on)
+        interrupts.raise_passed_on()  # the main thread hears signals itself
+    in_a_thread(lambda: listening("after", interrupts.raise_passed_on))
+    assert heard == ["first SIGTERM", "late SIGTERM"]
+
+
+def test_the_runs_that_pass_a_signal_on_end_one_after_the_other() -> None:
+    with interrupts.passed_on():
+        with interrupts.passed_on() as pass_on:
+            pass_on(signal.SIGINT)
+        with pytest.raises(interrupts.Interrupted, match="SIGINT"):
+            in_a_thread(interrupts.raise_passed_on)
+    in_a_thread(interrupts.raise_passed_on)
