@@ -15,6 +15,7 @@ import pytest
 import requests_mock
 from openstack.connection import Connection
 
+from openstack_prep.base.errors import Mistake
 from openstack_prep.cloud import connection as cloud
 from openstack_prep.cloud import service
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -22,6 +23,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor
 from openstack_prep.core.model import Context, OwnershipTag, Resource
 from openstack_prep.resources.identity import user
+from openstack_prep.spec.targets import NoCloud
 
 IDENTITY = "http://keystone/v3"
 ENDPOINTS = {
@@ -86,6 +88,12 @@ def resolved(resource: R, among: Sequence[Resource], cloud: Cloud, *, for_apply:
     (found,) = resource.resolve(Context(resources=among, cloud=cloud, for_apply=for_apply))
     assert isinstance(found, type(resource))
     return found
+
+
+def declared_mistakes(*resources: Resource) -> list[Mistake]:
+    """Return what is wrong with the resources of a spec by rules that need no cloud."""
+    context = Context(resources=resources, cloud=NoCloud.as_cloud())
+    return [mistake for each in resources for mistake in each.list_mistakes(context)]
 
 
 @pytest.fixture(autouse=True)

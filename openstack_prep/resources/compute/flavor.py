@@ -12,12 +12,13 @@ from typing import Annotated, ClassVar, Self, cast
 
 from annotated_types import Gt, Le
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import GiB, Memory, MiB, Name, Text, Vcpus
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import Adoptable, Change, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import Adoptable, Change, Context, Observed, OwnershipTag, Resource
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.compute import FLAVOR
 from openstack_prep.resources.identity import home
@@ -140,14 +141,19 @@ class Flavor(Adoptable[CloudRun]):
             return frozenset()
         return frozenset(queries.flavor_access(run, flavor_id))
 
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        return self._check_access() if self.is_public else ()
+
+    def _check_access(self) -> Iterable[Mistake]:
+        """Yield that nobody needs access to a public flavor; without ``is_public`` a new one is public."""
+        if self.access:
+            what = "access does not apply to a public flavor, which every project may use"
+            fix = "set is_public: false, or remove access"
+            yield Mistake.about(self.key, what, fix, code=Code.SPEC_CONTRADICTION, field="access")
+
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
-        public = observed.values["is_public"] if observed and self.is_public is None else self.is_public is not False
-        if self.access and public:
-            yield Mistake.about(
-                self.key,
-                "access does not apply to a public flavor, which every project may use",
-                "set is_public: false, or remove access",
-            )
+        if self.is_public is None and (observed is None or observed.values["is_public"]):
+            yield from self._check_access()
         if observed is None and (self.vcpus is None or self.ram is None):
             yield Mistake.about(self.key, "does not exist, and cannot be created without vcpus and ram", "set both")
 

@@ -17,7 +17,7 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import ByProjectUser
@@ -68,7 +68,7 @@ class Keypair(ByProjectUser):
     def needs(self) -> Iterable[Key]:
         return () if self.user else super().needs()
 
-    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         try:
             public_key(self.public_key, Path())
         except InvalidValue as error:

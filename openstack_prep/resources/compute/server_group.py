@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, cast
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import Observed, Resource
+from openstack_prep.core.model import Context, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.cascades import row as cascades
@@ -45,11 +46,10 @@ class ServerGroup(ByProjectUser):
     def can_have_twins(self) -> bool:
         return True
 
-    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         if self.max_server_per_host and self.policy != "anti-affinity":
-            yield self.mistake(
-                f"max_server_per_host only applies to policy anti-affinity, not to {self.policy}", "remove it"
-            )
+            what = f"max_server_per_host only applies to policy anti-affinity, not to {self.policy}"
+            yield self.mistake(what, "remove it", Code.SPEC_CONTRADICTION, "max_server_per_host")
 
     def find_one(self, run: CloudRun) -> Observed | None:
         project_id = run.find_project_id(self.owner)

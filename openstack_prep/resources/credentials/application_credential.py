@@ -30,7 +30,7 @@ from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import MANAGED, Change, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import MANAGED, Change, Context, Observed, OwnershipTag, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
@@ -158,9 +158,12 @@ class ApplicationCredential(CredentialFields):
 
     # --- checks ---------------------------------------------------------------------------
 
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        for what, fix in ends.mistakes(self.lifetime, self.renew_before, self.expires_at):
+            yield self.mistake(what, fix, Code.SPEC_CONTRADICTION)
+
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
-        times = ends.mistakes(self.lifetime, self.renew_before, self.expires_at)
-        for what, fix in (*times, *lacking(run, self.roles or (), self.owner)):
+        for what, fix in lacking(run, self.roles or (), self.owner):
             yield self.mistake(what, fix)
         live = observed.record_as(Credentials).live if observed else None
         yield from unwritable(self, self.file, observed)

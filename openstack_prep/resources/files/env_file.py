@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import LoginBlocked, Mistake, PrepError
 from openstack_prep.base.fields import File, Name, Text
 from openstack_prep.base.file_lock import writer_after
@@ -83,13 +84,14 @@ class EnvFile(Resource[CloudRun]):
     def desired(self) -> Values:
         return {"variables": self.exports(), "mode": PRIVATE}
 
-    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
-        yield from unwritable(self, self.path, observed)
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         for name in self.variables or ():
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-                yield Mistake.about(
-                    self.key, f"{name!r} is not a valid variable name", "use letters, digits and underscores"
-                )
+                what, fix = f"{name!r} is not a valid variable name", "use letters, digits and underscores"
+                yield Mistake.about(self.key, what, fix, code=Code.SPEC_INVALID_VALUE, field="variables")
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+        yield from unwritable(self, self.path, observed)
         if observed is not None and not observed.ours and not is_up_to_date(self, observed):
             yield foreign_file(self, self.path, observed.owner)
 

@@ -142,10 +142,13 @@ class Port(PortFields):
 
     # --- checks ---------------------------------------------------------------------------
 
-    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
+    def list_mistakes(self, context: Context) -> Iterator[Mistake]:
         if self.port_security_enabled is False and (self.security_groups or self.allowed_address_pairs):
             what = "port_security_enabled: false excludes security groups and address pairs"
-            yield self.mistake(what, "set security_groups: [] and remove allowed_address_pairs")
+            fix = "set security_groups: [] and remove allowed_address_pairs"
+            yield self.mistake(what, fix, Code.SPEC_CONTRADICTION, "port_security_enabled")
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         if self.dns_name and "dns-integration" not in queries.extensions(run):
             yield self.mistake("dns_name: this cloud's Neutron lacks the extension dns-integration", "remove dns_name")
         yield from self._check_addresses(run, observed)

@@ -16,7 +16,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import Change, Key, Observed, Resource
+from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.network import ROUTER
 from openstack_prep.resources.lists import queries
@@ -107,10 +107,11 @@ class Router(NetworkResource[RouterRecord]):
                 values[unordered] = frozenset(values[unordered])
         return values
 
-    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         for field in ("external_fixed_ips", "enable_snat"):
             if getattr(self, field) is not None and not self.external_network:
-                yield self.mistake(f"{field} only applies together with external_network", "set external_network")
+                what = f"{field} only applies together with external_network"
+                yield self.mistake(what, "set external_network", Code.SPEC_CONTRADICTION, field)
 
     # --- the router itself ----------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from openstack_prep.base.fields import Address, Cidr, Name, Reads, address
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Condition, Key, Observed, Resource
+from openstack_prep.core.model import Condition, Context, Key, Observed, Resource
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
 from openstack_prep.resources.lists.route import Route as Route
@@ -181,13 +181,16 @@ class Subnet(NetworkResource[SubnetRecord]):
             clear(self.maker(run)[0], use, f"{self.key} {observed.id}")
         super().delete(run, observed)
 
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        if self.cidr is not None:
+            yield from self._check_ranges(ipaddress.ip_network(self.cidr))
+
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is None and not (self.network and self.cidr):
             yield self.mistake(
                 "does not exist, and cannot be created without network and cidr", "set both, or correct the name"
             )
         if self.cidr is not None:
-            yield from self._check_ranges(ipaddress.ip_network(self.cidr))
             yield from self._check_others(run, observed, ipaddress.ip_network(self.cidr))
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
@@ -203,14 +206,14 @@ class Subnet(NetworkResource[SubnetRecord]):
         gateway = ipaddress.ip_address(self.gateway_ip) if self.gateway_ip else None
         for each in filter(None, (gateway, *itertools.chain(*pools))):
             if each not in whole:
-                yield self.mistake(f"{each} is outside {whole}", "choose an address inside it")
+                yield self.mistake(f"{each} is outside {whole}", "choose an address inside it", Code.SPEC_CONTRADICTION)
         for lower, upper in itertools.pairwise(pools):
             if int(upper[0]) <= int(lower[1]):
-                yield self.mistake(
-                    f"allocation pools overlap at {upper[0]}", "change the pools so that they do not overlap"
-                )
+                what, fix = f"allocation pools overlap at {upper[0]}", "change the pools so that they do not overlap"
+                yield self.mistake(what, fix, Code.SPEC_CONTRADICTION)
         if gateway and any(int(first) <= int(gateway) <= int(last) for first, last in pools):
-            yield self.mistake(f"the gateway {gateway} is in an allocation pool", "exclude it from the pools")
+            what = f"the gateway {gateway} is in an allocation pool"
+            yield self.mistake(what, "exclude it from the pools", Code.SPEC_CONTRADICTION)
 
     def _check_others(self, run: CloudRun, observed: Observed | None, whole: _Network) -> Iterable[Mistake]:
         """Yield the subnets of the network that overlap with a new one, as far as the project sees them."""

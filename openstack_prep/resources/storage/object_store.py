@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import quote, unquote
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound
 from openstack_prep.base.fields import Bytes, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
@@ -20,7 +21,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import DIFFERS, Change, Observed, Resource
+from openstack_prep.core.model import DIFFERS, Change, Context, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import ByProjectUser
 
@@ -99,20 +100,17 @@ class ObjectStore(ByProjectUser):
             values["metadata"] = {name.lower(): value for name, value in self.metadata.items() if not reserved(name)}
         return values
 
+    def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        for name, value in (self.metadata or {}).items():
+            if found := _metadata_mistake(name, value):
+                yield self.mistake(*found, Code.SPEC_INVALID_VALUE, "metadata")
+
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         tenant = run.find_tenant(self.owner)
         if tenant and _has_no_access(run, tenant):
             name, has = tenant.user[0], ", ".join(sorted(tenant.roles)) or "none"
             what = f"user {name} may not use the object store of the project (its roles: {has})"
             yield self.mistake(what, f"{ROLE}, by role_assignments in the spec")
-        for name, value in (self.metadata or {}).items():
-            if fix := reserved(name):
-                yield self.mistake(f"metadata: {name!r} is a reserved header, not metadata", fix)
-                continue
-            if not re.fullmatch(r"[A-Za-z0-9-]+", name):
-                yield self.mistake(f"metadata {name!r} is not a valid header name", "use letters, digits and hyphens")
-            if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
-                yield self.mistake(f"metadata {name}: {value!r} is not a valid header value", "use printable ASCII")
 
     def find_one(self, run: CloudRun) -> Observed | None:
         tenant = run.find_tenant(self.owner)
@@ -245,3 +243,14 @@ def _meta(name: str) -> str:
 
 def _is_meta(name: str) -> bool:
     return name.lower().startswith(_meta("").lower())
+
+
+def _metadata_mistake(name: str, value: str) -> tuple[str, str] | None:
+    """Return what is wrong with one item of metadata, which Swift takes as a header, and the fix."""
+    if fix := reserved(name):
+        return f"metadata: {name!r} is a reserved header, not metadata", fix
+    if not re.fullmatch(r"[A-Za-z0-9-]+", name):
+        return f"metadata {name!r} is not a valid header name", "use letters, digits and hyphens"
+    if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
+        return f"metadata {name}: {value!r} is not a valid header value", "use printable ASCII"
+    return None

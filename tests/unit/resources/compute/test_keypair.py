@@ -14,7 +14,7 @@ from openstack_prep.core.model import Action
 from openstack_prep.resources.compute.keypair import Keypair
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.user import User
-from tests.unit.conftest import ADMIN_USER, IDENTITY, sent
+from tests.unit.conftest import ADMIN_USER, IDENTITY, declared_mistakes, sent
 
 KEYPAIRS = "http://nova/v2.1/os-keypairs"
 
@@ -88,7 +88,7 @@ def test_the_keys_of_a_user_yet_to_be_made_are_not_asked_for(run: CloudRun, serv
         (f"{key(1)}\n{key(2)}", "is not an SSH public key"),
     ],
 )
-def test_what_is_no_public_key_is_a_mistake(run: CloudRun, text: str, said: str) -> None:
-    (mistake,) = Keypair(name="k", public_key=text).check(run, None)
+def test_what_is_no_public_key_is_a_mistake(text: str, said: str) -> None:
+    (mistake,) = declared_mistakes(Keypair(name="k", public_key=text))
     assert said in mistake.what
     assert "abc" not in str(mistake)

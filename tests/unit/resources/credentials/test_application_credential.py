@@ -20,7 +20,17 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.resources.credentials.access_rule import AccessRule
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.credentials.credential_rotation import RotatedCredential
-from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, IDENTITY, connection, failure, resolved, sent, token
+from tests.unit.conftest import (
+    ADMIN_PROJECT,
+    ADMIN_USER,
+    IDENTITY,
+    connection,
+    declared_mistakes,
+    failure,
+    resolved,
+    sent,
+    token,
+)
 
 CREDENTIALS = f"{IDENTITY}/users/{ADMIN_USER}/application_credentials"
 IMPLIES = [{"prior_role": {"name": "member"}, "implies": [{"name": "reader"}]}]
@@ -308,7 +318,7 @@ def test_a_given_end_is_compared_as_a_moment(run: CloudRun, keystone: Keystone, 
     ],
 )
 def test_times_that_cannot_be(run: CloudRun, keystone: Keystone, path: Path, fields: dict[str, Any], said: str) -> None:
-    assert said in str(plan(run, credential(run, path, **fields)).refusals)
+    assert said in str(declared_mistakes(credential(run, path, **fields)))
 
 
 @pytest.mark.parametrize(

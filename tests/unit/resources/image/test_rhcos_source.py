@@ -13,6 +13,7 @@ from openstack_prep.base.errors import PlanRefused, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action
+from openstack_prep.openshift.install_config import Machines
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.image.glance import PACKED, SPEC
 from openstack_prep.resources.image.image import Image
@@ -147,6 +148,8 @@ def machines(stream: str | None, image: str = "rhcos", name: str = "ocp") -> Ins
         release="5.0",
         cluster_os_image=image,
         os_image_stream=stream,
+        machines=Machines(flavor="master"),
+        external_network="external",
         **required,
     )
 

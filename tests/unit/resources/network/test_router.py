@@ -13,7 +13,7 @@ from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.router import INTERFACES, Router
 from openstack_prep.resources.network.subnet import Route
 from openstack_prep.resources.network.uses import attachment_id, blockers_of_port, blockers_of_router
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, failure, port_row, sent
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, declared_mistakes, failure, port_row, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 OURS = "[openstack-prep:lab/{}]"
@@ -228,8 +228,10 @@ def test_the_gateway_is_changed_as_a_whole(run: CloudRun, neutron: Neutron) -> N
     assert neutron.changed.last_request.headers["If-Match"] == "revision_number=2"
 
 
-def test_snat_without_a_gateway_is_a_mistake(run: CloudRun, neutron: Neutron) -> None:
-    assert "set external_network" in str(plan(run, Router(name="r", enable_snat=True)).refusals[0])
+@pytest.mark.parametrize("fields", [{"enable_snat": True}, {"external_fixed_ips": ("192.0.2.7",)}])
+def test_snat_without_a_gateway_is_a_mistake(fields: dict[str, Any]) -> None:
+    (mistake,) = declared_mistakes(Router(name="r", **fields))
+    assert (mistake.code, mistake.field) == ("spec.contradiction", next(iter(fields)))
 
 
 def test_a_subnet_that_nobody_has_is_a_mistake(run: CloudRun, neutron: Neutron) -> None:
