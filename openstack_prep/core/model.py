@@ -143,7 +143,7 @@ class OwnershipTag:
     def specs_in(tags: Iterable[str]) -> list[str]:
         """Return the names of the specs whose ownership tags are among some tags."""
         found = (tag.partition(":")[2] for tag in sorted(tags) if tag.startswith("openstack-prep:"))
-        return [unquote(name) for name in found if not name.startswith("~") and "~" not in name]
+        return [unquote(name) for name in found if "~" not in name]
 
     @classmethod
     def name_in(cls, description: str | None) -> str | None:

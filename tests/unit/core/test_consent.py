@@ -261,6 +261,7 @@ def test_a_loss_has_the_code_and_the_fix_of_its_kind() -> None:
         ("port/web", "port/1"),  # by its name
         ("web", "port/1"),
         ("1", "port/1"),  # by its id
+        ("x/3", ""),  # a part of an id is none
         ("role/x/2/3", ""),
         ("role/2/4", "role/2/3"),  # spelt alike
         ("nothing", ""),

@@ -9,9 +9,9 @@ import pytest
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import Secret
-from openstack_prep.core import planner
+from openstack_prep.core import observing, planner
 from openstack_prep.core.consent import beyond_plan
-from openstack_prep.core.model import DIFFERS, Action, Change, Key, Observed
+from openstack_prep.core.model import DIFFERS, Action, Change, Key, Observed, Resource
 from openstack_prep.core.plan import Plan, unresolved_keys
 from openstack_prep.core.planner import plan_apply, plan_destroy, plan_removals
 from openstack_prep.resources.compute.flavor import Flavor
@@ -19,7 +19,7 @@ from openstack_prep.resources.compute.keypair import Keypair
 from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network.network import Network
-from tests.unit.box import Box
+from tests.unit.box import Box, Shelf
 
 A = Box(name="a", size=2, colour="red", material="oak")
 
@@ -280,6 +280,41 @@ def test_pruning_deletes_it_last_and_dependents_first() -> None:
     assert Key("box", "kept") in child.needs
     assert {Key("box", "kept"), child.key} <= parent.needs
     assert {each.reason for each in plan.pending} == {planner.UNDECLARED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class InRoom(Box):
+    """A box whose name is unique in a room."""
+
+    room: str = ""
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.room,) if self.room else ()
+
+
+@pytest.mark.parametrize("prune", [True, False])
+def test_boxes_of_one_name_are_told_apart_by_their_rooms(prune: bool) -> None:
+    """Also one that is declared from one that no longer is; where there is one only, its name does."""
+    declared = [InRoom(name="a", room="hall"), InRoom(name="b", room="hall")]
+    gone = [(InRoom(name="a", room="attic"), Observed(id="x", ours=True)), (Box(name="c"), Observed(id="c", ours=True))]
+    plan = plan_removals(plan_apply("lab", declared, {}), gone, prune=prune)
+    assert {str(each) for each in (*plan.steps, *plan.undeclared)} == {"box/a", "box/b", "box/a@attic", "box/c"}
+    destroyed = plan_destroy("lab", declared, {each.key: Observed(id="1", ours=True) for each in declared}, gone)
+    assert {str(each) for each in destroyed} == {"box/a@hall", "box/b", "box/a@attic", "box/c"}
+
+
+@pytest.mark.parametrize("room", ["hall", ""])
+def test_what_is_missing_is_named_with_its_room(room: str) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Needy(Box):
+        kind: ClassVar[str] = "needy"
+
+        def references(self) -> list[Resource]:
+            return [InRoom(name="a", room=room)]
+
+    _, (mistake,) = observing.examine(Shelf().run(), [Needy(name="n")])
+    assert mistake.what.partition(" ")[0] == ("box/a@hall" if room else "box/a")
 
 
 @pytest.mark.parametrize("prune", [True, False])
