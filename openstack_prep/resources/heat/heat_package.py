@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module, resources
 from pathlib import Path
@@ -110,17 +110,21 @@ def read(template: str, environments: Sequence[str]) -> Package:
         url = utils.normalise_file_path_to_url(template)
         files, parsed = template_utils.get_template_contents(template_object=url, object_request=_content)
         _refuse_odd_parameters(parsed)
+        documents = [(url, parsed)]
         environment: Values = {}
         for where in environments:
             reading = "environments"
+            env_url = utils.normalise_file_path_to_url(where)
             more, added = template_utils.process_environment_and_files(
-                env_path=utils.normalise_file_path_to_url(where),
+                env_path=env_url,
                 env_path_is_object=lambda path: True,
                 object_request=_content,
             )
             files |= more
             _refuse_odd_sections(added)
+            documents.append((env_url, added))
             environment = template_utils.deep_update(environment, added)
+        _refuse_files_of_this_machine(documents, files)
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError, DownloadError, exc.BaseException) as error:
         reason = " ".join(str(getattr(error, "reason", None) or error).split())
         raise ConfigError(
@@ -145,6 +149,41 @@ def _content(method: str, url: str) -> str | bytes:
     except yaml.YAMLError as error:
         raise ValueError(f"{shown(url)}: {error}") from None
     return content
+
+
+def _refuse_files_of_this_machine(documents: Iterable[tuple[str, Raw]], files: Mapping[str, str | bytes]) -> None:
+    """Raise ValueError if a document from another machine names a file of this one, such as a private key.
+
+    Heat would show its content to everybody in the project. By now heatclient has replaced each name of a file in a
+    document by its URL, and nested templates by JSON: python-heatclient 5.3.0, heatclient/common/template_utils.py
+    (get_file_contents, resolve_environment_urls).
+    """
+    local = {url for url in files if url.startswith("file:")}
+    for url, document in (*documents, *files.items()):
+        if url.startswith("file:") or not local:
+            continue
+        for named in local.intersection(_strings(_parsed(document))):
+            what = f"{shown(url)} names {named}, a file of this machine, and Heat would show it to the project"
+            raise ValueError(what)
+
+
+def _parsed(document: Raw | str | bytes) -> object:
+    """Return a document, or a nested template from its JSON; None for any other file."""
+    if isinstance(document, Mapping):
+        return document
+    try:
+        return json.loads(document)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Yield all strings in a document."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(each)
 
 
 def _refuse_odd_parameters(template: Raw) -> None:

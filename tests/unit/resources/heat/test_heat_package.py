@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import yaml
+from requests_mock import Mocker
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.given_file import MOST
@@ -148,3 +150,44 @@ def test_the_manifest_of_kube_vip_is_yaml() -> None:
     text = read("shipped:rke2-cluster.yaml", ()).files["kube-vip.yaml"]
     kinds = [each["kind"] for each in yaml.safe_load_all(text)]
     assert kinds == ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "DaemonSet"]
+
+
+REMOTE = "http://templates.example.com"
+
+
+@pytest.mark.parametrize(
+    ("documents", "template", "environments"),
+    [
+        ({"t.yaml": "heat_template_version: wallaby\nresources: {n: {x: {get_file: 'KEY'}}}"}, f"{REMOTE}/t.yaml", ()),
+        (
+            {
+                "t.yaml": "heat_template_version: wallaby\nresources: {n: {type: inner/n.yaml}}",
+                "inner/n.yaml": "heat_template_version: wallaby\nresources: {n: {x: [{get_file: 'KEY'}]}}",
+            },
+            f"{REMOTE}/t.yaml",
+            (),
+        ),
+        (
+            {"n.yaml": "heat_template_version: wallaby\nresources: {n: {x: {get_file: 'KEY'}}}"},
+            f"heat_template_version: wallaby\nresources: {{n: {{type: '{REMOTE}/n.yaml'}}}}",
+            (),
+        ),
+        ({"e.yaml": "resource_registry: {Node: 'KEY'}"}, "cluster.yaml", (f"{REMOTE}/e.yaml",)),
+    ],
+)
+def test_documents_of_other_machines_name_no_file_of_this_one(
+    folder: Path, requests_mock: Mocker, documents: dict[str, str], template: str, environments: Sequence[str]
+) -> None:
+    key = folder / "id_ed25519"
+    key.write_text("a private key\n")
+    for name, text in documents.items():
+        requests_mock.get(f"{REMOTE}/{name}", text=text.replace("KEY", key.as_uri()))
+    if not template.startswith("http"):
+        (folder / "t.yaml").write_text(TEMPLATE if template == "cluster.yaml" else template)
+        template = str(folder / "t.yaml")
+    with pytest.raises(ConfigError, match=key.as_uri()):
+        read(template, environments)
+    for name, text in documents.items():
+        requests_mock.get(f"{REMOTE}/{name}", text=text.replace("KEY", "scripts/run.sh"))
+    requests_mock.get(re.compile(f"{REMOTE}/.*run.sh"), text="#!/bin/sh\n")
+    assert {name for name in read(template, environments).files if name.endswith("run.sh")}
