@@ -154,9 +154,12 @@ class Project(Adoptable[CloudRun]):
         return self._observed(run, run.admin.identity.post("/projects", {"project": body})["project"])
 
     def _own_tags(self, run: CloudRun, project: Raw) -> tuple[str, ...]:
-        """Return the ownership tags; only a project other than the home project names the home project."""
+        """Return the ownership tags; only a project other than the home project names the home project.
+
+        They may be added one by one: the one that makes the project the spec's comes last.
+        """
         mark = run.ownership if self._is_home(run) else home.ownership(run)
-        return (*mark.tags, mark.name_tag(*_identity(project)))
+        return (mark.name_tag(*_identity(project)), *mark.tags)
 
     def _is_home(self, run: CloudRun) -> bool:
         first = next(iter(run.homes), None)

@@ -53,7 +53,7 @@ def test_it_is_made_by_one_request_with_our_mark(
         "domain_id": "default",
         "description": "a lab",
         "enabled": True,
-        "tags": ["openstack-prep:lab", NAMED, "blue"],
+        "tags": [NAMED, "openstack-prep:lab", "blue"],
     }
 
 
@@ -101,7 +101,7 @@ def test_the_ownership_tags_are_added_alone(run: CloudRun, services: requests_mo
     assert taken.ours
     assert taken.home == "p0"
     sent = [each.path.rpartition("/")[2] for each in put.request_history]
-    assert [*map(unquote, sent)] == ["openstack-prep:lab~p0", "openstack-prep:lab", NAMED]
+    assert [*map(unquote, sent)] == [NAMED, "openstack-prep:lab~p0", "openstack-prep:lab"]  # a kill leaves it unmanaged
 
 
 def test_what_is_not_declared_is_left_alone(run: CloudRun, listed: list[Any]) -> None:
@@ -278,7 +278,7 @@ def test_a_project_beside_the_home_project_names_it(
     services.get(f"{IDENTITY}/projects?name=home", json={"projects": [answer(id="p0", name="home")]})
     made = services.post(f"{IDENTITY}/projects", json={"project": answer()}, status_code=201)
     LAB.create(CloudRun(run.admin, run.ownership, homes=[Project(name="home"), Project(name="lab")]))
-    tags = ["openstack-prep:lab~p0", "openstack-prep:lab", NAMED, "blue"]
+    tags = [NAMED, "openstack-prep:lab~p0", "openstack-prep:lab", "blue"]
     assert made.last_request.json()["project"]["tags"] == tags
 
 
