@@ -6,31 +6,34 @@ Source: the pages of docs/external-access.md for each way.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
-from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Context, Observed, Resolved, Resource
+from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.exposures import recordsets, rendering
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.machine_claims import MachineClaims
 from openstack_prep.exposures.model import Placed
-from openstack_prep.exposures.opened import route_mistakes
+from openstack_prep.exposures.opened import route_mistakes, with_opened
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.rules.exposure_rules import WITHOUT_ADDRESS
+from openstack_prep.exposures.recordsets import with_recordsets
+from openstack_prep.exposures.rules import WITHOUT_ADDRESS
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.network.router import Router
+
+# --- exposed cluster --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,3 +267,17 @@ class ResolvedExposedCluster(Resolved, ExposedCluster):
     exposures: tuple[Exposure, ...] = field(default=(), repr=False)
     floating_ips: tuple[FloatingIP, ...] = field(default=(), repr=False)
     pool_files: tuple[PoolFile, ...] = field(default=(), repr=False)
+
+
+# --- derivation -------------------------------------------------------------------------------
+
+
+def derive(resources: Sequence[Resource], values: Mapping[str, Any]) -> Iterator[tuple[Resource, Key]]:
+    """Yield the resources of a spec with what each cluster's exposures need, which comes from that cluster."""
+    found = list(resources)
+    origins = {each.key: each.key for each in resources}
+    for cluster in (each for each in resources if isinstance(each, ExposedCluster)):
+        found = [*with_recordsets(with_opened(found, cluster), cluster)]
+        for each in found:
+            origins.setdefault(each.key, cluster.key)
+    yield from ((each, origins[each.key]) for each in found)

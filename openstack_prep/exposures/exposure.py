@@ -2,28 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 
-from openstack_prep.base.errors import Mistake, NotFound
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import Mistake, NotFound, PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
-from openstack_prep.exposures import references
-from openstack_prep.exposures.claiming import claim_together, release_together
+from openstack_prep.exposures import rules
+from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.neighbours import (
     ExposureFields,
     ExposureNeighbours,
+    Finding,
+    Pool,
     expectations,
     register_of,
 )
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.claims import Claim, Register
-from openstack_prep.exposures.rules import declared_rules, exposure_rules
+from openstack_prep.exposures.register.pool import Claim, Outcomes, Register, Request
+from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from openstack_prep.resources.addresses.address_pool import AddressPool
-from openstack_prep.resources.identity.in_project import access
+from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP
+from openstack_prep.resources.identity.in_project import InProject, access
+from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.reserved_ports import claim_id
+
+# --- claim ------------------------------------------------------------------------------------
+
+
+def claim_together(run: CloudRun, pool: Pool, one: ExposureFields, neighbours: ExposureNeighbours) -> Claim:
+    """Return the claim of an exposure, made together with those of the pool that the run claims next; raises PrepError.
+
+    Steps that an interrupt skips may have their claims by then; the next apply finds them.
+    """
+    same_pool = [
+        each
+        for each in neighbours.exposures
+        if each.pool == pool.name and (isinstance(pool, PoolFile) or each.owner == pool.owner)
+    ]
+    others = [each for each in same_pool if each.key in run.pending]
+    outcomes = run.read_once((claim_together, pool.key), lambda: _claim(run, pool, [one, *others], neighbours.files))
+    found = outcomes.get(one.name) or _claim(run, pool, [one], neighbours.files)[one.name]
+    if isinstance(found, PrepError):
+        raise found
+    return found
+
+
+def _claim(run: CloudRun, pool: Pool, exposures: Iterable[ExposureFields], files: Sequence[PoolFile]) -> Outcomes:
+    register = register_of(run, pool)
+    if register is None:
+        raise NotFound(f"{pool.kind}/{pool.name} records no claims")
+    by_name = {each.name: each for each in exposures}
+    with_macs = [each for each in by_name.values() if each.needs_mac]
+    macs: Collection[str] = ()
+    if with_macs and isinstance(pool, PoolFile):  # the other register reads those of the ports itself
+        macs = foreign_macs(run, with_macs, [each for each in files if each.key != pool.key])
+    requests = [Request(name=each.name, address=each.address, mac=each.needs_mac) for each in by_name.values()]
+    return register.claim_each(requests, macs)
+
+
+@dataclass
+class _Releases:
+    """The names to release in one register, and those that are released."""
+
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    names: set[str] = field(default_factory=set)
+    done: set[str] = field(default_factory=set)
+
+
+def release_together(run: CloudRun, register: Register, name: str) -> None:
+    """Release a claim; in a file, which is written as a whole, with those that other steps release at this moment."""
+    if not isinstance(register, PoolFileRegister):
+        register.release([name])
+        return
+    releases = run.read_once((release_together, register.path), _Releases)
+    releases.names.add(name)
+    with releases.turn:
+        if name not in releases.done:
+            names = {*releases.names.copy()}
+            register.release(sorted(names))
+            releases.done |= names
+
+
+def foreign_macs(run: CloudRun, those: Iterable[InProject], files: Iterable[PoolFile]) -> frozenset[str]:
+    """Return the MAC addresses of ports and their pairs in the projects of some resources, and those in other files."""
+    owners = dict.fromkeys(each.owner for each in those)
+    fresh = run.fresh()
+    listed = [port for owner in owners for port in ports_of(fresh, run.find_project_id(owner))]
+    pairs = (pair.mac_address for port in listed for pair in port.allowed_address_pairs)
+    pools = [pool for each in files if (pool := each.read(fresh))]
+    claimed = (claim.mac for pool in pools for claim in pool.claims.values() if claim.mac)
+    return frozenset((*claimed, *(port.mac_address for port in listed), *pairs))
+
+
+# --- reference --------------------------------------------------------------------------------
+
+
+def findings(exposure: ExposureFields, context: Context) -> Iterator[Finding]:
+    """Yield names that the spec does not declare, and addresses that cannot be those of the exposure."""
+    clusters = [each.name for each in exposure.of_project(context.declared(ClusterFields))]
+    if exposure.cluster not in clusters and context.declared(ClusterFields):
+        yield _unknown("cluster", exposure.cluster, "exposed_clusters", clusters)
+    pools = exposure.of_project(context.declared(AddressPool))
+    named = [each for each in pools if each.name == exposure.pool]
+    known = [*(each.name for each in pools), *(each.name for each in context.declared(PoolFile))]
+    if exposure.pool and exposure.pool not in known:
+        yield _unknown("pool", exposure.pool, "address_pools or pool_files", known)
+        return
+    for pool in named:
+        if exposure.address and not pool.has(ip_address(exposure.address)):
+            listed = ", ".join(map(str, pool.ranges))
+            what = f"{exposure.address} is not in address_pool/{pool.name} ({listed})"
+            yield what, "choose one of them", Code.SPEC_CONTRADICTION
+    yield from _floating_ip(exposure, context, reserved=any(each.reserve == "ports" for each in named))
+
+
+def _floating_ip(exposure: ExposureFields, context: Context, *, reserved: bool) -> Iterator[Finding]:
+    """Yield why a floating IP does not lead to the exposure; ``reserved``: ports reserve the addresses of its pool."""
+    name = exposure.floating_ip
+    if name is None:
+        return
+    declared = [each.name for each in exposure.of_project(context.declared(FloatingIP))]
+    attached = {each.label for each in exposure.of_project(context.declared(AttachedFloatingIP))}
+    if name not in declared:
+        yield _unknown("floating IP", name, "floating_ips", declared)
+    elif exposure.how != "floating-ip" and name not in attached and not (reserved and exposure.address):
+        what = f"floating IP {name} can only be attached to a port that reserves a given address"
+        yield what, "set address, and a pool with reserve: ports", Code.SPEC_CONTRADICTION
+
+
+def _unknown(what: str, name: str, section: str, known: list[str]) -> Finding:
+    text = f"{what} {name} is not in {section} (known: {', '.join(known) or 'none'})"
+    return text, "declare it, or correct the name", Code.SPEC_UNRESOLVED
+
+
+# --- exposure ---------------------------------------------------------------------------------
+
 
 RESERVED = "reserved"
 """The value of ``mac``: which one it is, the register decides."""
@@ -57,7 +176,7 @@ class Exposure(ExposureFields):
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         neighbours = ExposureNeighbours.of(context, self)
-        found = (*references.findings(self, context), *declared_rules.findings(self, neighbours))
+        found = (*findings(self, context), *rules.declaration_findings(self, neighbours))
         return (self.mistake(*each) for each in found)
 
     def needs(self) -> Iterable[Key]:
@@ -134,7 +253,7 @@ class Exposure(ExposureFields):
         return replace(placed, address=placed.address or address, mac=placed.mac or (mac if self.needs_mac else None))
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
-        for what, fix, code in exposure_rules.findings(run, self, self.neighbours):
+        for what, fix, code in rules.exposure_findings(run, self, self.neighbours):
             yield self.mistake(what, fix, code)
 
     # --- operations -----------------------------------------------------------------------

@@ -32,9 +32,9 @@ EXTENSION = Extension(
             secrets=("external_ips.bgp",),
         ),
     ),
-    scans=(Scan(f"{_HERE}.leftovers.left_claim:LeftClaim", on_networks=True, only_left=True),),
-    derive=f"{_HERE}.derivation:derive",
-    leftovers=f"{_HERE}.leftovers.files:leftovers",
+    scans=(Scan(f"{_HERE}.leftovers:LeftClaim", on_networks=True, only_left=True),),
+    derive=f"{_HERE}.exposed_cluster:derive",
+    leftovers=f"{_HERE}.leftovers:leftovers",
     groups={
         "exposures": "addresses from outside to services inside of clusters",
     },

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.exposures.claiming import foreign_macs
 from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures.exposure import foreign_macs
 from openstack_prep.exposures.neighbours import Finding, held, holders
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.claims import Claim, Request
-from openstack_prep.exposures.register.pool import key_of
+from openstack_prep.exposures.register.pool import Claim, Request, key_of
 from openstack_prep.exposures.service_host import Machine, machines
 
 SEPARATOR = "."

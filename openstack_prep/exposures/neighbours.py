@@ -14,8 +14,8 @@ from openstack_prep.core.model import Context
 from openstack_prep.core.run import query
 from openstack_prep.exposures.model import Exposed
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.claims import Claim, Register
 from openstack_prep.exposures.register.neutron import NeutronRegister
+from openstack_prep.exposures.register.pool import Claim, Register
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project

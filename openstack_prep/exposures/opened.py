@@ -13,7 +13,7 @@ from openstack_prep.base.ranges import Range, without
 from openstack_prep.base.ranges import read as read_ranges
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.cluster_fields import ClusterFields, Nodes
-from openstack_prep.exposures.external_ips.carrying import hops, nodes_of
+from openstack_prep.exposures.external_ips.settings import hops, nodes_of
 from openstack_prep.exposures.machine_pairs import MachinePairs, on_networks
 from openstack_prep.exposures.model import Exposed, Placed, Way
 from openstack_prep.exposures.neighbours import Pool

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.exposures.service_host.bridge import script
+from openstack_prep.exposures.service_host.files import bridge_script
 from tests.external.conftest import Programs
 from tests.unit.exposures.service_host.declared import EXTERNAL
 
@@ -77,7 +77,7 @@ ALL_SAVED = (
 
 
 def run(programs: Programs, tmp_path: Path, setup: str, steps: str, seconds: int = 120) -> list[str]:
-    (tmp_path / "bridge.sh").write_text(script(replace(EXTERNAL, confirm_within=seconds)))
+    (tmp_path / "bridge.sh").write_text(bridge_script(replace(EXTERNAL, confirm_within=seconds)))
     start = f"cp {tmp_path}/bridge.sh /run/\n{setup}\nnmcli connection up 'System eno1' >/dev/null\n"
     return [line.strip() for line in programs.inside(WORLD + start + steps, *NEEDED).splitlines()]
 

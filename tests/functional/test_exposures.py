@@ -17,8 +17,8 @@ from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.model import ExposedPort, Target
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.claims import ClaimRefused, Request
 from openstack_prep.exposures.register.neutron import NeutronRegister
+from openstack_prep.exposures.register.pool import ClaimRefused, Request
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet

@@ -20,8 +20,8 @@ from keystoneauth1.session import Session
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.exposures.register.claims import Claim, Request
 from openstack_prep.exposures.register.neutron import NeutronRegister
+from openstack_prep.exposures.register.pool import Claim, Request
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.exposures.register.claims import Claim, Request
-from openstack_prep.exposures.register.pool import PoolSettings
+from openstack_prep.exposures.register.pool import Claim, PoolSettings, Request
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from tests.devcloud.layout import Layout, default_root
 

@@ -16,9 +16,9 @@ from openstack_prep.cli.shapes import (
     list_of,
     record,
 )
+from openstack_prep.exposures.convert.conversion import Step
 from openstack_prep.exposures.convert.model import Left
 from openstack_prep.exposures.convert.proof import Kept
-from openstack_prep.exposures.convert.steps import Step
 from openstack_prep.exposures.model import Way
 
 PARTS = {

@@ -29,12 +29,12 @@ def add(command: AddCommand) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     with no_garbage():
-        from openstack_prep.exposures import show as exposures
+        from openstack_prep.exposures.paths import examination
 
     running = _running(options)
     cloud, spec = open_spec(options, options.spec)
     path = str(options.spec)
-    report = exposures.look(cloud, spec, path=path, hosts=options.hosts, running=running, jobs=options.jobs)
+    report = examination.look(cloud, spec, path=path, hosts=options.hosts, running=running, jobs=options.jobs)
     print_result(options, report, report.data())
     return 0 if report.ok else 1
 

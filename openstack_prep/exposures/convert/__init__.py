@@ -2,7 +2,6 @@
 
 from openstack_prep.exposures.convert.conversion import Conversion, convert
 from openstack_prep.exposures.convert.model import Old, Peer, Wanted
-from openstack_prep.exposures.convert.options import newer_than_known, wanted
-from openstack_prep.exposures.convert.reading import read
+from openstack_prep.exposures.convert.reading import newer_than_known, read, wanted
 
 __all__ = ["Conversion", "Old", "Peer", "Wanted", "convert", "newer_than_known", "read", "wanted"]

@@ -1,4 +1,12 @@
-"""The conversion as a whole: files, the proof, what does not carry over, notes and steps."""
+"""The conversion as a whole: files, the proof, what does not carry over, notes and steps.
+
+Sources: Mirantis/k8s-externalipcontroller, pkg/scheduler/scheduler.go (it assigns a further address to each Service of
+type LoadBalancer) and examples/claims; kubectl's server-side apply, which only changes the fields in the file.
+
+Sources: Kubernetes API, Service v1; kubernetes/kubernetes, pkg/registry/core/service (a Service that stops being of
+type LoadBalancer loses the fields of this type); MetalLB 0.16.1, controller/service.go (convergeBalancer: a Service
+with one address and the policy PreferDualStack gets a second one from the same pool).
+"""
 
 from __future__ import annotations
 
@@ -8,12 +16,202 @@ from dataclasses import asdict, dataclass
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
-from openstack_prep.exposures.convert import pools, proof, rendering
-from openstack_prep.exposures.convert.deciding import decide
-from openstack_prep.exposures.convert.model import Decision, Left, Old, Wanted
+from openstack_prep.exposures.convert import decisions, pools, proof
+from openstack_prep.exposures.convert.decisions import decide
+from openstack_prep.exposures.convert.model import IN_POOL, OF, POOL, Carrier, Decision, Left, Old, OldService, Wanted
 from openstack_prep.exposures.convert.proof import Kept
-from openstack_prep.exposures.convert.reading import COMMAND
-from openstack_prep.exposures.convert.steps import BEFORE, COMMANDS, POOLS, SERVICES, Step, steps
+from openstack_prep.exposures.convert.reading import AUTOMATIC, COMMAND, OPENELB
+from openstack_prep.kubernetes.cilium import Cilium, address_annotation
+from openstack_prep.kubernetes.kube_vip import ANNOTATION, LABEL
+
+# --- step -------------------------------------------------------------------------------------
+
+
+POOLS, SERVICES, BEFORE, COMMANDS = "pools.yaml", "services.yaml", "before.yaml", "commands.txt"
+APPLY = "kubectl apply --server-side --force-conflicts --field-manager openstack-prep"
+CHECKS = {
+    "metallb": (
+        "kubectl -n metallb-system rollout status deployment/controller",
+        "kubectl -n metallb-system rollout status daemonset/speaker",
+    ),
+    "cilium": (
+        "kubectl -n kube-system rollout status deployment/cilium-operator",
+        "kubectl -n kube-system get configmap cilium-config -o yaml",
+    ),
+    "kube-vip": (
+        "kubectl -n kube-system rollout status daemonset/kube-vip-ds",
+        "kubectl -n kube-system rollout status deployment/kube-vip-cloud-provider",
+    ),
+}
+NORMAL = {
+    "metallb": "both are rolled out; a Helm chart may have installed them under other names",
+    "cilium": 'it is rolled out, and cilium-config contains {setting}: "true"',
+    "kube-vip": 'both are rolled out, and the DaemonSet has svc_enable: "true"',
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: its commands, what is normal, and how to go back."""
+
+    title: str
+    commands: tuple[str, ...]
+    normal: str
+    back: str
+
+    def __str__(self) -> str:
+        lines = [self.title, *(f"   {each}" for each in self.commands), f"   normal: {self.normal}"]
+        return "\n".join([*lines, f"   back: {self.back}"])
+
+
+def steps(old: Old, decision: Decision, wanted: Wanted) -> Iterator[Step]:
+    """Yield the steps."""
+    back = [f"{APPLY} -f {BEFORE}"]
+    if any(each.is_additional for each in decision.carriers):
+        back.append(f"kubectl delete services -A -l {OF}")
+    yield Step(
+        "Compare the files with the cluster",
+        (f"kubectl diff -f {POOLS}", f"{APPLY.replace('apply', 'diff')} -f {SERVICES}"),
+        f"exit code 1; {POOLS} only adds objects; in {SERVICES} only type, externalIPs, "
+        "allocateLoadBalancerNodePorts, labels and annotations of the load balancer differ, and further Services are "
+        "added. If a Service differs otherwise, somebody has changed it since: run convert again",
+        "nothing was changed",
+    )
+    setting = "enable-l2-announcements" if wanted.announce == "l2" else "enable-bgp-control-plane"
+    normal = NORMAL[wanted.to].format(setting=setting)
+    yield Step(f"Check that {wanted.to} {wanted.release} runs", CHECKS[wanted.to], normal, "nothing was changed")
+    yield from _old_controller(old)
+    yield Step(
+        "Create the pools",
+        (f"kubectl apply -f {POOLS}",),
+        "objects are created, and no Service changes yet",
+        f"kubectl delete -f {POOLS}",
+    )
+    yield Step(
+        "Change the Services; each address is not served until the load balancer has assigned it, mostly a second",
+        (f"{APPLY} -f {SERVICES}",),
+        "serverside-applied for each Service; Kubernetes 1.36 and later also warn about externalIPs where some remain",
+        "; ".join(back),
+    )
+    yield Step(
+        "Compare the addresses with the list above, then send requests to them from outside",
+        ("kubectl get services -A --field-selector spec.type=LoadBalancer",),
+        "within a minute EXTERNAL-IP has the same addresses as before; <pending> means that the load balancer refuses "
+        "them: kubectl describe service says why",
+        "; ".join(back),
+    )
+    yield from _nodes(old)
+
+
+def _old_controller(old: Old) -> Iterator[Step]:
+    if old.pools or any(each.keeps_annotation == AUTOMATIC for each in old.services):
+        yield Step(
+            "Stop what assigns addresses until now; Mirantis' scheduler would assign another one to each Service of "
+            "type LoadBalancer",
+            ("kubectl -n default scale deployment claimscheduler --replicas 0",),
+            "deployment.apps/claimscheduler scaled; its namespace is where it was installed. Its claimcontroller keeps "
+            "running, so the nodes keep the addresses. For OpenELB, scale its Deployment",
+            "scale it to 1 again",
+        )
+
+
+def _nodes(old: Old) -> Iterator[Step]:
+    kept = "no node lists an old one in ip -brief address, except those of MetalLB, Cilium or kube-vip themselves"
+    back = "ip address add ADDRESS/32 dev INTERFACE on the node that had it"
+    if old.has_claims:
+        title = "Remove the addresses from the nodes: the old controller first, then those configured by hand"
+        commands = ("kubectl delete ipclaims --all", "ip -brief address")
+        yield Step(title, commands, f"the claimcontroller removes its addresses, and {kept}", back)
+    else:
+        yield Step("Remove the addresses that somebody has configured on the nodes", ("ip -brief address",), kept, back)
+    names = {each.keeps_annotation for each in old.services if each.keeps_annotation}
+    for name in sorted(names & {AUTOMATIC, OPENELB}):
+        held = [each for each in old.services if each.keeps_annotation == name]
+        yield Step(
+            f"Remove the annotation {name}, which means nothing any more",
+            tuple(f"kubectl -n {each.namespace} annotate service {each.name} {name}-" for each in held),
+            "annotated for each Service",
+            "not needed",
+        )
+
+
+# --- spec -------------------------------------------------------------------------------------
+
+
+def services(old: Old, decision: Decision, wanted: Wanted) -> Iterator[Values]:
+    """Yield the Services that change, and additional ones, in the order of their names."""
+    leases = decisions.lease_namespaces(decision.carriers)
+    for service in old.services:
+        own = [each for each in decision.carriers if each.of is service]
+        if not own:
+            continue
+        if all(each.is_additional for each in own):
+            yield _unassigned(service, decision.remaining(service))
+        for each in own:
+            yield _carrier(each, decision, wanted, leases.get(each.sharing, ""))
+
+
+def before(old: Old, decision: Decision) -> Iterator[Values]:
+    """Yield the changed Services as they are now."""
+    changed = {each.of.key for each in decision.carriers}
+    for service in old.services:
+        if service.key in changed:
+            yield _unassigned(service, service.addresses)
+
+
+def annotation(wanted: Wanted) -> str:
+    """Return the annotation by which a Service requests addresses."""
+    if wanted.to == "metallb":
+        return f"{decisions.metallb_prefix(wanted)}/loadBalancerIPs"
+    return ANNOTATION if wanted.to == "kube-vip" else address_annotation(Cilium(cluster_id=1, version=wanted.release))
+
+
+def _carrier(carrier: Carrier, decision: Decision, wanted: Wanted, lease: str) -> Values:
+    service = carrier.of
+    labels = dict([LABEL.split("=", 1)]) if wanted.to == "kube-vip" else {}
+    labels |= {IN_POOL: POOL} if wanted.to == "cilium" else {}
+    labels |= {OF: service.name} if carrier.is_additional else {}
+    notes = {annotation(wanted): ",".join(carrier.addresses), **dict(decisions.key_annotations(carrier, wanted, lease))}
+    spec: Values = {"type": "LoadBalancer"}
+    if wanted.class_name and service.type != "LoadBalancer":
+        spec["loadBalancerClass"] = wanted.class_name
+    if carrier.is_additional or service.type == "ClusterIP":
+        spec["allocateLoadBalancerNodePorts"] = False  # as before: the addresses do not need node ports
+    spec |= service.spec
+    if carrier.is_additional:
+        spec["ports"] = [{key: value for key, value in each.items() if key != "nodePort"} for each in spec["ports"]]
+        spec["ipFamilyPolicy"] = "SingleStack" if len(carrier.families) == 1 else "RequireDualStack"
+        ordered = [each for each in service.families if each in carrier.families]
+        spec["ipFamilies"] = [f"IPv{each}" for each in ordered]
+    else:
+        if wanted.to == "metallb" and len(carrier.addresses) == 1 and "ipFamilyPolicy" in spec:
+            spec["ipFamilyPolicy"] = "SingleStack"  # else MetalLB adds an address, perhaps one of another Service
+        spec["externalIPs"] = list(decision.remaining(service))
+    return _manifest(service.namespace, carrier.name, spec, labels, notes)
+
+
+def _unassigned(service: OldService, addresses: tuple[str, ...]) -> Values:
+    """Return a Service of its old type with these externalIPs."""
+    spec: Values = {"type": service.type, **service.spec, "externalIPs": list(addresses)}
+    if service.type == "ClusterIP" and not addresses:
+        spec.pop("externalTrafficPolicy", None)  # valid only together with addresses from outside
+    return _manifest(service.namespace, service.name, spec, {}, {})
+
+
+def _manifest(namespace: str, name: str, spec: Values, labels: Values, annotations: Values) -> Values:
+    metadata: Values = {"name": name, "namespace": namespace}
+    metadata |= {"labels": labels} if labels else {}
+    metadata |= {"annotations": annotations} if annotations else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {k: v for k, v in spec.items() if v != {}},
+    }
+
+
+# --- conversion -------------------------------------------------------------------------------
+
 
 MOST_NAMES = 5
 
@@ -80,8 +278,8 @@ def convert(old: Old, wanted: Wanted) -> Conversion:
     manifests = pools.manifests(pools.ranges(old, decision), wanted) if decision.carriers else []
     texts = {
         POOLS: dump(*manifests),
-        SERVICES: dump(*rendering.services(old, decision, wanted)),
-        BEFORE: dump(*rendering.before(old, decision)),
+        SERVICES: dump(*services(old, decision, wanted)),
+        BEFORE: dump(*before(old, decision)),
     }
     kept = proof.prove(old, texts[POOLS], texts[SERVICES], wanted)
     way = tuple(steps(old, decision, wanted)) if decision.carriers else ()

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openstack_prep.exposures.external_ips import announcing, interfaces, services
-from openstack_prep.exposures.external_ips.model import (
-    ExternalIPBGP,
-    ExternalIPNode,
-    ExternalIPPeer,
-    ExternalIPs,
-)
+from openstack_prep.exposures.external_ips import manifests
 from openstack_prep.exposures.external_ips.rules import mistakes, warnings
+from openstack_prep.exposures.external_ips.settings import ExternalIPBGP, ExternalIPNode, ExternalIPPeer, ExternalIPs
 from openstack_prep.exposures.model import Placed
 
 
@@ -28,10 +23,10 @@ def files(
     ``only_ready``: those that do not exist yet are asterisks, too; nothing is generated.
     ``on_openstack``: the router is Neutron's, which gets its routes from the spec and not by a script.
     """
-    found = services.files(placed) | interfaces.files(settings, placed)
+    found = manifests.files(placed) | manifests.interface_files(settings, placed)
     if on_openstack:
-        found.pop(interfaces.ROUTES, None)
-    return found | announcing.files(settings, placed, openly=openly, only_ready=only_ready)
+        found.pop(manifests.ROUTES, None)
+    return found | manifests.announcement_files(settings, placed, openly=openly, only_ready=only_ready)
 
 
 __all__ = [

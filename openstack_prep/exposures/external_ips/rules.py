@@ -15,10 +15,14 @@ from itertools import combinations
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.ranges import Range, overlaps
 from openstack_prep.base.ranges import read as read_ranges
-from openstack_prep.exposures.external_ips.announcing import PASSWORD_FAULT, PASSWORD_FIX, is_accepted, router_id
-from openstack_prep.exposures.external_ips.carrying import addresses, chosen, hops
-from openstack_prep.exposures.external_ips.model import ExternalIPBGP, ExternalIPs
-from openstack_prep.exposures.external_ips.services import of_service
+from openstack_prep.exposures.external_ips.manifests import (
+    PASSWORD_FAULT,
+    PASSWORD_FIX,
+    is_accepted,
+    of_service,
+    router_id,
+)
+from openstack_prep.exposures.external_ips.settings import ExternalIPBGP, ExternalIPs, addresses, chosen, hops
 from openstack_prep.exposures.model import Placed
 from openstack_prep.kubernetes.balancing.pools import repeated
 

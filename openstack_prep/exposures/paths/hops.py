@@ -15,8 +15,6 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed
 from openstack_prep.exposures.opened import IN_GROUPS, ON_NODES, carriers
-from openstack_prep.exposures.paths import recordsets
-from openstack_prep.exposures.paths.recordsets import VisibleRecordset
 from openstack_prep.exposures.paths.running import Running
 from openstack_prep.exposures.paths.running import hops as hops_in_cluster
 from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
@@ -24,6 +22,54 @@ from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Traffic, admission
 from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify.chain import ok, unknown
+from openstack_prep.resources.dns.recordset import Recordset
+from openstack_prep.resources.dns.recordsets import ACTIVE, ERROR, RecordsetRecord
+
+# --- recordset --------------------------------------------------------------------------------
+
+
+RECORDSET = "recordset"
+
+
+@dataclass(frozen=True)
+class VisibleRecordset:
+    """A recordset that the spec declares, and the one in Designate; None if it does not exist."""
+
+    declared: Recordset
+    record: RecordsetRecord | None
+
+
+def recordset_hops(placed: Placed, seen: Sequence[VisibleRecordset], apply: str) -> Iterator[Diagnostic]:
+    """Yield whether Designate leads the names of an exposure to its address; ``apply`` is the command for repairs.
+
+    A recordset of the other IP version says nothing about this address.
+    """
+    kind = "AAAA" if placed.outside and ipaddress.ip_address(placed.outside).version == 6 else "A"
+    for name in placed.exposure.names:
+        for each in seen:
+            if each.declared.name == name and each.declared.type == kind:
+                yield _judged(placed, each.declared, each.record, apply)
+
+
+def _judged(placed: Placed, declared: Recordset, record: RecordsetRecord | None, apply: str) -> Diagnostic:
+    where = f"in Designate's zone {declared.zone}"
+    if record is None:
+        what = f"{declared.name} has no record of type {declared.type} {where}"
+        return Diagnostic(code="recordset.missing", where=RECORDSET, what=what, fix=apply)
+    found = f"{declared.name} is {', '.join(sorted(record.records))} {where}"
+    if placed.outside and placed.outside not in record.records:
+        what = f"{found}, not {placed.outside}"
+        return Diagnostic(code="recordset.differs", where=RECORDSET, what=what, fix=apply)
+    if record.status == ERROR:
+        what = f"{found}, but its name servers did not take it"
+        return Diagnostic(code="recordset.failed", where=RECORDSET, what=what, fix=apply)
+    if record.status != ACTIVE:
+        return unknown("recordset.pending", RECORDSET, f"{found}, but not yet on its name servers", "try again")
+    return ok(RECORDSET, found)
+
+
+# --- hops -------------------------------------------------------------------------------------
+
 
 NAME, FLOATING_IP, ADDRESS, PAIRS, GROUPS = "name", "floating IP", "address", "address pairs", "security groups"
 NODES, FILES = "nodes", "files"
@@ -64,7 +110,7 @@ class View:
 def hops(placed: Placed, view: View) -> Iterator[Diagnostic]:
     """Yield what a request to an exposure passes, from outside to inside."""
     yield from _names(placed, view)
-    yield from recordsets.hops(placed, view.recordsets, view.apply)
+    yield from recordset_hops(placed, view.recordsets, view.apply)
     if placed.exposure.floating_ip:
         yield _floating_ip(placed, view)
     yield _reserved(placed, view)

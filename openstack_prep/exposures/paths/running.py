@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.exposures import services
-from openstack_prep.exposures.external_ips import services as external_ips
+from openstack_prep.exposures.external_ips import manifests
 from openstack_prep.exposures.model import Placed, Way
-from openstack_prep.exposures.virtualization import rendering as machines
-from openstack_prep.exposures.virtualization.attaching import served
+from openstack_prep.exposures.virtualization import manifests as machines
+from openstack_prep.exposures.virtualization.manifests import served
 from openstack_prep.kubernetes.services import ServiceRecord
 from openstack_prep.openshift.verify.chain import ok
 
@@ -162,10 +162,10 @@ class _ServiceHop:
         external = self._how == "external-ip"
         if self._is_foreign:
             kubectl = self.running.kubectl
-            return external_ips.patch(self.same, kubectl) if external else services.patch(self.placed, kubectl)
+            return manifests.patch(self.same, kubectl) if external else services.patch(self.placed, kubectl)
         if self.placed.exposure.target.virtual_machine:
             return self._apply(machines.SERVICES)
-        return self._apply(external_ips.SERVICES if external else services.SERVICES)
+        return self._apply(manifests.SERVICES if external else services.SERVICES)
 
     def _change_external(self, has: Sequence[str]) -> str:
         """Return the command that gives it the external addresses; others that it has would be lost."""

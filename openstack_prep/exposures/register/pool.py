@@ -1,25 +1,211 @@
-"""The addresses of a network that OpenStack does not know, and who has claimed which: pure."""
+"""The addresses of a network that OpenStack does not know, and who has claimed which: pure.
+
+Sources: IEEE 802c-2017 (of locally administered addresses, those whose second digit is 2 are for administrators);
+kubemacpool v0.51.1, config/release/kubemacpool.yaml (RANGE_START, RANGE_END); OVN-Kubernetes, go-controller/pkg/util/
+net.go (IPAddrToHWAddr: 0a:58, then the IPv4 address); Neutron, neutron/conf/common.py (base_mac fa:16:3e:00:00:00);
+QEMU and libvirt (52:54:00); Docker, libnetwork netutils/utils_linux.go (genMAC: 02:42).
+"""
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal, Protocol, TypeAlias
 from urllib.parse import quote
 
 from annotated_types import Len
 
 from openstack_prep.base import ranges
-from openstack_prep.base.fields import Address, Cidr
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import PrepError
+from openstack_prep.base.fields import Address, Cidr, Reads, mac
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.multicast import PoolRange
 from openstack_prep.base.ranges import AddressRange, Net, Range
 from openstack_prep.core.resource import Coherent
-from openstack_prep.exposures.register import macs
-from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request, in_order
-from openstack_prep.exposures.register.macs import DEFAULT_RANGE, KUBEMACPOOL, MacRangeOrNone, MacRangeText
+
+# --- claim ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What one name asks for: an address, by default the next free one, and perhaps a MAC address."""
+
+    name: str
+    address: str | None = None
+    mac: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What one name holds."""
+
+    address: str
+    mac: str | None = None
+
+
+class ClaimRefused(PrepError):
+    """An address or MAC address cannot be claimed: somebody else holds it, it is not in the pool, or none is free."""
+
+    code = Code.ADDRESS_IN_USE
+
+
+def in_order(requests: Iterable[Request]) -> list[Request]:
+    """Return requests with explicit addresses first, so that none of them is given to a name that takes any address."""
+    return sorted(requests, key=lambda request: (request.address is None, request.name))
+
+
+Outcomes: TypeAlias = Mapping[str, Claim | PrepError]
+"""What each of several names holds by now, or the error of its claim."""
+
+
+class Register(Protocol):
+    """Who has which address.  Names are those of one spec; a register knows the spec that it works for."""
+
+    def claim(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> dict[str, Claim]:
+        """Claim for all names or for none of them, and return what each holds by now.
+
+        A name keeps what it holds, unless it asks for another address. ``foreign_macs`` are in use elsewhere. Raises
+        ClaimRefused, with the holder's name.
+        """
+        ...
+
+    def claim_each(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> Outcomes:
+        """Claim as ``claim`` does, but each name for itself: return its claim, or why it got none.
+
+        The register is read a few times, however many names there are. Raises PrepError if it cannot be read.
+        """
+        ...
+
+    def release(self, names: Sequence[str]) -> None:
+        """Release what these names hold; names without a claim are released already."""
+        ...
+
+    def held(self) -> Mapping[str, Claim]:
+        """Return what the names of this spec hold."""
+        ...
+
+    def holders(self) -> Mapping[str, str]:
+        """Return who holds each address that is claimed, of all specs, as people read it."""
+        ...
+
+
+# --- mac --------------------------------------------------------------------------------------
+
+
+_FORM = "use one such as d2:00:00:00:00:00-d2:ff:ff:ff:ff:ff"
+
+
+@dataclass(frozen=True, slots=True)
+class MacRange:
+    """All MAC addresses from the first to the last."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def read(cls, text: str) -> MacRange:
+        """Return the range that a text describes; raises InvalidValue."""
+        try:
+            first, last = (number_of(str(mac(part.strip()))) for part in text.split("-"))
+        except ValueError:
+            raise InvalidValue("is not a range of MAC addresses", _FORM) from None
+        if first > last:
+            raise InvalidValue("ends before it begins", "write the lower MAC address first")
+        return cls(first, last)
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
+
+    def __contains__(self, number: int) -> bool:
+        return self.first <= number <= self.last
+
+    def overlaps(self, other: MacRange) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+    def __str__(self) -> str:
+        return f"{text_of(self.first)}-{text_of(self.last)}"
+
+
+def number_of(text: str) -> int:
+    return int(text.replace(":", ""), 16)
+
+
+def text_of(number: int) -> str:
+    digits = f"{number:012x}"
+    return ":".join(digits[each : each + 2] for each in range(0, 12, 2))
+
+
+def _prefix(text: str) -> MacRange:
+    missing = 6 - len(text.split(":"))
+    return MacRange(number_of(text + ":00" * missing), number_of(text + ":ff" * missing))
+
+
+DEFAULT_RANGE = "d2:00:00:00:00:00-d2:ff:ff:ff:ff:ff"
+KUBEMACPOOL = "02:00:00:00:00:00-02:ff:ff:ff:ff:ff"
+RESERVED = {
+    "OVN-Kubernetes": _prefix("0a:58"),
+    "Neutron (base_mac)": _prefix("fa:16:3e"),
+    "QEMU and libvirt": _prefix("52:54:00"),
+    "Docker": _prefix("02:42"),
+}
+"""Who else assigns locally administered MAC addresses, each without asking the others."""
+
+
+def mac_range(value: object) -> object:
+    """Read a range of MAC addresses, first-last."""
+    return str(MacRange.read(value)) if isinstance(value, str) else value
+
+
+def mac_range_or_none(value: object) -> object:
+    """Read a range of MAC addresses, or false for none."""
+    if value is not False and not isinstance(value, str):
+        raise InvalidValue("is not a range of MAC addresses", f"{_FORM}, or false for none")
+    return mac_range(value)
+
+
+MacRangeText = Annotated[str, Reads(mac_range)]
+MacRangeOrNone = Annotated[str | Literal[False], Reads(mac_range_or_none)]
+
+
+def contradictions(macs: str, kubemacpool: str) -> Iterator[InvalidValue]:
+    """Yield why MAC addresses cannot be taken from a range."""
+    wanted, pool = MacRange.read(macs), MacRange.read(kubemacpool)
+    octets = {each >> 40 for each in (wanted.first, wanted.last)}
+    if any(octet & 0b11 != 0b10 for octet in octets) or len(octets) > 1:
+        what = f"macs {macs} are not all locally administered unicast addresses with the same first octet"
+        yield InvalidValue(what, f"the second digit is 2, 6, a or e; {_FORM}")
+    if wanted.overlaps(pool):
+        yield InvalidValue(f"macs {macs} overlap the range of kubemacpool {kubemacpool}", "choose another range")
+    for who, reserved in RESERVED.items():
+        if wanted.overlaps(reserved):
+            yield InvalidValue(f"macs {macs} overlap {reserved} of {who}", "choose another range")
+
+
+def refuse(mac: str, kubemacpool: str) -> str:
+    """Return why an interface on a network with kubemacpool cannot have a MAC address; empty if it can."""
+    if number_of(mac) >> 40 & 1:
+        return "is a multicast address"
+    return f"is in the range of kubemacpool {kubemacpool}" if number_of(mac) in MacRange.read(kubemacpool) else ""
+
+
+def derive(macs: str, seed: str, taken: Container[str]) -> str | None:
+    """Return the MAC address for a seed: the same each time, or the next one that is not taken; None if all are."""
+    within = MacRange.read(macs)
+    start = int.from_bytes(hashlib.sha256(seed.encode()).digest()) % within.size
+    for step in range(within.size):
+        found = text_of(within.first + (start + step) % within.size)
+        if found not in taken:
+            return found
+    return None
+
+
+# --- pool -------------------------------------------------------------------------------------
+
 
 STRICT = {"extra": "forbid", "strict": True}
 
@@ -61,7 +247,7 @@ class PoolSettings(Coherent):
         if not any(True for _ in self.free(())):
             yield InvalidValue("addresses: none of them can be claimed", "add addresses, or exclude fewer")
         if self.macs:
-            yield from macs.contradictions(self.macs, self.kubemacpool)
+            yield from contradictions(self.macs, self.kubemacpool)
 
     def free(self, taken: Iterable[str]) -> Iterator[str]:
         """Yield the addresses that can be claimed, lowest first."""
@@ -168,7 +354,7 @@ class Pool:
             fix = "remove the claim; the next apply of its spec gets another address"
             if why := self.settings.refuse(each.address):
                 yield key, f"address {each.address} {why}", fix
-            if each.mac and (whose := macs.refuse(each.mac, self.settings.kubemacpool)):
+            if each.mac and (whose := refuse(each.mac, self.settings.kubemacpool)):
                 yield key, f"MAC address {each.mac} {whose}", fix.replace("address", "MAC address")
             for what, value in (("address", each.address), ("MAC address", each.mac)):
                 if value and value in first:
@@ -195,7 +381,7 @@ class Pool:
     def _mac(self, key: str, name: str, taken: Collection[str]) -> str:
         if not self.settings.macs:
             raise ClaimRefused(f"{name}: pool {self.name} has no MAC addresses (macs: false); set macs to a range")
-        found = macs.derive(self.settings.macs, f"{self.id} {key}", taken)
+        found = derive(self.settings.macs, f"{self.id} {key}", taken)
         if found is None:
             raise ClaimRefused(f"{name}: pool {self.name} has no free MAC address; enlarge macs")
         return found

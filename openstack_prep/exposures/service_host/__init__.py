@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from openstack_prep.exposures.model import Placed
-from openstack_prep.exposures.service_host import bind, bridge, haproxy, kubeinit
+from openstack_prep.exposures.service_host import files as bind
+from openstack_prep.exposures.service_host import files as bridge
+from openstack_prep.exposures.service_host import files as haproxy
+from openstack_prep.exposures.service_host import files as kubeinit
 from openstack_prep.exposures.service_host.model import (
     ExternalInterface,
     KubeInit,
@@ -56,9 +59,9 @@ def files(
     found = list(machines(settings, macs))
     address = next(each.address for each in placed if each.address)
     texts = {
-        bridge.SCRIPT: bridge.script(settings.external),
+        bridge.SCRIPT: bridge.bridge_script(settings.external),
         "haproxy.cfg": haproxy.config(settings, placed, found),
-        **bind.files(settings, placed, found, previous or {}, today),
+        **bind.bind_files(settings, placed, found, previous or {}, today),
         kubeinit.INVENTORY: kubeinit.inventory(settings, found),
     }
     if settings.kubeinit:

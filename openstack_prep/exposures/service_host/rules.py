@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.exposures.model import Placed
-from openstack_prep.exposures.service_host.bind import INSIDE_ONLY
-from openstack_prep.exposures.service_host.haproxy import DNS, INSIDE, MACHINE_CONFIG
+from openstack_prep.exposures.service_host.files import DNS, INSIDE, INSIDE_ONLY, MACHINE_CONFIG
 from openstack_prep.exposures.service_host.model import Machine, MachineGroup, ServiceHost, machines
 
 GROUPS = ("masters", "workers", "bootstrap")

@@ -1,5 +1,6 @@
 """Ways outside for virtual machines of KubeVirt and OpenShift Virtualization: pure functions."""
 
+from openstack_prep.exposures.virtualization.manifests import files
 from openstack_prep.exposures.virtualization.model import (
     Machine,
     MacPool,
@@ -9,7 +10,6 @@ from openstack_prep.exposures.virtualization.model import (
     WholeMachine,
 )
 from openstack_prep.exposures.virtualization.openstack import VisibleNodes, diagnose
-from openstack_prep.exposures.virtualization.rendering import files
 from openstack_prep.exposures.virtualization.rules import mistakes, warnings
 
 __all__ = [

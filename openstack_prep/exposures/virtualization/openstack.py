@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.exposures.model import Placed
-from openstack_prep.exposures.virtualization.attaching import Attachment, attachments
+from openstack_prep.exposures.virtualization.manifests import Attachment, attachments
 from openstack_prep.exposures.virtualization.model import Virtualization
 from openstack_prep.neutron.addresses import addresses_of
 from openstack_prep.neutron.ovn import runs_ovn

@@ -17,13 +17,13 @@ from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Context, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.exposure import Exposure, ResolvedExposure
-from openstack_prep.exposures.leftovers.left_claim import LeftClaim
+from openstack_prep.exposures.leftovers import LeftClaim
 from openstack_prep.exposures.model import ExposedPort, Target
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register import macs
 from openstack_prep.exposures.register import neutron as register_module
-from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request
+from openstack_prep.exposures.register import pool as macs
 from openstack_prep.exposures.register.neutron import NeutronRegister
+from openstack_prep.exposures.register.pool import Claim, ClaimRefused, Request
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.verbs import scan
 from tests.unit.conftest import ENDPOINTS, port_row, resolved

@@ -15,7 +15,7 @@ from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.claims import ClaimRefused
+from openstack_prep.exposures.register.pool import ClaimRefused
 from openstack_prep.spec import load_spec
 from tests.unit.conftest import failure, resolved
 from tests.unit.exposures.register.claiming import claim_one

@@ -20,7 +20,7 @@ from openstack_prep.exposures.external_ips import (
     files,
     mistakes,
 )
-from openstack_prep.exposures.external_ips.carrying import carried, hops
+from openstack_prep.exposures.external_ips.settings import carried, hops
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
 from tests.unit.exposures.external_ips.declared import ALL, FORMS, NODES, PLAIN, placed
 

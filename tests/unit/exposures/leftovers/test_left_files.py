@@ -11,9 +11,9 @@ import pytest
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import OwnershipTag
+from openstack_prep.exposures import leftovers
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
-from openstack_prep.exposures.leftovers import left_files
-from openstack_prep.exposures.leftovers.left_files import MOST_FOLDERS, LeftFiles
+from openstack_prep.exposures.leftovers import MOST_FOLDERS, LeftFiles
 from openstack_prep.resources.files.marked_files import MarkedFiles
 
 
@@ -48,7 +48,7 @@ def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(
     assert {Path(each.directory).name for each, seen in every.items() if not seen.ours} == {"namesake", "untold"}
     found = {left: seen for left, seen in every.items() if seen.ours}
     with monkeypatch.context() as patched:
-        patched.setattr(left_files, "_below", lambda top, depth: pytest.fail(f"searches {top}"))
+        patched.setattr(leftovers, "_below", lambda top, depth: pytest.fail(f"searches {top}"))
         assert not [*LeftFiles.within(run, [Path("/")], [ExposedCluster(name="okd", directory="/okd")])]
     assert {each.key.name for each in found} == {
         f"okd ({tmp_path / 'former'})",

@@ -10,8 +10,8 @@ import pytest
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.paths.examination import ExposurePath, Report
 from openstack_prep.exposures.paths.hops import View, hops
-from openstack_prep.exposures.paths.report import Path, Report
 from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify.chain import Chain
 
@@ -133,7 +133,7 @@ def test_an_exposure_without_an_address_is_not_reserved() -> None:
 def test_the_report_says_it_in_a_table_and_as_data() -> None:
     broken = replace(RIGHT, floating_ips=[], file_drift=None)
     paths = [
-        Path(placed=PLACED, chain=Chain(name="shop", target="10.1.0.209", links=tuple(hops(PLACED, view))))
+        ExposurePath(placed=PLACED, chain=Chain(name="shop", target="10.1.0.209", links=tuple(hops(PLACED, view))))
         for view in (RIGHT, broken)
     ]
     report = Report(spec="mesh", paths=tuple(paths))

@@ -6,7 +6,7 @@ import pytest
 
 from openstack_prep.base.diagnostic import Status
 from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
-from openstack_prep.exposures.paths.recordsets import VisibleRecordset, hops
+from openstack_prep.exposures.paths.hops import VisibleRecordset, recordset_hops
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import RecordsetRecord
 
@@ -46,7 +46,7 @@ RECORD = RecordsetRecord(
     ],
 )
 def test_the_hop(record: RecordsetRecord | None, status: Status, code: str) -> None:
-    (hop,) = hops(PLACED, [VisibleRecordset(DECLARED, record)], "openstack-prep apply s.yaml")
+    (hop,) = recordset_hops(PLACED, [VisibleRecordset(DECLARED, record)], "openstack-prep apply s.yaml")
     assert hop.status is status
     assert code in ("", hop.code)
     assert hop.fix == ("openstack-prep apply s.yaml" if status is Status.ERROR else hop.fix)
@@ -54,8 +54,8 @@ def test_the_hop(record: RecordsetRecord | None, status: Status, code: str) -> N
 
 def test_other_recordsets_say_nothing() -> None:
     others = [replace(DECLARED, type="TXT", records=("x",)), replace(DECLARED, name="www.example.com")]
-    assert not list(hops(PLACED, [VisibleRecordset(each, None) for each in others], "apply"))
-    (six,) = hops(
+    assert not list(recordset_hops(PLACED, [VisibleRecordset(each, None) for each in others], "apply"))
+    (six,) = recordset_hops(
         replace(PLACED, public_address="2001:db8::1"),
         [VisibleRecordset(replace(DECLARED, type="AAAA"), None), VisibleRecordset(DECLARED, RECORD)],
         "apply",

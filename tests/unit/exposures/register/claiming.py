@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openstack_prep.exposures.register.claims import Claim, Register, Request
+from openstack_prep.exposures.register.pool import Claim, Register, Request
 
 
 def claim_one(register: Register, name: str, address: str | None = None, *, mac: bool = False) -> Claim:

@@ -6,10 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from openstack_prep.exposures.register import macs
-from openstack_prep.exposures.register.claims import Claim, ClaimRefused, Request
-from openstack_prep.exposures.register.macs import DEFAULT_RANGE, KUBEMACPOOL, RESERVED, MacRange, number_of, text_of
-from openstack_prep.exposures.register.pool import Pool, PoolSettings
+from openstack_prep.exposures.register import pool as macs
+from openstack_prep.exposures.register.pool import (
+    DEFAULT_RANGE,
+    KUBEMACPOOL,
+    RESERVED,
+    Claim,
+    ClaimRefused,
+    MacRange,
+    Pool,
+    PoolSettings,
+    Request,
+    number_of,
+    text_of,
+)
 
 SETTINGS = PoolSettings(cidr="10.0.0.0/29", gateway="10.0.0.1", addresses=("10.0.0.0/29",), exclude=("10.0.0.4",))
 POOL = Pool(name="lab", id="0123456789abcdef", settings=SETTINGS)

@@ -20,9 +20,8 @@ import pytest
 
 from openstack_prep.base import lock_wait, private_file
 from openstack_prep.base.errors import ConfigError, FileLocked, PrepError, SpecError
-from openstack_prep.exposures.register import lock
-from openstack_prep.exposures.register.claims import ClaimRefused, Request
-from openstack_prep.exposures.register.pool import PoolSettings
+from openstack_prep.exposures.register import pool_file
+from openstack_prep.exposures.register.pool import ClaimRefused, PoolSettings, Request
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from tests.unit.exposures.register.claiming import claim_one
 
@@ -192,7 +191,7 @@ def test_a_file_that_is_no_text_is_a_mistake_and_stays(register: PoolFileRegiste
         (private_file.tempfile, "mkstemp", errno.EROFS, "cannot be written: .*Read-only file system"),
         (private_file.tempfile, "mkstemp", errno.EACCES, "cannot be written: .*Permission denied"),
         (private_file.os, "fsync", errno.ENOSPC, "No space left on device; the file was not changed"),
-        (lock.os, "open", errno.EACCES, "cannot be written: Permission denied; change its permissions"),
+        (pool_file.os, "open", errno.EACCES, "cannot be written: Permission denied; change its permissions"),
         (fcntl, "flock", errno.ENOLCK, "its file system has no locks .*; keep it on a local file system"),
     ],
 )

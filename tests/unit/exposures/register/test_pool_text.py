@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.exposures.register import pool_text
-from openstack_prep.exposures.register.claims import Claim, Request
-from openstack_prep.exposures.register.pool import Pool, PoolSettings
+from openstack_prep.exposures.register import pool_file
+from openstack_prep.exposures.register.pool import Claim, Pool, PoolSettings, Request
 
 SETTINGS = PoolSettings(cidr="10.0.0.0/24", gateway="10.0.0.1", addresses=("10.0.0.100-10.0.0.199",))
 POOL = Pool(
@@ -24,12 +23,12 @@ HERE = Path("pool.yaml")
 
 
 def text() -> str:
-    return pool_text.write(None, POOL, "")
+    return pool_file.write(None, POOL, "")
 
 
 def damage(text: str) -> list[tuple[str, str]]:
     with pytest.raises(SpecError) as caught:
-        pool_text.read(HERE, text)
+        pool_file.read(HERE, text)
     assert all(each.fix for each in caught.value.mistakes)
     return [(each.where.partition(": ")[0], each.what) for each in caught.value.mistakes]
 
@@ -39,7 +38,7 @@ def line_of(text: str, part: str) -> str:
 
 
 def test_what_is_written_is_read_and_each_claim_is_a_line() -> None:
-    assert pool_text.read(HERE, text()) == POOL
+    assert pool_file.read(HERE, text()) == POOL
     assert "  s/a: {address: 10.0.0.100, mac: 'd2:00:00:00:00:01'}\n  s/c: {address: 10.0.0.101}\n" in text()
 
 
@@ -47,15 +46,15 @@ def test_what_is_written_is_read_and_each_claim_is_a_line() -> None:
 def test_any_name_of_a_spec_can_claim(spec: str) -> None:
     used = Pool(name=spec, id=POOL.id, settings=SETTINGS, users={spec: ""})
     after = used.claim(spec, [Request(name="a", mac=True)])
-    written = pool_text.write(used, after, pool_text.write(None, used, ""))
-    assert pool_text.read(HERE, written) == after
+    written = pool_file.write(used, after, pool_file.write(None, used, ""))
+    assert pool_file.read(HERE, written) == after
     assert len(after.of_spec(spec)) == 1
 
 
 def test_only_changed_lines_are_written_and_comments_stay_with_their_claims() -> None:
     before = text().replace("  s/c:", "  # of the shop\n  s/c:").replace("claims:", "# who has what\nclaims:")
     after = POOL.claim("s", [Request(name=name) for name in ("b", "d", "Z")]).release("s", ["a"])
-    lines = pool_text.write(POOL, after, before).splitlines()
+    lines = pool_file.write(POOL, after, before).splitlines()
     assert lines[-6:] == [
         "claims:",
         "  s/Z: {address: 10.0.0.102}",
@@ -65,7 +64,7 @@ def test_only_changed_lines_are_written_and_comments_stay_with_their_claims() ->
         "  s/d: {address: 10.0.0.104}",
     ]
     assert set(before.splitlines()) - set(lines) == {"  s/a: {address: 10.0.0.100, mac: 'd2:00:00:00:00:01'}"}
-    assert pool_text.read(HERE, "\n".join(lines)) == after
+    assert pool_file.read(HERE, "\n".join(lines)) == after
 
 
 @pytest.mark.parametrize(
@@ -74,9 +73,9 @@ def test_only_changed_lines_are_written_and_comments_stay_with_their_claims() ->
 )
 def test_other_forms_of_yaml_are_changed_too(given: str) -> None:
     given = given if "claims:\n" in given else given.rstrip() + "}\n"
-    before = pool_text.read(HERE, given)
+    before = pool_file.read(HERE, given)
     after = before.claim("s", [Request(name="b"), Request(name="a", address="10.0.0.150")])
-    assert pool_text.read(HERE, pool_text.write(before, after, given)) == after
+    assert pool_file.read(HERE, pool_file.write(before, after, given)) == after
 
 
 def test_git_merges_claims_of_two_branches_and_a_conflict_is_named(tmp_path: Path) -> None:
@@ -89,7 +88,7 @@ def test_git_merges_claims_of_two_branches_and_a_conflict_is_named(tmp_path: Pat
     path = tmp_path / "pool.yaml"
 
     def commit(pool: Pool) -> None:
-        path.write_text(pool_text.write(POOL, pool, path.read_text()))
+        path.write_text(pool_file.write(POOL, pool, path.read_text()))
         git("commit", "-qam", "claim")
 
     git("init", "-q", "-b", "main")
@@ -104,13 +103,13 @@ def test_git_merges_claims_of_two_branches_and_a_conflict_is_named(tmp_path: Pat
     commit(POOL.claim("s", [Request(name="d", address="10.0.0.111")]))
     git("switch", "-q", "main")
     git("merge", "-q", "--no-edit", "other")
-    assert sorted(pool_text.read(path, path.read_text()).of_spec("s")) == ["a", "aa", "c", "d"]
+    assert sorted(pool_file.read(path, path.read_text()).of_spec("s")) == ["a", "aa", "c", "d"]
     git("switch", "-q", "near")
     commit(POOL.claim("s", [Request(name="b", address="10.0.0.110")]))
     git("switch", "-q", "main")
     git("merge", "-q", "--no-edit", "near", code=1)
     with pytest.raises(SpecError) as caught:
-        pool_text.read(path, path.read_text())
+        pool_file.read(path, path.read_text())
     assert [each.what[:7] for each in caught.value.mistakes] == ["<<<<<<<", "|||||||", "=======", ">>>>>>>"]
     assert [
         path.read_text().splitlines()[int(each.where.rpartition(":")[2]) - 1][:7] for each in caught.value.mistakes
@@ -120,7 +119,7 @@ def test_git_merges_claims_of_two_branches_and_a_conflict_is_named(tmp_path: Pat
         "=======",
         ">>>>>>>",
     ]
-    kept = [line for line in path.read_text().splitlines() if not pool_text.CONFLICT.match(line)]
+    kept = [line for line in path.read_text().splitlines() if not pool_file.CONFLICT.match(line)]
     assert damage("\n".join(kept)) == [
         (line_of("\n".join(kept), "s/b"), "s/b: address 10.0.0.110 is also that of s/aa")
     ]
@@ -180,5 +179,5 @@ def test_a_name_that_yaml_reads_as_something_else_is_refused(name: str) -> None:
     ((where, what),) = damage(text() + f"  {name}: {{address: 10.0.0.150}}\n")
     assert where == line_of(text(), "claims:")
     assert "no text" in what
-    quoted = pool_text.read(HERE, text() + f"  '{name}': {{address: 10.0.0.150}}\n")
+    quoted = pool_file.read(HERE, text() + f"  '{name}': {{address: 10.0.0.150}}\n")
     assert quoted.claims[name].address == "10.0.0.150"

@@ -16,7 +16,7 @@ import yaml
 from openstack_prep.dns.zone import serial_of
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.service_host import ExternalInterface, KubeInit, ServiceHost, files, without_mac
-from openstack_prep.exposures.service_host.kubeinit import command
+from openstack_prep.exposures.service_host.files import command
 from tests.unit.exposures.service_host.declared import API, APPS, GAME, MACS, OKD, PLAIN, TODAY
 
 Stored = Callable[[str, str], None]

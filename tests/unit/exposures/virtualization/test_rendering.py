@@ -13,7 +13,7 @@ import yaml
 
 from openstack_prep.exposures.model import Placed
 from openstack_prep.exposures.virtualization import Machine, NodeBridge, Virtualization, files, mistakes
-from openstack_prep.exposures.virtualization.rendering import SERVICES
+from openstack_prep.exposures.virtualization.manifests import SERVICES
 from tests.unit.exposures.virtualization import schemas
 from tests.unit.exposures.virtualization.cases import FULL, MAC, OUTSIDE, PLACED, PLAIN, WEB, placed
 

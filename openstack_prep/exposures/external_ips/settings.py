@@ -1,11 +1,14 @@
-"""The declaration of externalIPs: which nodes carry the addresses, and how the network learns of it.
+"""Which node carries which address, and the routes to it: pure functions.
 
 ``externalIPs`` of a Service only tells kube-proxy to accept an address; somebody must lead it to a node.
 """
 
 from __future__ import annotations
 
+import hashlib
+import ipaddress
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -15,9 +18,12 @@ from openstack_prep.base.fields import Address, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import AddressRange
 from openstack_prep.base.secret import Secret
-from openstack_prep.exposures.model import HOST, Interface, Label
+from openstack_prep.exposures.model import HOST, Interface, Label, Placed
 from openstack_prep.kubernetes.balancing.pools import Asn
 from openstack_prep.kubernetes.model import STRICT, Namespace
+
+# --- settings ---------------------------------------------------------------------------------
+
 
 LONGEST_LABEL = 63
 
@@ -118,3 +124,61 @@ class ExternalIPs:
     def contains_secrets(self) -> bool:
         """Whether the files contain passwords, so that they must have mode 0600."""
         return self.bgp is not None and any(each.password for each in self.bgp.peers)
+
+
+# --- carrier ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A static route to one address; several next hops share the requests."""
+
+    address: str
+    next_hops: tuple[str, ...]
+
+    @property
+    def destination(self) -> str:
+        """The address as a network."""
+        return str(ipaddress.ip_network(self.address))
+
+
+def chosen(placed: Iterable[Placed]) -> list[Placed]:
+    """Return the exposures that use externalIPs and have an address."""
+    return [each for each in placed if each.exposure.how == "external-ip" and each.address]
+
+
+def addresses(placed: Iterable[Placed]) -> list[str]:
+    """Return their addresses, each once, IPv4 first."""
+    found = {ipaddress.ip_address(each.address or "") for each in chosen(placed)}
+    return [str(each) for each in sorted(found, key=lambda one: (one.version, int(one)))]
+
+
+def nodes_of(settings: ExternalIPs, address: str) -> list[ExternalIPNode]:
+    """Return the nodes that carry an address.
+
+    For one node, each node gets a number from its name and the address, and the highest one carries: a node that comes
+    or goes only moves the addresses that it gets or had.
+    """
+    if settings.carriers == "all":
+        return list(settings.nodes)
+    return [max(settings.nodes, key=lambda each: hashlib.sha256(f"{address} {each.name}".encode()).digest())]
+
+
+def carried(settings: ExternalIPs, placed: Iterable[Placed]) -> dict[str, list[str]]:
+    """Return the addresses of each node by its name, also of nodes that carry none."""
+    found: dict[str, list[str]] = {each.name: [] for each in settings.nodes}
+    for address in addresses(placed):
+        for node in nodes_of(settings, address):
+            found[node.name].append(address)
+    return found
+
+
+def hops(settings: ExternalIPs, placed: Iterable[Placed]) -> Iterator[Hop]:
+    """Yield the static routes to all addresses, through the nodes that carry them."""
+    for address in addresses(placed):
+        found = [each for node in nodes_of(settings, address) for each in node.addresses if _is_like(each, address)]
+        yield Hop(address, tuple(found))
+
+
+def _is_like(one: str, other: str) -> bool:
+    return ipaddress.ip_address(one).version == ipaddress.ip_address(other).version

@@ -1,34 +1,114 @@
-"""``exposures show``: what OpenStack, the resolver and the files show of the paths to a spec's exposures."""
+"""``exposures show``: from a spec to the state of the paths to its exposures."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from pathlib import Path as FilePath
 from typing import Any
 
+from openstack_prep.base.diagnostic import Status, errors, summary
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.service import Service
+from openstack_prep.core.executor import JOBS
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.machine_pairs import MachinePairs
 from openstack_prep.exposures.model import Placed
-from openstack_prep.exposures.paths.hops import View, hops, name_to_resolve
-from openstack_prep.exposures.paths.recordsets import VisibleRecordset
-from openstack_prep.exposures.paths.report import Path, Report
+from openstack_prep.exposures.paths.hops import View, VisibleRecordset, hops, name_to_resolve
 from openstack_prep.exposures.paths.running import Running
 from openstack_prep.exposures.virtualization import VisibleNodes
 from openstack_prep.openshift.names.resolver import resolve
-from openstack_prep.openshift.verify.chain import Chain
+from openstack_prep.openshift.verify.chain import Chain, tree
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import RecordsetRecord
 from openstack_prep.resources.lists.by_id import list_by_id
+from openstack_prep.spec import Spec
+from openstack_prep.verbs.opening import open_run
+
+# --- report -----------------------------------------------------------------------------------
 
 
-def look(
+HEADER = ("address", "names", "target", "how", "state")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExposurePath:
+    """One exposure and its path."""
+
+    placed: Placed
+    chain: Chain
+
+    @property
+    def state(self) -> str:
+        """ok, or how many errors, warnings and unknown results the path has."""
+        return summary(self.chain.links).replace("no problems found", "ok")
+
+    def row(self) -> tuple[str, ...]:
+        """Return the columns of the table."""
+        exposure, placed = self.placed.exposure, self.placed
+        address = " -> ".join(filter(None, (placed.public_address, placed.address))) or "-"
+        ports = ", ".join(map(str, exposure.ports))
+        names = ", ".join(exposure.names) or "-"
+        return (address, names, f"{exposure.target} {ports}", exposure.how, self.state)
+
+    def data(self) -> Values:
+        """Return it as plain data."""
+        exposure, placed = self.placed.exposure, self.placed
+        return {
+            "name": exposure.name,
+            "cluster": exposure.cluster,
+            "address": placed.address,
+            "mac_address": placed.mac,
+            "public_address": placed.public_address,
+            "names": list(exposure.names),
+            "target": str(exposure.target),
+            "ports": list(map(str, exposure.ports)),
+            "how": exposure.how,
+            "hops": [link.data() for link in self.chain.links],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The exposures of a spec."""
+
+    spec: str
+    """Name of the spec."""
+    paths: tuple[ExposurePath, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no errors; hops whose status is unknown may still be wrong."""
+        return not any(errors(each.chain.links) for each in self.paths)
+
+    def data(self) -> Values:
+        """Return it as plain data."""
+        return {"ok": self.ok, "exposures": [each.data() for each in self.paths]}
+
+    def __str__(self) -> str:
+        links = [link for each in self.paths for link in each.chain.links]
+        wrong = [each for each in self.paths if any(link.status is not Status.OK for link in each.chain.links)]
+        trees = [line for each in wrong for line in ("", *tree(each.chain))]
+        rows = [HEADER, *(each.row() for each in self.paths)]
+        return "\n".join([*_table(rows), *trees, "", f"{self.spec}: {summary(links)}"])
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
+
+
+# --- examination ------------------------------------------------------------------------------
+
+
+def examination_look(
     run: CloudRun,
     resources: Sequence[Resource],
     *,
@@ -83,9 +163,9 @@ def _placed(run: CloudRun, cluster: ExposedCluster) -> list[Placed]:
     return [each.placed(run.look(each), cluster.public_address(run, each)) for each in cluster.exposures]
 
 
-def _path(placed: Placed, view: View) -> Path:
+def _path(placed: Placed, view: View) -> ExposurePath:
     exposure = placed.exposure
-    return Path(
+    return ExposurePath(
         placed=placed, chain=Chain(name=exposure.name, target=str(exposure.target), links=tuple(hops(placed, view)))
     )
 
@@ -130,7 +210,7 @@ def _of_project(run: CloudRun, cluster: ExposedCluster, collection: str) -> Sequ
     def read() -> Sequence[Raw]:
         return list(run.admin.network.list(f"/{collection}", collection, project_id=project_id))
 
-    return run.read_once((look, collection, project_id), read) if project_id else ()
+    return run.read_once((examination_look, collection, project_id), read) if project_id else ()
 
 
 def _nodes(run: CloudRun, cluster: ExposedCluster, ports: Sequence[Raw]) -> Sequence[Raw] | None:
@@ -172,3 +252,28 @@ def _around(
         ports=[*nodes, *(neutron.list("/ports", "ports", **here) if networks else ())],
         trunks=trunks(neutron) if tagged else [],
     )
+
+
+# --- path -------------------------------------------------------------------------------------
+
+
+def look(
+    cloud: Cloud,
+    spec: Spec,
+    *,
+    path: str = "SPEC",
+    hosts: Path | None = None,
+    running: Running | None = None,
+    jobs: int = JOBS,
+) -> Report:
+    """Return the exposures of a spec: which address leads to what, and the state of each hop; only reads.
+
+    ``path`` is the spec's file, for the commands in ``fix``; ``hosts`` is a hosts file to read before the resolver;
+    ``running`` is what one of its clusters has. Raises SpecError when the spec has no exposed clusters; CloudError.
+    """
+    spec, run = open_run(cloud, spec, jobs)
+    with cloud.reading():
+        try:
+            return examination_look(run, spec.resources, spec=spec.name, path=path, hosts=hosts, running=running)
+        except SpecError as error:
+            raise SpecError(spec.placed(error.mistakes)) from None

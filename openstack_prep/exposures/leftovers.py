@@ -1,0 +1,232 @@
+"""What former specs have left: claims in registers, and files.
+
+Only what apply has written into a folder is left there. A copy that somebody has made, or a folder that was moved, has
+the ownership tag as well; the name and the folder beside the tag tell them apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
+from openstack_prep.exposures.machine_claims import cluster_of
+from openstack_prep.exposures.pool_file import PoolFile
+from openstack_prep.exposures.register.neutron import NeutronRegister
+from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.files.marked_files import MarkedFiles
+from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.network import port as ports
+from openstack_prep.resources.network.reserved_ports import addresses_of, claim_id, claim_of
+
+# --- left files -------------------------------------------------------------------------------
+
+
+DEPTH = 2
+"""How deep folders are searched: nothing records the former directory of a cluster."""
+MOST_FOLDERS, MOST_FILES = 200, 50
+"""In and below the folder of a spec, or one beside a declared directory; in each of these."""
+LONGEST = 1000
+"""Bytes that are read of a file: its tag is in the first or second line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftFiles(InProject):
+    """The files of a cluster in a folder that no exposed cluster of the spec has."""
+
+    kind: ClassVar[str] = "exposed_cluster"
+    declarable: ClassVar[bool] = False
+
+    name: str
+    directory: str
+    tag: str
+    """The ownership tag in the first lines of the files."""
+
+    @property
+    def key(self) -> Key:
+        return Key(self.kind, f"{self.name} ({self.directory})", self.scope)
+
+    @property
+    def files(self) -> MarkedFiles:
+        return MarkedFiles(Path(self.directory), f"# {self.tag}", placed=True)
+
+    @classmethod
+    def within(cls, run: CloudRun, folders: Iterable[Path], declared: Iterable[Any]) -> Iterator[tuple[Self, Observed]]:
+        """Yield the files of the spec's clusters in and below some folders, and beside those of declared clusters."""
+        own = {os.path.realpath(each.directory) for each in declared}
+        tops = {os.path.realpath(each) for each in (*folders, *(Path(each).parent for each in own))}
+        tops -= {os.sep}  # below it are /proc, whose files may block, and all else
+        found = {str(each) for top in tops for each in islice(_below(Path(top), DEPTH), MOST_FOLDERS)}
+        for path in sorted(found - own):
+            for tag in sorted(_tags(Path(path))):
+                name = (OwnershipTag.name_in(tag) or "").removeprefix(f"{cls.kind}/")
+                left = cls(name=name, directory=path, tag=tag, **cls.placing(next(iter(run.homes), None)))
+                if run.ownership.owns(tag) and left.files.written_here():
+                    yield left, left._observed(run)
+
+    def _observed(self, run: CloudRun) -> Observed:
+        """Return the files; without the home project in the tag they may be those of another spec with the name."""
+        ours = OwnershipTag.home_in(self.tag) in home.family(run) | {home.ownership(run).home} - {""}
+        return Observed(id=self.directory, ours=ours, values={"directory": self.directory})
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        return self._observed(run) if self.files.written_here() else None
+
+    def needs(self) -> Sequence[Key]:
+        return ()
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        if left := self.files.remove(copies=False):
+            run.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
+
+
+def _below(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield the folders in a folder, the nearest first: a home directory has thousands further down."""
+    level = [folder]
+    for _ in range(depth):
+        found: list[Path] = []
+        for outer in level:
+            for each in _folders(outer):
+                yield each
+                found.append(each)
+        level = found
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Return the folders in a folder, without links, hidden ones and other checkouts; an unreadable folder has none.
+
+    A clone or worktree of git has its own copy of the spec, which may declare what lies there.
+    """
+    with contextlib.suppress(OSError):
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        visible = [each.path for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != "."]
+        return [Path(each) for each in visible if not os.path.lexists(f"{each}/.git")]
+    return []
+
+
+def _tags(folder: Path) -> set[str]:
+    """Return the ownership tags of exposed clusters' files in a folder."""
+    tags: set[str] = set()
+    with contextlib.suppress(OSError):
+        files = (each for each in os.scandir(folder) if each.is_file(follow_symlinks=False))
+        for each in islice(files, MOST_FILES):
+            tags |= {line[line.index("[") :] for line in _first_lines(Path(each.path)) if _is_of_a_cluster(line)}
+    return tags
+
+
+def _first_lines(path: Path) -> list[str]:
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        lines = file.read(LONGEST).decode(errors="replace").split("\n")[:2]
+        return [line.lstrip("#; ") for line in lines]
+    return []
+
+
+def _is_of_a_cluster(line: str) -> bool:
+    return (OwnershipTag.name_in(line) or "").startswith(f"{LeftFiles.kind}/")
+
+
+# --- left -------------------------------------------------------------------------------------
+
+
+def leftovers(run: CloudRun, resources: Sequence[Resource], folder: Path | None) -> Iterator[tuple[Resource, Observed]]:
+    """Yield files of clusters in the folder of the spec, and claims in the pool files that it still names."""
+    clusters = [each for each in resources if each.kind == LeftFiles.kind]
+    yield from LeftFiles.within(run, [folder] if folder else [], clusters)
+    if not any(each.kind == "pool_file" for each in resources):
+        return
+    from openstack_prep.exposures.exposed_cluster import ExposedCluster  # only a spec with pool files has use for them
+    from openstack_prep.exposures.pool_file import PoolFile
+
+    claims = [each.machine_claims for each in clusters if isinstance(each, ExposedCluster)]
+    declared = {(each.pool.name, each.cluster.name) for each in claims if each}
+    yield from LeftFileClaim.in_files(run, (each for each in resources if isinstance(each, PoolFile)), declared)
+
+
+# --- claim ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftClaim(InProject):
+    """An address that an exposure of the spec holds, as the register alone shows it."""
+
+    kind: ClassVar[str] = "exposure"
+    declarable: ClassVar[bool] = False
+
+    name: str
+    pool: str
+
+    @property
+    def key(self) -> Key:
+        """Return a key apart from that of the exposure, which may be declared and have moved to another pool."""
+        return Key(self.kind, f"{self.name} ({self.pool})", self.scope)
+
+    @classmethod
+    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the claims that ports of a project record."""
+        for port in ports.ports_of(run, run.find_project_id(owner)):
+            claim, pool = claim_of(port), OwnershipTag.name_in(port.description)
+            if claim and pool and port.fixed_ips:
+                left = cls(name=claim.exposure, pool=pool, **cls.placing(owner))
+                address = addresses_of(port, port.fixed_ips[0].subnet_id)[0]
+                yield left, left._observed(address, ours=run.ownership.owns(port.description))
+
+    def _observed(self, address: str, *, ours: bool) -> Observed:
+        outputs = {"address": address}
+        return Observed(id=claim_id(self.pool, address), ours=ours, values={"pool": self.pool}, outputs=outputs)
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        claims = self.scan(run, self.owner)
+        return next((seen for left, seen in claims if (left.name, left.pool) == (self.name, self.pool)), None)
+
+    def needs(self) -> Iterable[Key]:
+        """Return the pool, so that it is deleted after the claim."""
+        return (self.key_of(AddressPool.kind, self.pool),)
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        NeutronRegister(run=run, project=self.owner, pool=self.pool).release([self.name])
+
+
+# --- file claim -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftFileClaim(LeftClaim):
+    """An address in a pool file that an exposure of the spec holds."""
+
+    file: PoolFile
+
+    @classmethod
+    def in_files(
+        cls, run: CloudRun, files: Iterable[PoolFile], clusters: Collection[tuple[str, str]] = ()
+    ) -> Iterator[tuple[Self, Observed]]:
+        """Yield the claims of the spec in the pool files that it still names.
+
+        ``clusters`` are the names of pools and of clusters whose machines have claims there, which are not left.
+        """
+        for file in files:
+            register = file.register(run)
+            pool = file.read(run)
+            for name, claim in pool.of_spec(run.ownership.spec).items() if pool else ():
+                if (file.name, cluster_of(name)) in clusters:
+                    continue
+                left = cls(name=name, pool=file.name, file=file, **cls.placing(file.owner))
+                assert pool is not None
+                yield left, left._observed(claim.address, ours=register.is_user(pool))
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        claims = self.in_files(run, (self.file,))
+        return next((seen for left, seen in claims if (left.name, left.pool) == (self.name, self.pool)), None)
+
+    def needs(self) -> Iterable[Key]:
+        """Return the pool, so that it is deleted after the claim."""
+        return (self.key_of(PoolFile.kind, self.pool),)
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        self.file.register(run).release([self.name])

@@ -1,1 +1,0 @@
-"""What former specs have left: claims in registers, and files."""

@@ -1,1 +1,0 @@
-"""What is refused about exposures: by their declarations alone, and beside what exists."""
