@@ -357,8 +357,7 @@ class _Execution:
             run.known.pop(resource.key, None)
             return observed
         if step.action is Action.REPLACE and observed is not None:
-            resource.delete(run, observed)
-            observed = resource.create(run)
+            observed = resource.recreate(run, observed)
         elif step.action is Action.UPDATE and observed is not None:
             observed = resource.update(run, observed, step.changes)
         elif step.action is Action.ADOPT and observed is not None and isinstance(resource, Adoptable):

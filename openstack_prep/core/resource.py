@@ -312,6 +312,14 @@ class Resource(Generic[S]):
         """
         raise NotImplementedError(self.kind)
 
+    def recreate(self, run: S, observed: Observed) -> Observed:
+        """Replace it: delete it, create it, and return it as ``find`` would.
+
+        A kind overrides this if the new one has room for what others have set at the old one.
+        """
+        self.delete(run, observed)
+        return self.create(run)
+
 
 @runtime_checkable
 class HasId(Protocol):

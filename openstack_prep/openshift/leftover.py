@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from openstack_prep.base.errors import Mistake
@@ -125,6 +125,9 @@ class Leftover(Resource[CloudRun]):
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         record = observed.record_as(Record)
+        if self.thing == "router":
+            ports = _interfaces_of(run, record, self.infra_id)
+            record = replace(record, interfaces=tuple(sorted(port.id for port in ports)))
         if self.thing == "floating_ip_attachment":
             services.detach(run.admin, record, OwnershipTag(f"{self.infra_id}{ATTACHED}"))
         elif self.thing == "tag":
@@ -178,10 +181,14 @@ def _of_port(run: CloudRun, port: Record, going: frozenset[str], infra_id: str) 
 
 def _interfaces(run: CloudRun, router: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the subnets of a router's interfaces that stay."""
-    for port in _ports(run, infra_id):
-        if port.device_id == router.id and port.device_owner in INTERFACES:
-            for subnet_id in sorted({each.subnet_id for each in port.fixed_ips} - going):
-                yield f"the router has an interface in subnet {subnet_id}"
+    for port in _interfaces_of(run, router, infra_id):
+        for subnet_id in sorted({each.subnet_id for each in port.fixed_ips} - going):
+            yield f"the router has an interface in subnet {subnet_id}"
+
+
+def _interfaces_of(run: CloudRun, router: Record, infra_id: str) -> list[PortRecord]:
+    ports = _ports(run, infra_id)
+    return [port for port in ports if port.device_id == router.id and port.device_owner in INTERFACES]
 
 
 def _in_group(run: CloudRun, group: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:

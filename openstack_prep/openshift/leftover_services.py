@@ -18,7 +18,8 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.lists.queries import list_images
-from openstack_prep.resources.network.uses import INTERFACES, remove_interface
+from openstack_prep.resources.network.neutron import changed
+from openstack_prep.resources.network.uses import remove_interface
 
 GONE_SECONDS = 300.0
 """Seconds that the deletion of a server, volume or load balancer may take."""
@@ -52,6 +53,8 @@ class Record:
     subnets: frozenset[str] = frozenset()
     """IDs of the subnets on a network."""
     has_routes: bool = False
+    interfaces: tuple[str, ...] = ()
+    """IDs of the ports by which a router is in subnets, as they were judged."""
     servers: tuple[str, ...] = ()
     """IDs of the servers that a volume is attached to."""
     tags: tuple[str, ...] = ()
@@ -140,7 +143,8 @@ def remove(cloud: Cloud, thing: str, left: Record) -> None:
     if special:
         special(cloud, left)
     elif thing in NETWORK:
-        _of_neutron(cloud, f"/{NETWORK[thing]}/{left.id}", _unchanged(left) if thing == "floating_ip" else {})
+        # a trunk's subports and Nova change what they belong to while the cluster is deleted
+        _of_neutron(cloud, f"/{NETWORK[thing]}/{left.id}", {} if thing in ("trunk", "port") else _unchanged(left))
     elif thing == "image":
         cloud.image.delete(f"/images/{left.id}")
     else:
@@ -192,14 +196,21 @@ def _load_balancer(cloud: Cloud, left: Record) -> None:
 
 
 def _router(cloud: Cloud, left: Record) -> None:
-    """Delete routes first, then interfaces: each prevents the next deletion."""
+    """Delete routes first, then the interfaces that were judged: each prevents the next deletion.
+
+    Neutron would compare the revision of a router with a gateway twice, see ``Router.delete``, so it is read again
+    right before instead.
+    """
     neutron, path = cloud.network, f"/routers/{left.id}"
     with contextlib.suppress(NotFound):
         if left.has_routes:
-            neutron.put(path, {"router": {"routes": []}})
-        for port in neutron.list("/ports", "ports", device_id=left.id, device_owner=list(INTERFACES)):
-            remove_interface(cloud, left.id, {"port_id": port["id"]})
-        _of_neutron(cloud, path)
+            neutron.put(path, {"router": {"routes": []}}, headers=_unchanged(left))
+        for port_id in left.interfaces:
+            remove_interface(cloud, left.id, {"port_id": port_id})
+        now = neutron.get(path)["router"]
+        if now.get("routes"):
+            raise changed(f"router {left.id}")
+        _of_neutron(cloud, path, {} if now.get("external_gateway_info") else _unchanged(Record.read(now)))
 
 
 def detach(cloud: Cloud, left: Record, note: OwnershipTag) -> None:

@@ -54,10 +54,13 @@ def test_drift_is_mended_and_what_others_set_stays(lab: Lab, master: Flavor) -> 
 def test_another_size_needs_consent(lab: Lab, master: Flavor) -> None:
     lab.apply(master)
     larger = replace(master, vcpus=8)
+    made = lab.admin.compute.find_flavor(master.name)
+    lab.admin.compute.create_flavor_extra_specs(made, {"hw:numa_nodes": "1"})
     with pytest.raises(PlanRefused, match="vcpus 4 -> 8"):
         lab.run(larger)
     lab.run(larger, allow_replace=True).raise_for_failures()
-    assert lab.admin.compute.find_flavor(master.name).vcpus == 8
+    made = lab.admin.compute.find_flavor(master.name, get_extra_specs=True)
+    assert (made.vcpus, made.extra_specs) == (8, {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "1"})
 
 
 @pytest.mark.parametrize("request_of", ["os-extra_specs$", "action$"])

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Self, cast
 from annotated_types import Gt, Le
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import CloudError, Mistake, ResourceFailed
 from openstack_prep.base.fields import GiB, Memory, MiB, Name, Text, Vcpus
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
@@ -192,3 +192,20 @@ class Flavor(Adoptable[CloudRun]):
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.compute.delete(f"/flavors/{observed.id}")
+
+    def recreate(self, run: CloudRun, observed: Observed) -> Observed:
+        """Replace it, with what the spec leaves alone: a description and extra specs, as they are right before."""
+        now = run.admin.compute.get(f"/flavors/{observed.id}/os-extra_specs")["extra_specs"]
+        others = {name: value for name, value in now.items() if name not in (self.extra_specs or {})}
+        text = observed.values["description"] if self.description is None else self.description
+        whole = replace(self, extra_specs={**others, **(self.extra_specs or {})}, description=text or None)
+        self.delete(run, observed)
+        try:
+            made = whole.create(run)
+        except CloudError as error:
+            if not others:
+                raise
+            lost = ", ".join(f"{name}={value}" for name, value in sorted(others.items()))
+            fix = f"run apply again, then set the extra specs that it had besides those of the spec: {lost}"
+            raise ResourceFailed(f"{error}; the former flavor was deleted: {fix}") from error
+        return replace(made, values={**made.values, **self.desired()})

@@ -26,6 +26,7 @@ from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord
 from openstack_prep.resources.network import multicast_pairs, reserved_ports
 from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.neutron import changed, unchanged
 from openstack_prep.resources.network.port_addresses import (
     PortAddress,
     PortPair,
@@ -307,12 +308,16 @@ class Port(PortFields):
             return
         if users := of_port(run, port).others:
             raise ResourceFailed(f"{self.key} {port.id} is now used by {', '.join(users)} and is kept")
-        # the plan has shown them; Neutron deletes them with the port, but after its revision has changed
+        # those that this run has judged; Neutron deletes them with the port, but after its revision has changed
         if forwarded := list(forwardings_to(run, port)):
             for floating_ip, each in forwarded:
                 run.admin.network.delete(f"/floatingips/{floating_ip.id}/port_forwardings/{each['id']}")
             port = self.read(cloud.network.get(f"/ports/{observed.id}")["port"])
-        cloud.network.delete(f"/ports/{port.id}", headers={"If-Match": f"revision_number={port.revision_number}"})
+        # a new one changes the revision of the port (Neutron 29.0.0, db/models/port_forwarding.py, revises_on_change)
+        is_changed = port.revision_number != observed.record_as(PortRecord).revision_number
+        if is_changed and any(forwardings_to(run.fresh(), port)):
+            raise changed(f"port {port.id}")
+        cloud.network.delete(f"/ports/{port.id}", headers=unchanged(port))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -88,18 +89,38 @@ def test_what_neutron_forbids_for_a_moment_is_tried_again(cloud: Cloud, services
 
 def test_a_router_loses_routes_then_interfaces(cloud: Cloud, services: requests_mock.Mocker) -> None:
     path = f"{NEUTRON}/routers/r"
-    services.put(path, json={"router": {}})
-    services.get(f"{NEUTRON}/ports", json={"ports": [{"id": "gone"}, {"id": "p"}]})
+    written = services.put(path, json={"router": {}})
     services.put(f"{path}/remove_router_interface", [failure(404), {"json": {}}])
-    services.delete(path, status_code=204)
-    remove(cloud, "router", Record.read({"id": "r", "routes": [{"nexthop": "10.0.0.9"}]}))
+    services.get(path, json={"router": {"id": "r", "revision_number": 7}})
+    deleted = services.delete(path, status_code=204)
+    record = Record.read({"id": "r", "revision_number": 4, "routes": [{"nexthop": "10.0.0.9"}]})
+    remove(cloud, "router", replace(record, interfaces=("gone", "p")))
     assert [each.split("?")[0] for each in sent(services)] == [
         "PUT /v2.0/routers/r",
-        "GET /v2.0/ports",
         "PUT /v2.0/routers/r/remove_router_interface",
         "PUT /v2.0/routers/r/remove_router_interface",
+        "GET /v2.0/routers/r",
         "DELETE /v2.0/routers/r",
     ]
+    asked = [each.last_request.headers["If-Match"] for each in (written, deleted)]
+    assert asked == ["revision_number=4", "revision_number=7"]
+
+
+def test_a_router_with_a_new_route_is_judged_again(cloud: Cloud, services: requests_mock.Mocker) -> None:
+    services.get(f"{NEUTRON}/routers/r", json={"router": {"id": "r", "routes": [{"nexthop": "10.0.0.9"}]}})
+    deleted = services.delete(f"{NEUTRON}/routers/r", status_code=204)
+    with pytest.raises(CloudError) as caught:
+        remove(cloud, "router", Record.read({"id": "r"}))
+    assert (caught.value.status, caught.value.retryable, deleted.called) == (412, True, False)
+
+
+@pytest.mark.parametrize(("thing", "condition"), [("network", True), ("subnet", True), ("port", False)])
+def test_what_others_may_add_to_is_deleted_as_it_was_judged(
+    cloud: Cloud, services: requests_mock.Mocker, thing: str, condition: bool
+) -> None:
+    deleted = services.delete(f"{NEUTRON}/{thing}s/x", status_code=204)
+    remove(cloud, thing, Record.read({"id": "x", "revision_number": 3}))
+    assert deleted.last_request.headers.get("If-Match") == ("revision_number=3" if condition else None)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
+from openstack_prep.base.errors import ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, Key
@@ -95,6 +97,37 @@ def test_another_size_is_refused_and_shown(run: CloudRun, listed: list[Any]) -> 
     made = plan(run, MASTER)
     assert [step.action for step in made] == [Action.REPLACE]
     assert "vcpus 2 -> 4, disk 10 -> 25" in str(made.refusals[0])
+
+
+@pytest.fixture
+def smaller(services: requests_mock.Mocker, listed: list[Any]) -> Any:
+    """A flavor of the spec to replace, at which others have set extra specs, also after it was listed."""
+    listed.append(answer(vcpus=2, description="theirs [openstack-prep:lab/master]", extra_specs={"a": "0", "b": "2"}))
+    now = {"a": "0", "b": "3", "c": "4"}
+    services.get(f"{NOVA}/flavors/f1/os-extra_specs", json={"extra_specs": now})
+    services.delete(f"{NOVA}/flavors/f1", status_code=202)
+    return services
+
+
+WANTED = replace(MASTER, extra_specs={"a": "1"})
+
+
+def test_a_replacement_keeps_what_others_have_set(run: CloudRun, smaller: requests_mock.Mocker) -> None:
+    made = smaller.post(f"{NOVA}/flavors", json={"flavor": answer(id="f2")})
+    specs = smaller.post(f"{NOVA}/flavors/f2/os-extra_specs", json={})
+    observed = observing.observe(run, [WANTED])[WANTED.key]
+    again = WANTED.recreate(run, observed)
+    assert again.id == "f2"
+    assert planner.diff(WANTED, again) == ()
+    assert made.last_request.json()["flavor"]["description"] == "theirs [openstack-prep:lab/master]"
+    assert specs.last_request.json() == {"extra_specs": {"a": "1", "b": "3", "c": "4"}}
+
+
+def test_a_replacement_that_fails_names_what_others_have_set(run: CloudRun, smaller: requests_mock.Mocker) -> None:
+    smaller.post(f"{NOVA}/flavors", **failure(403, "quota"))
+    observed = observing.observe(run, [WANTED])[WANTED.key]
+    with pytest.raises(ResourceFailed, match="b=3, c=4"):
+        WANTED.recreate(run, observed)
 
 
 @pytest.mark.parametrize(
