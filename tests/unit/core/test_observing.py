@@ -153,6 +153,19 @@ def test_losses_are_read_by_kind_without_much_patience(jobs: int) -> None:
     assert [each.key for each in plan] == [each.key for each in shelved("x", "y")]
 
 
+def test_what_is_only_cut_off_from_the_spec_itself_is_no_loss() -> None:
+    class CutOff(Shelved):
+        @classmethod
+        def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
+            for each in deletions:
+                for name in ("c1", "d"):  # the spec manages the first one, which is part of c
+                    yield each.key, DeletionLoss(effect=LossEffect.CUT_OFF, kind="port", id=name)
+
+    plan = replace(PLAN, steps=(*STEPS, replace(step("x", Action.DELETE), resource=CutOff(name="x"))))
+    found = observing.find_losses(Shelf().run(), plan, jobs=1)
+    assert [each.id for each in found.steps[-1].deletion_losses] == ["d"]
+
+
 @pytest.mark.parametrize("jobs", [1, 8])
 def test_what_a_service_would_refuse_is_told_for_each_deletion(jobs: int) -> None:
     run = Shelf().run()

@@ -96,6 +96,9 @@ def test_a_plan_as_a_document() -> None:
         ("quota.short", "box/a", "is too big", "make it smaller"),
         (PlanRefused.code, "box/b", "is gone", ""),
     ]
+    losing = replace(left, deletion_losses=(LOSS,))
+    (data,) = plan(undeclared=(losing,), allow_loss=frozenset({LOSS.address})).undeclared_data()
+    assert data["losses"][0]["allowed"]
     pending = plan(step(action=Action.CREATE), left_out=3).document()
     assert (pending["changes_pending"], pending["left_out"]) == (True, 3)
     with pytest.raises(PlanRefused) as caught:

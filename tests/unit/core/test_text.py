@@ -302,6 +302,13 @@ def test_a_result_says_what_became_of_it(result: Result, line: str) -> None:
         assert said.partition("box/crate  ")[2] == words
 
 
+@pytest.mark.parametrize(("output", "is_whole"), [("next", True), ("names", False)])
+def test_a_command_in_a_result_is_never_broken_into_lines(output: str, is_whole: bool) -> None:
+    made = Step(resource=CRATE, action=Action.CREATE)
+    result = Result(step=made, status=Status.DONE, observed=Observed(id="1", outputs={output: "rke up " * 9}))
+    assert (len(text.result_line(result, 9, Style(width=60)).splitlines()) == 1) is is_whole
+
+
 def test_numbers_and_their_words() -> None:
     assert [text.counted(each, "port") for each in (0, 1, 2)] == ["0 ports", "1 port", "2 ports"]
     steps = [Step(resource=CRATE, action=each) for each in (Action.KEEP, Action.CREATE, Action.KEEP, Action.DELETE)]
