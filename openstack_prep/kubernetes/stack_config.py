@@ -59,12 +59,13 @@ def _of_stack(stack: Stack, *, has_cluster: bool) -> Iterator[Mistake]:
         faults = document_faults({**values, **config}, load_schema("server" if form == "server" else "agent"))
         for fault in faults:
             name = str(fault.steps[0])
-            if name in config and name not in taken:
-                yield _mistake(
-                    stack, parameter, f"{parameter}.{dotted(fault.steps)}: {fault.what}", fault.fix, fault.code
-                )
-            elif fault.code == Code.CLUSTER_NETWORKS and not has_cluster:
-                yield _mistake(stack, _parameter(name), f"{_parameter(name)}: {fault.what}", fault.fix, fault.code)
+            if name in values and name not in config:  # the template's own, which its constraints and the cluster judge
+                if fault.code == Code.CLUSTER_NETWORKS and not has_cluster:
+                    what = f"{_parameter(name)}: {fault.what}"
+                    yield _mistake(stack, _parameter(name), what, fault.fix, fault.code)
+            elif name not in taken:
+                what = f"{parameter}.{dotted(fault.steps)}: {fault.what}"
+                yield _mistake(stack, parameter, what, fault.fix, fault.code)
     yield from _registries(stack, declared.get("registries"))
 
 

@@ -99,7 +99,8 @@ class InCloudsYaml(InProject):
         for name in self.service_settings or ():
             if not PER_SERVICE.fullmatch(name):
                 fix = "write one such as compute_endpoint_override or volume_api_version"
-                yield self.mistake(f"{name!r} is not a setting of a service", fix, field="service_settings")
+                what = f"{name!r} is not a setting of a service"
+                yield self.mistake(what, fix, Code.SPEC_INVALID_VALUE, "service_settings")
 
     def list_inherited(self, resolved: Resource) -> Iterable[str]:
         if self.verify is None and isinstance(resolved, InCloudsYaml) and resolved.verify is False:

@@ -1,0 +1,210 @@
+"""Each rule at each entrance: a bad and a good input per rule, and the same finding wherever the input may come from.
+
+A rule that needs no cloud is one function; these tables name what calls it. A new rule without a row fails, and so
+does a new kind that lists mistakes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import openstack_prep as prep
+from openstack_prep import extensions
+from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.cli.main import main
+from openstack_prep.core.resource import Resource
+from openstack_prep.kubernetes import reading, rke2, rke2_rules, rules, stack_config
+from openstack_prep.kubernetes.cilium import rules as cilium_rules
+from openstack_prep.openshift import install_config
+from openstack_prep.openshift.check.preflight import check_file
+from openstack_prep.openshift.install_config import rules as installer_rules
+from openstack_prep.openshift.install_config_file import InstallConfig
+from openstack_prep.resources.heat import heat_package
+from openstack_prep.spec import load_spec
+from openstack_prep.spec.resolving import refuse_mistakes
+from tests.unit.conftest import connection
+
+HERE = Path(__file__).parent
+PULL_SECRET = '{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}'
+TABLES: dict[str, dict[str, Any]] = {path.stem: yaml.safe_load(path.read_text()) for path in HERE.glob("*.yaml")}
+SETS = {"rke2": rke2_rules, "cluster_yml": rules, "install_config": installer_rules, "cilium": cilium_rules}
+"""The modules with the rules of each table, all in the constant RULES."""
+STACK = {
+    "name": "s",
+    "template": stack_config.TEMPLATE,
+    "parameters": {
+        **dict.fromkeys(("server_image", "agent_image", "server_flavor", "agent_flavor"), "x"),
+        **dict.fromkeys(("key_name", "network", "subnet"), "x"),
+    },
+}
+read_template = cache(heat_package.read)
+"""The shipped template is parsed once, because that is most of the time of a spec."""
+Case = tuple[dict[str, Any], Mapping[str, Any]]
+
+
+def cases(table: str) -> list[Any]:
+    base, rows = TABLES[table].get("base", {}), TABLES[table]["rows"]
+    names = (row.get("rule") or row.get("section") or next(iter(row["bad"]), "") for row in rows)
+    return [
+        pytest.param((row, base), id=f"{index}-{name}")
+        for index, (row, name) in enumerate(zip(rows, names, strict=True))
+    ]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(heat_package, "read", read_template)
+    (tmp_path / "pull-secret.json").write_text(PULL_SECRET)
+    return tmp_path
+
+
+def written(name: str, data: object) -> Path:
+    Path(name).write_text(yaml.safe_dump(data))
+    return Path(name)
+
+
+def mistakes_of_spec(sections: Mapping[str, Any]) -> tuple[Mistake, ...]:
+    """Return what the spec's own rules and those of its resources say, as ``validate`` and each plan do."""
+    try:
+        refuse_mistakes(load_spec(written("spec.yaml", {"name": "lab", **sections})))
+    except SpecError as error:
+        return tuple(error.mistakes)
+    return ()
+
+
+def texts(found: tuple[Mistake, ...] | list[Mistake]) -> str:
+    return "\n".join(each.what for each in found)
+
+
+# --- the tables are complete ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", SETS)
+def test_each_rule_has_a_row(table: str) -> None:
+    rows = {row["rule"] for row in TABLES[table]["rows"] if "rule" in row}
+    assert rows == {rule.__name__ for rule in SETS[table].RULES}
+
+
+def test_each_kind_with_rules_has_a_row() -> None:
+    kinds = {each.name: extensions.load(each.kind) for one in extensions.installed() for each in one.sections}
+    ruled = {
+        name
+        for name, kind in kinds.items()
+        if getattr(kind, "list_mistakes", Resource.list_mistakes) is not Resource.list_mistakes
+    }
+    assert {row["section"] for row in TABLES["kinds"]["rows"]} == ruled
+
+
+# --- kinds: validate, plan and Python -------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", cases("kinds"))
+def test_a_spec(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    row, _ = case
+    assert mistakes_of_spec(row["good"]) == ()
+    assert row["code"] in {each.code for each in mistakes_of_spec(row["bad"])}
+    assert main(["validate", "spec.yaml", "--format", "json"]) == 2
+    assert f'"{row["code"]}"' in capsys.readouterr().out
+    with pytest.raises(SpecError) as caught:
+        prep.plan(prep.connect(connection=connection()), load_spec("spec.yaml"))
+    assert row["code"] in {each.code for each in caught.value.mistakes}
+
+
+# --- RKE2: a file, a cluster of a spec, its roles, and a stack -------------------------------
+
+
+def of_file(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
+    return tuple(reading.read(written("config.yaml", config), "server").mistakes)
+
+
+def of_cluster(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
+    cluster = {"name": "c", "stack": "s", "distribution": "rke2", "directory": "c", "config": config}
+    return mistakes_of_spec({"stacks": [STACK], "rke_clusters": [cluster]})
+
+
+def of_stack(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
+    return mistakes_of_spec({"stacks": [STACK | {"parameters": STACK["parameters"] | {"server_config": config}}]})
+
+
+ENTRANCES: dict[str, tuple[Callable[[Mapping[str, Any]], tuple[Mistake, ...]], tuple[str, ...]]] = {
+    "rke check": (of_file, ()),
+    "config": (of_cluster, tuple(rke2.FIELDS)),
+    "server_config": (of_stack, (*stack_config.OF_TEMPLATE, *stack_config.SAME)),
+}
+"""What reads a config.yaml, and the keys that it takes from elsewhere, and refuses whatever their value is."""
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize("case", cases("rke2"))
+def test_a_config_yaml(case: Case, entrance: str) -> None:
+    row, _ = case
+    read, elsewhere = ENTRANCES[entrance]
+    (rule,) = (each for each in rke2_rules.RULES if each.__name__ == row["rule"])
+    expected = [fault.what for fault in rule(row["bad"])]
+    assert expected
+    assert list(rule(row["good"])) == []
+    found = read(row["bad"])
+    if row["bad"].keys() & set(elsewhere):
+        assert found
+    else:
+        assert expected[0] in texts(found)
+    if not row["good"].keys() & set(elsewhere):
+        assert read(row["good"]) == ()
+
+
+# --- RKE ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of_rancher", [False, True])
+@pytest.mark.parametrize("case", cases("cluster_yml"))
+def test_a_cluster_yml(case: Case, of_rancher: bool) -> None:
+    row, base = case
+    (rule,) = (each for each in rules.RULES if each.__name__ == row["rule"])
+    for data, expected in ((row["bad"], [fault.what for fault in rule(row["bad"])]), (row["good"], [])):
+        whole = {reading.RANCHER: data} if of_rancher else base | data
+        found = reading.read(written("cluster.yml", whole)).mistakes
+        assert bool(found) == bool(expected)
+        assert not expected or expected[0] in texts(found)
+
+
+# --- install-config.yaml: a spec, and the file -----------------------------------------------
+
+
+@pytest.mark.parametrize("case", cases("install_config"))
+def test_an_install_config(case: Case) -> None:
+    row, base = case
+    for fields, refused in ((row["bad"], True), (row["good"], False)):
+        spec = load_spec(written("spec.yaml", {"name": "lab", "install_config": base | fields}))
+        (config,) = spec.resources
+        assert isinstance(config, InstallConfig)
+        (rule,) = (each for each in installer_rules.RULES if each.__name__ == row["rule"])
+        number = installer_rules.releases.minor(config.release)
+        assert bool(list(rule(config, number))) == refused
+        found = mistakes_of_spec({"install_config": base | fields})
+        assert {each.code for each in found} == ({"install-config.invalid"} if refused else set())
+        contents = install_config.Contents(pull_secret=config._contents().pull_secret)
+        document = install_config.document(config, contents)
+        path = Path("install-config.yaml")
+        path.write_text(install_config.dump(document))
+        codes = {each.code for each in check_file(path, config.release).findings if each.status == "error"}
+        assert ("install-config.invalid" in codes) == refused, row
+
+
+# --- Cilium ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", cases("cilium"))
+def test_cilium(case: Case) -> None:
+    row, base = case
+    for name in ("bad", "good"):
+        cluster = {"name": "c", "stack": "s", "distribution": "rke2", "directory": "c", "cilium": base | row[name]}
+        cluster |= row.get("cluster", {}).get(name, {})
+        found = mistakes_of_spec({"stacks": [STACK], "rke_clusters": [cluster]})
+        assert {each.code for each in found} == ({"cluster.cilium"} if name == "bad" else set()), texts(found)
