@@ -13,6 +13,7 @@ from enum import StrEnum
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.fields import block
 from openstack_prep.base.key import labels
+from openstack_prep.base.style import indented
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import text
@@ -66,7 +67,7 @@ class Drift:
     """What is wrong, for people."""
 
     def __str__(self) -> str:
-        return f"{self.resource}: {self.what}"
+        return indented(f"{self.resource}: {self.what}")  # names come from others
 
     def data(self) -> dict[str, str]:
         """Return it as plain data."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from openstack_prep.base.diagnostic import Diagnostic, Status, errors, summary
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import indented
 
 INDENT = 28
 """Columns of a status and of the name of a link, after the first one."""
@@ -82,6 +83,6 @@ def tree(chain: Chain) -> Iterator[str]:
     for number, link in enumerate(chain.links, 1):
         last = number == len(chain.links)
         symbol = link.status.upper() if link.status is Status.ERROR else link.status.value
-        yield f"{'└─' if last else '├─'} {symbol:<7}  {link.where:<15}  {link.text}"
+        yield indented(f"{'└─' if last else '├─'} {symbol:<7}  {link.where:<15}  {link.text}")
         for line in link.advice:
-            yield f"{' ' if last else '│'}{'':<{INDENT}}{line}"
+            yield indented(f"{' ' if last else '│'}{'':<{INDENT}}{line}")

@@ -22,7 +22,7 @@ from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.spec import Spec
-from openstack_prep.verbs.audit import _of_plan, audit
+from openstack_prep.verbs.audit import Code, Drift, _of_plan, audit
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, without
 
 NEUTRON, NOVA = "http://neutron/v2.0", "http://nova/v2.1"
@@ -180,3 +180,9 @@ def test_the_default_group_needs_no_tag(cloud: requests_mock.Mocker) -> None:
     group |= {"project_id": ADMIN_PROJECT, "security_group_rules": []}
     cloud.get(f"{NEUTRON}/security-groups?project_id={ADMIN_PROJECT}", json={"security_groups": [group]})
     assert drift(SecurityGroup(name="default", project="lab")) == set()
+
+
+def test_a_name_cannot_look_like_a_line_of_its_own() -> None:
+    told = str(Drift(resource="security_group/x\naudit lab: no drift\x1b[2m", code=Code.UNMANAGED, what="is foreign"))
+    assert [each for each in told.splitlines() if not each.startswith(" ")] == ["security_group/x"]
+    assert "\x1b" not in told

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from openstack_prep.openshift.names.resolver import Answer
-from openstack_prep.openshift.verify.chain import Verification
+from openstack_prep.openshift.verify.chain import Chain, Verification, tree, unknown
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.openshift.verify.target import wanted
@@ -33,3 +33,10 @@ def test_what_is_unknown_is_not_broken() -> None:
     found = seen(replace(right(), servers=None))
     assert found.ok
     assert [(link.where, link.code) for link in found.unknown] == [("machines", "access.denied")] * 2
+
+
+def test_a_name_cannot_look_like_a_line_of_its_own() -> None:
+    foreign = unknown("access.denied", "ports", "group x\nno problems found\x1b[2m", "look\nhere")
+    printed = list(tree(Chain(name="api", target="192.0.2.1", links=(foreign,))))
+    assert [line[0] for whole in printed[1:] for line in whole.splitlines()] == ["└", " ", " ", " "]
+    assert not any("\x1b" in each for each in printed)
