@@ -218,9 +218,11 @@ def stacks(cloud: Cloud) -> ByProject | None:
 
     Where there is no stack, one that was deleted proves that there would be those of all projects.
     """
-    found = _grouped("project", lambda: cloud.orchestration.list("/stacks", "stacks"))
+    heat = cloud.orchestration  # reasons of failures may repeat secrets, so nothing of its lists is logged
+    found = _grouped("project", lambda: heat.list("/stacks", "stacks", log=False))
     if found is not None and not found:
-        deleted = _grouped("project", lambda: cloud.orchestration.get("/stacks", show_deleted=True, limit=1)["stacks"])
+        one = {"show_deleted": True, "limit": 1}
+        deleted = _grouped("project", lambda: heat.ask("GET", "/stacks", params=one, log=False)["stacks"])
         return found if deleted else None
     return found
 

@@ -72,8 +72,9 @@ class HeatStack:
 
     @cached_property
     def resources(self) -> list[HeatResource]:
-        """Its resources, including those of nested stacks."""
-        answer = self.cloud.orchestration.get(f"{self.path}/resources", nested_depth=DEPTH)
+        """Its resources, including those of nested stacks; reasons may repeat secrets, so they are not logged."""
+        path, params = f"{self.path}/resources", {"nested_depth": DEPTH}
+        answer = self.cloud.orchestration.ask("GET", path, params=params, log=False)
         return list(map(HeatResource.read, answer["resources"]))
 
     @cached_property

@@ -6,13 +6,14 @@ Source: Orchestration API v1, "Events" (nested_depth since Newton).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import tenacity
 
 from openstack_prep.base.errors import CloudError, NotFound, ResourceFailed, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.service import Service
+from openstack_prep.resources.heat import heat_outputs
 from openstack_prep.resources.heat.heat_list import DEPTH
 from openstack_prep.resources.heat.heat_places import (
     containers,
@@ -41,6 +42,8 @@ class Waiting:
     After ``patience`` seconds it is also called with the time at which waiting ends; with ``signals``, with the number
     of signals that are outstanding, again whenever it changes; and with ``servers``, with what Nova failed to do.
     ``cancels``: an update that waits for nothing but resizes that failed is cancelled; Heat stops nothing for this.
+    Reasons of failures repeat values of hidden parameters (Heat 27.0.0, engine/resource.py, properties.py), so answers
+    with them are not logged, and ``hidden`` returns the values that no text may contain.
     """
 
     def __init__(
@@ -53,9 +56,10 @@ class Waiting:
         servers: ServerActions | None = None,
         *,
         cancels: bool = False,
+        hidden: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self.heat, self.path, self.tell, self.signals, self.servers = heat, path, tell, signals, servers
-        self.cancels = cancels
+        self.cancels, self.hidden = cancels, hidden
         self.until = 0.0  # since the epoch
         self.silent_until = time.monotonic() + (PATIENCE if patience is None else patience)
         self.reported_wait = False
@@ -87,7 +91,7 @@ class Waiting:
 
     def _look(self) -> Raw | None:
         try:
-            stack = self.heat.get(self.path, resolve_outputs=False)["stack"]
+            stack = self.heat.ask("GET", self.path, params={"resolve_outputs": False}, log=False)["stack"]
             if stack["stack_status"] == "DELETE_COMPLETE":  # Heat still lists its name for a while
                 return None
             if not in_progress(stack) or time.monotonic() - self.read >= EVENTS:
@@ -123,7 +127,7 @@ class Waiting:
         failed = self.servers.read(self.events)
         for each in failed:
             if each.id != getattr(self.failed.get(each.place), "id", None):
-                self.tell(f"{each.place} {each.text}")
+                self.tell(heat_outputs.hide(f"{each.place} {each.text}", self.hidden()))
             self.failed[each.place] = each
         hopeless = {each.place for each in failed if each.final}
         if self.cancels and not self.rolling_back and hopeless and hopeless.issuperset(self._in_progress()):
@@ -150,7 +154,7 @@ class Waiting:
         """Raise ResourceFailed if the work failed, with the reason of each resource that caused it."""
         if stack is None or stack["stack_status"] in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE"):
             return
-        reason = "; ".join(self._reasons(stack))
+        reason = heat_outputs.hide("; ".join(self._reasons(stack)), self.hidden())
         name, status = stack["stack_name"], stack["stack_status"]
         raise ResourceFailed(
             f"stack {name} ({stack['id']}) is {status}: {reason}; fix the cause and run this command again"
@@ -178,7 +182,8 @@ class Waiting:
         return time.strftime("%H:%M", time.localtime(self.until - GRACE))
 
     def _read_events(self) -> None:
-        listed = self.heat.get(f"{self.path}/events", nested_depth=DEPTH)["events"]
+        answer = self.heat.ask("GET", f"{self.path}/events", params={"nested_depth": DEPTH}, log=False)
+        listed = answer["events"]
         self.read = time.monotonic()
         listed.reverse()  # the newest events came first, and times are whole seconds
         self.events = listed

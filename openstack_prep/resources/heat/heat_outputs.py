@@ -16,6 +16,7 @@ from urllib.parse import quote
 import yaml
 
 from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import HIDDEN
 from openstack_prep.resources.heat.heat_flow import Flow, Use
 from openstack_prep.resources.heat.heat_package import Package
 
@@ -161,6 +162,13 @@ def _decoded(text: str) -> Iterator[str]:
 def contains(text: str, secrets: Iterable[str]) -> bool:
     """Whether a text contains one of some secrets: as it is, in JSON, in a URL, or in base64."""
     return any(form in text for secret in secrets if secret for form in _forms(secret))
+
+
+def hide(text: str, secrets: Iterable[str]) -> str:
+    """Return a text with stars in place of secrets, in each of these forms."""
+    for form in sorted({form for secret in secrets if secret for form in _forms(secret)}, key=len, reverse=True):
+        text = text.replace(form, HIDDEN)
+    return text
 
 
 def _forms(secret: str) -> Collection[str]:

@@ -27,7 +27,8 @@ class ResourceTypes:
 
     def read(self, events: Sequence[Raw]) -> None:
         """Read the types again; ``events`` are those known before."""
-        listed = self.heat.get(f"{self.path}/resources", nested_depth=DEPTH)["resources"]
+        answer = self.heat.ask("GET", f"{self.path}/resources", params={"nested_depth": DEPTH}, log=False)
+        listed = answer["resources"]
         self._types = {resource_name(each): str(each["resource_type"]) for each in listed}
         self._stacks = frozenset(map(stack_path, events))
 

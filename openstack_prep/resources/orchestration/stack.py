@@ -189,7 +189,7 @@ class Stack(Inputs):
         """Return the stack's outputs as text, with stars for those that are secrets, and these."""
         values = {each["output_key"]: each.get("output_value") for each in raw.get("outputs") or ()}
         texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
-        known = [secret.reveal() for secret in self.secrets.values() if secret.ready]
+        known = [secret.reveal() for secret in self.secrets.values() if secret.ready]  # so they are fetched from now on
         private = {
             name: Secret(text)
             for name, text in texts.items()
@@ -286,7 +286,14 @@ class Stack(Inputs):
         signals = Signals(types) if isinstance(self.package, Package) and self.package.may_wait else None
         servers = ServerActions(types, (run.admin, stack.cloud))
         return Waiting(
-            heat, stack.path, lambda text: run.note(self.key, text), patience, signals, servers, cancels=cancels
+            heat,
+            stack.path,
+            lambda text: run.note(self.key, text),
+            patience,
+            signals,
+            servers,
+            cancels=cancels,
+            hidden=lambda: (secret.reveal() for secret in self.secrets.values() if secret.fetched),
         )
 
     def _finished(self, run: CloudRun, stack: HeatStack) -> Observed:

@@ -267,3 +267,26 @@ def test_nothing_is_awaited_when_all_signals_are_there(services: requests_mock.M
     services.get(f"{STACK}/resources/ready/events/{BEGUN[2]['id']}", [shown_event(count=1, timeout=TIMEOUT)])
     services.get(f"{STACK}/resources/ready", [data(1)])
     assert [each.partition(" (timeout")[0] for each in wait_for_signals(run)] == [""]
+
+
+@pytest.mark.parametrize("form", ['pa/ss "word"', "pa%2Fss%20%22word%22", 'pa/ss \\"word\\"', "x" * 12])
+def test_no_text_and_no_log_repeats_a_secret_in_a_reason(
+    services: requests_mock.Mocker, run: CloudRun, caplog: pytest.LogCaptureFixture, form: str
+) -> None:
+    caplog.set_level("DEBUG")
+    secret = 'pa/ss "word"' if "word" in form else form
+    reason = f"Value '{form}' is not an integer"
+    events = [
+        event(1, "s/root", "s", "root", "CREATE_IN_PROGRESS"),
+        event(2, "s/root", "port", "p1", "CREATE_FAILED", reason),
+    ]
+    failed = {"stack_name": "s", "id": "root", "stack_status": "CREATE_FAILED", "stack_status_reason": reason}
+    services.get(STACK, json={"stack": failed})
+    services.get(f"{STACK}/events", json={"events": events[::-1]})
+    told: list[str] = []
+    waiting = Waiting(run.admin.orchestration, "/stacks/s/root", told.append, hidden=lambda: [secret])
+    with pytest.raises(ResourceFailed) as refusal:
+        waiting.raise_for_failure(waiting.end())
+    assert "port: Value '********' is not an integer" in str(refusal.value)
+    assert told == ["port CREATE_FAILED"]
+    assert form not in caplog.text
