@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
-from openstack_prep.kubernetes import cluster_yml_networks, nodes, rke2_rules, rules
+from openstack_prep.kubernetes import cluster_yml, nodes, rke2_rules, rules
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, load_schema, map_values, value_at
 
 Form: TypeAlias = Literal["cluster.yml", "server", "agent"]
@@ -135,4 +135,4 @@ def _faults(data: Raw, form: Form, of_rancher: bool) -> Iterator[Fault]:
         return
     yield from rules.keys(data)
     yield from rules.values(data, has_nodes="nodes" in data or not of_rancher)
-    yield from cluster_yml_networks.faults(data)
+    yield from cluster_yml.faults(data)

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys.rke2_keys import SAME_ON_SERVERS
-from openstack_prep.kubernetes.keys.schema import dotted, hide_secrets, load_schema, sort_keys
+from openstack_prep.kubernetes.keys.schema import SAME_ON_SERVERS, dotted, hide_secrets, load_schema, sort_keys
 from openstack_prep.kubernetes.model import Cluster, Node, Role
 from openstack_prep.kubernetes.networks import dns_address
 from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing_roles, node_mistakes

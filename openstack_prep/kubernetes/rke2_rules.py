@@ -21,8 +21,7 @@ from openstack_prep.base.fields import GO_BOOLEANS, is_address
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes import networks
-from openstack_prep.kubernetes.keys.rke2_keys import K3S_KEYS
-from openstack_prep.kubernetes.keys.schema import Fault, Steps, find_faults, load_schema, map_values, union
+from openstack_prep.kubernetes.keys.schema import K3S_KEYS, Fault, Steps, find_faults, load_schema, map_values, union
 from openstack_prep.kubernetes.model import Cluster
 from openstack_prep.kubernetes.networks import ClusterNetworks
 

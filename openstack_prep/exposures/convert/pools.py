@@ -10,9 +10,9 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.ranges import Range, merged
 from openstack_prep.exposures.convert.model import IN_POOL, POOL, Decision, Old, Wanted
 from openstack_prep.kubernetes import kube_vip, metallb
-from openstack_prep.kubernetes.balancing.pools import LabelSelector
-from openstack_prep.kubernetes.cilium import Cilium, announcing, announcing_rules
-from openstack_prep.kubernetes.cilium.load_balancer import (
+from openstack_prep.kubernetes.balancing import LabelSelector
+from openstack_prep.kubernetes.cilium import Cilium, announcing, rules
+from openstack_prep.kubernetes.cilium.settings import (
     CiliumBGP,
     CiliumLayer2,
     CiliumLoadBalancer,
@@ -134,7 +134,7 @@ def _cilium(pools: Texts, wanted: Wanted) -> Built:
         ),
     )
     found = [_renamed(each) for each in announcing.documents(config, {})]
-    return found, list(announcing_rules.mistakes(config, {}))
+    return found, list(rules.announcement_mistakes(config, {}))
 
 
 def _renamed(value: Any) -> Any:

@@ -34,7 +34,7 @@ from openstack_prep.exposures.external_ips.settings import (
     hops,
 )
 from openstack_prep.exposures.model import ExposedPort, Placed
-from openstack_prep.kubernetes.balancing.pools import drop_empty
+from openstack_prep.kubernetes.balancing import drop_empty
 
 # --- announcement -----------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from openstack_prep.exposures.external_ips.manifests import (
 )
 from openstack_prep.exposures.external_ips.settings import ExternalIPBGP, ExternalIPs, addresses, chosen, hops
 from openstack_prep.exposures.model import Placed
-from openstack_prep.kubernetes.balancing.pools import repeated
+from openstack_prep.kubernetes.balancing import repeated
 
 DEPRECATED, GATED, GONE = 36, 40, 43
 """N of Kubernetes 1.N."""

@@ -19,7 +19,7 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import AddressRange
 from openstack_prep.base.secret import Secret
 from openstack_prep.exposures.model import HOST, Interface, Label, Placed
-from openstack_prep.kubernetes.balancing.pools import Asn
+from openstack_prep.kubernetes.balancing import Asn
 from openstack_prep.kubernetes.model import STRICT, Namespace
 
 # --- settings ---------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ from openstack_prep.exposures.virtualization.manifests import (
     served,
 )
 from openstack_prep.exposures.virtualization.model import Machine, NodeBridge, OutsideNetwork, Virtualization
-from openstack_prep.kubernetes.balancing.pools import LabelSelector, repeated, selector_findings
+from openstack_prep.kubernetes.balancing import LabelSelector, repeated, selector_findings
 from openstack_prep.kubernetes.convert.versions import minor_of
 
 # --- finding ----------------------------------------------------------------------------------

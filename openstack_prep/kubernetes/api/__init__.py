@@ -1,6 +1,5 @@
 """A running cluster, read by way of its API server: a source of Services besides files and standard input."""
 
-from openstack_prep.kubernetes.api.api_server import ApiServer, Listing
-from openstack_prep.kubernetes.api.cluster import Cluster
+from openstack_prep.kubernetes.api.api_server import ApiServer, Cluster, Listing
 
 __all__ = ["ApiServer", "Cluster", "Listing"]

@@ -4,6 +4,12 @@ The client is the official one (package kubernetes, extra ``[kubernetes]``); it 
 
 Sources: Kubernetes documentation, "Kubernetes API Concepts" (limit and continue, watch, bookmarks, 410 Gone);
 Kubernetes 1.36, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/get.go and watch.go.
+
+Source: Kubernetes 1.36, staging/src/k8s.io/client-go/tools/clientcmd/client_config.go (ClientConfig: proxy-url is for
+every server, whatever NO_PROXY says).
+
+The context is made here rather than by the Kubernetes client, which writes the client key to a file and leaves the file
+behind when the process is killed; and which reports a damaged certificate only as an error of the connection.
 """
 
 from __future__ import annotations
@@ -11,20 +17,105 @@ from __future__ import annotations
 import contextlib
 import json
 import ssl
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from openstack_prep.base.errors import ClusterError, ConfigError
 from openstack_prep.base.extras import install
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import HIDDEN
+from openstack_prep.kubernetes.api import kubeconfig
 from openstack_prep.kubernetes.api.kubeconfig import Access
-from openstack_prep.kubernetes.api.proxy import use_proxy, wrong
-from openstack_prep.kubernetes.api.tls import context_of
 from openstack_prep.kubernetes.services import EVERYWHERE
 from openstack_prep.version import __version__
+
+# --- proxy ------------------------------------------------------------------------------------
+
+
+def use_proxy(configuration: Any, access: Access) -> None:
+    """Set the proxy in a configuration of the client, with the name and password that urllib3 ignores in the URL."""
+    from urllib3.util import make_headers
+
+    if access.proxy:
+        configuration.proxy, configuration.no_proxy = access.proxy.reveal(), ""
+    if not configuration.proxy:
+        return
+    try:
+        parts = urlsplit(configuration.proxy)
+    except ValueError:
+        raise wrong(access) from None
+    if parts.username is not None:
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        configuration.proxy_headers = make_headers(proxy_basic_auth=login)
+
+
+def wrong(access: Access) -> ConfigError:
+    """Return the error for the proxy of the environment, which may contain a password."""
+    fix = "write one such as http://192.0.2.1:3128, or except the server with NO_PROXY"
+    return ConfigError(f"{access.name}: HTTPS_PROXY or HTTP_PROXY is not the URL of a proxy for HTTP; {fix}")
+
+
+# --- tls --------------------------------------------------------------------------------------
+
+
+RENEW = "renew it, or copy the kubeconfig from the cluster again"
+
+
+def context_of(access: Access) -> ssl.SSLContext:
+    """Return the TLS context for an API server; raises ConfigError for what cannot work."""
+    try:
+        # comments between certificates may contain any characters
+        authorities = access.ca.encode("ascii", "ignore").decode() if access.ca else None
+        context = ssl.create_default_context(cadata=authorities)
+    except (ssl.SSLError, ValueError):
+        raise ConfigError(f"{access.name}: certificate-authority is not a certificate in PEM format; {RENEW}") from None
+    # clusters sign their own certificates, often without the extensions that Python 3.13 wants; kubectl accepts these
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not access.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if access.certificate and access.key:
+        _refuse_expired(access.name, access.certificate)
+        _load(context, access.name, f"{access.certificate}\n{access.key.reveal()}\n")
+    return context
+
+
+def _refuse_expired(name: str, certificate: str) -> None:
+    """Refuse a certificate whose time is over: an API server only answers 401, like for any other wrong one."""
+    from cryptography import x509
+
+    try:
+        until = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
+    except ValueError:
+        raise ConfigError(f"{name}: client-certificate is not a certificate in PEM format; {RENEW}") from None
+    if until < datetime.now(UTC):
+        raise ConfigError(f"{name}: client-certificate expired on {until:%Y-%m-%d %H:%M} UTC; {RENEW}")
+
+
+def _load(context: ssl.SSLContext, name: str, pem: str) -> None:
+    """Load a certificate with its key, which ssl only reads from a file: one of mode 0600, deleted at once."""
+    with tempfile.NamedTemporaryFile("w", prefix="openstack-prep-", encoding="utf-8") as file:
+        file.write(pem)
+        file.flush()
+        try:
+            context.load_cert_chain(file.name, password=lambda: b"")  # without a password, OpenSSL would prompt
+        except (ssl.SSLError, OSError) as error:
+            if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
+                what = f"client-key does not belong to client-certificate; {RENEW}"
+            else:
+                what = "client-key cannot be read; use a key in PEM format without a password"
+            raise ConfigError(f"{name}: {what}") from None
+
+
+# --- server -----------------------------------------------------------------------------------
+
 
 PAGE = 500
 """Objects per request, as kubectl has it."""
@@ -298,3 +389,27 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         yield error
         inner = [getattr(error, "reason", None), *error.args, error.__cause__, error.__context__]
         error = next((each for each in inner if isinstance(each, BaseException) and id(each) not in seen), None)
+
+
+# --- cluster ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running cluster; nothing is read before it is opened, and everything is read again each time."""
+
+    kubeconfig: Path
+    context: str | None = None
+    """Default: the current context of the kubeconfig."""
+
+    def __str__(self) -> str:
+        return f"context {self.context} of {self.kubeconfig}" if self.context else str(self.kubeconfig)
+
+    @contextmanager
+    def open(self) -> Iterator[ApiServer]:
+        """Connect; raises SpecError and ConfigError for a kubeconfig that cannot work."""
+        server = ApiServer(kubeconfig.read(self.kubeconfig, self.context))
+        try:
+            yield server
+        finally:
+            server.close()

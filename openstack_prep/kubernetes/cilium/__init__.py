@@ -2,16 +2,16 @@
 
 from openstack_prep.kubernetes.cilium.announcing import address_annotation, leaves_services
 from openstack_prep.kubernetes.cilium.announcing import documents as load_balancer_documents
-from openstack_prep.kubernetes.cilium.load_balancer import (
+from openstack_prep.kubernetes.cilium.required import Passage, hint, install, required
+from openstack_prep.kubernetes.cilium.rules import mistakes, warnings
+from openstack_prep.kubernetes.cilium.settings import (
+    Cilium,
     CiliumBGP,
     CiliumLayer2,
     CiliumLoadBalancer,
     CiliumPeer,
     CiliumPool,
 )
-from openstack_prep.kubernetes.cilium.model import Cilium
-from openstack_prep.kubernetes.cilium.required import Passage, hint, install, required
-from openstack_prep.kubernetes.cilium.rules import mistakes, warnings
 from openstack_prep.kubernetes.cilium.values import Member, document, helm_chart_config, manifests
 
 __all__ = [

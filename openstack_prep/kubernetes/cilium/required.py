@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations, permutations
 from typing import Literal
 
-from openstack_prep.kubernetes.cilium.model import Cilium
-from openstack_prep.kubernetes.cilium.releases import SHARED_CA_SINCE, full
+from openstack_prep.kubernetes.cilium.settings import SHARED_CA_SINCE, Cilium, full
 from openstack_prep.kubernetes.cilium.values import Member
 
 TUNNEL_PORTS = {"vxlan": 8472, "geneve": 6081}

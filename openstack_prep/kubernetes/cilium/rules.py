@@ -2,27 +2,270 @@
 
 Source: Cilium's guide to cluster mesh (addressing requirements, names and ids), its upgrade notes, and issue 24692
 (one NodePort in two clusters).  ``where`` of a mistake is the name of the field.
+
+Sources: the custom resource definitions of Cilium 1.13 to 1.19; operator/pkg/lbipam/lbipam.go (Services without a class
+lose addresses of other load balancers as soon as there is a pool); Documentation/network/l2-announcements.rst.
+
+Helm ignores unknown names in silence, and up to 1.15 also values of a wrong type.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.formats.foreign_text import shipped_yaml
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.kubernetes.balancing.pools import Addresses, Findings, ranges
-from openstack_prep.kubernetes.cilium import announcing_rules, releases, value_rules
-from openstack_prep.kubernetes.cilium.chart import read_chart
-from openstack_prep.kubernetes.cilium.model import Cilium
+from openstack_prep.base.secret import Secret
+from openstack_prep.base.suggestion import suggest
+from openstack_prep.kubernetes.balancing import (
+    Addresses,
+    Findings,
+    address_findings,
+    label_findings,
+    list_mistakes,
+    name_findings,
+    ranges,
+    repeated,
+    selector_findings,
+)
+from openstack_prep.kubernetes.cilium import settings
+from openstack_prep.kubernetes.cilium.announcing import OF_NAME, OF_NAMESPACE, WELL_KNOWN, pool_selector
+from openstack_prep.kubernetes.cilium.chart import Chart, read_chart
+from openstack_prep.kubernetes.cilium.settings import Cilium, CiliumBGP, CiliumLoadBalancer, CiliumPool
 from openstack_prep.kubernetes.cilium.values import Member, conflicts, document, field_values, ip_version
-from openstack_prep.kubernetes.keys.schema import dotted, value_at
-from openstack_prep.kubernetes.metallb.model import MetalLB, MetalLBPool
+from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, hide, validator_class, value_at
+from openstack_prep.kubernetes.metallb import MetalLB, MetalLBPool
 from openstack_prep.kubernetes.model import LABEL
 from openstack_prep.kubernetes.rke2_rules import PLUGINS
 from openstack_prep.kubernetes.rules import CHOICES
+
+# --- announcement -----------------------------------------------------------------------------
+
+
+MESH_SERVICES = {"clustermesh-apiserver": "clustermesh-apiserver", "etcd": "cilium-etcd-external"}
+"""Names of the Service of a mesh, by the kind of the mesh."""
+
+
+def announcement_mistakes(cilium: Cilium, addresses: Addresses) -> Iterator[Mistake]:
+    """Yield all mistakes; ``where`` is the name of a field of ``load_balancer``."""
+    balancer = cilium.load_balancer
+    if balancer is None:
+        return
+    yield from list_mistakes(balancer.pools, addresses)
+    for index, pool in enumerate(balancer.pools):
+        for field, what, fix in _pool(pool, addresses):
+            yield Mistake(f"pools[{index}]{field and f'.{field}'}", what, fix)
+    if not balancer.protocols:
+        yield Mistake("l2", "neither l2 nor bgp is set, so no node announces an address", "write l2: {}, or set bgp")
+    for field, what, fix in (*_layer2(cilium, balancer, addresses), *_bgp(cilium, balancer.bgp)):
+        yield Mistake(field, what, fix)
+    if balancer.bgp is not None:
+        yield from repeated("bgp.peers", [each.name for each in balancer.bgp.peers])
+
+
+def _pool(pool: CiliumPool, addresses: Addresses) -> Findings:
+    yield from name_findings(pool)
+    yield from address_findings(pool, addresses)
+    for what, fix in selector_findings([pool.service_selector] if pool.service_selector else []):
+        yield "service_selector", what, fix
+
+
+def _layer2(cilium: Cilium, balancer: CiliumLoadBalancer, addresses: Addresses) -> Findings:
+    if balancer.l2 is None:
+        return
+    if cilium.minor < settings.LAYER2_SINCE:
+        yield "l2", f"Cilium {cilium.release} does not announce by ARP", "write version 1.14 or later, or use bgp"
+    if not cilium.kube_proxy_replacement:
+        yield "l2", "it requires kube_proxy_replacement", "write kube_proxy_replacement: true into the section cilium"
+    if cilium.minor < settings.IPV6_LAYER2_SINCE and balancer.bgp is None:
+        for index, pool in enumerate(balancer.pools):
+            for each in ranges(pool, addresses):
+                if each.version == 6:
+                    what = f"Cilium {cilium.release} does not announce the IPv6 addresses {each} by layer 2"
+                    yield f"pools[{index}]", what, "write version 1.19 or later, or use bgp"
+    for name in ("node_selector", "service_selector"):
+        selector = getattr(balancer.l2, name)
+        for what, fix in selector_findings([selector] if selector else []):
+            yield f"l2.{name}", what, fix
+
+
+def _bgp(cilium: Cilium, bgp: CiliumBGP | None) -> Findings:
+    if bgp is None:
+        return
+    for name in ("node_selector", "service_selector"):
+        selector = getattr(bgp, name)
+        for what, fix in selector_findings([selector] if selector else []):
+            yield f"bgp.{name}", what, fix
+    for field in ("communities", "local_pref"):
+        if getattr(bgp, field) not in (None, ()) and cilium.minor < settings.BGP_RESOURCES_SINCE:
+            yield f"bgp.{field}", _too_old(cilium), "remove it, or write version 1.16 or later"
+    for each in bgp.communities:
+        if not _is_community(each):
+            fix = "write two numbers up to 65535 (64512:1234), three numbers (64512:1:2), or a name such as no-export"
+            yield "bgp.communities", f"{each!r} is not a community", fix
+    since = dict.fromkeys(("peer_port", "hold_time", "ebgp_multi_hop"), settings.BGP_PEER_OPTIONS_SINCE)
+    since["password"] = settings.BGP_PASSWORD_SINCE
+    for index, peer in enumerate(bgp.peers):
+        for what, fix in label_findings(peer.name):
+            yield f"bgp.peers[{index}].name", what, fix
+        for field, first in since.items():
+            if getattr(peer, field) is not None and cilium.minor < first:
+                fix = f"remove it, or write version {'.'.join(map(str, first))} or later"
+                yield f"bgp.peers[{index}].{field}", _too_old(cilium), fix
+        same = [each.peer_address for each in bgp.peers[:index]]
+        if peer.peer_address in same:
+            what = f"{peer.peer_address} is also the address of peers[{same.index(peer.peer_address)}]"
+            yield f"bgp.peers[{index}].peer_address", what, "declare each router once"
+
+
+def _too_old(cilium: Cilium) -> str:
+    return f"Cilium {cilium.release} does not support it"
+
+
+def _is_community(text: str) -> bool:
+    parts = text.split(":")
+    limit = 2**16 if len(parts) == 2 else 2**32
+    numbers = all(re.fullmatch(r"0|[1-9][0-9]{0,9}", each) and int(each) < limit for each in parts)
+    return text in WELL_KNOWN or (len(parts) <= 3 and numbers)
+
+
+# --- the address of a mesh ----------------------------------------------------------------
+
+
+def mesh_address_findings(cilium: Cilium, addresses: Addresses) -> Findings:
+    """Yield reasons for which Cilium would not assign the mesh's address to its Service."""
+    if cilium.load_balancer is None or cilium.mesh_address is None:
+        return
+    address, pools = ipaddress.ip_address(cilium.mesh_address), cilium.load_balancer.pools
+    holding = [each for each in pools if any(address in found for found in ranges(each, addresses))]
+    if not holding:
+        names = ", ".join(each.kubernetes_name for each in pools)
+        yield "mesh_address", f"{address} is not in a pool of Cilium ({names})", "choose an address of a pool"
+    for pool in holding:
+        if pool.namespaces and cilium.namespace not in pool.namespaces:
+            what = f"pool {pool.kubernetes_name} of {address} only serves the namespaces {', '.join(pool.namespaces)}"
+            yield "mesh_address", what, f"add namespace {cilium.namespace}, or choose an address of a different pool"
+        elif not pool_selector(pool):
+            what = f"Cilium may assign {address} of pool {pool.kubernetes_name} to any other Service"
+            service = f"{{{OF_NAMESPACE}: {cilium.namespace}, {OF_NAME}: {MESH_SERVICES[cilium.mesh]}}}"
+            fix = f"put it into a pool of its own with service_selector: {{match_labels: {service}}}"
+            yield "mesh_address", what, fix
+
+
+# --- value ------------------------------------------------------------------------------------
+
+
+KINDS = {
+    "boolean": "true or false",
+    "text": "a string",
+    "string": "a string",
+    "number": "a number",
+    "integer": "an integer",
+    "list": "a list",
+    "array": "a list",
+    "mapping": "a mapping",
+    "object": "a mapping",
+    "null": "null",
+}
+LONGEST = 40
+"""Maximum length of a shown value."""
+
+
+class Names(NamedTuple):
+    """The names at the top level, with the kinds of their values and the releases 1.N that read them."""
+
+    kinds: Mapping[str, str]
+    since: Mapping[str, int]
+    until: Mapping[str, int]
+    unlisted: frozenset[str]
+    """Dotted names that charts read although their schemas do not have them."""
+
+
+@cache
+def names() -> Names:
+    """Return the table."""
+    found = shipped_yaml(__package__, "names.yaml")
+    kinds = {name: kind for kind, listed in found["types"].items() for name in listed}
+    return Names(kinds, found["since"], found["until"], frozenset(found["unlisted"]))
+
+
+def by_table(values: Mapping[str, object], release: str) -> Iterator[Fault]:
+    """Yield unknown names at the top level, names of other releases, and values of a wrong type."""
+    table = names()
+    number = settings.minor(release)[1] if settings.is_known(release) else None
+    for name, value in values.items():
+        if name not in table.kinds:
+            yield _unknown((name,), table.kinds)
+            continue
+        first, last = table.since.get(name, 0), table.until.get(name, 99)
+        if number is not None and not first <= number <= last:
+            what = f"Cilium {release} does not read it; 1.{first} and later do" if number < first else None
+            what = what or f"Cilium {release} does not read it; 1.{last} was the last release that did"
+            yield Fault((name,), what, "remove it, or correct version", Code.SPEC_UNKNOWN_KEY)
+        elif value is not None and not _is_of(value, table.kinds[name]):
+            wanted = KINDS[table.kinds[name]]
+            yield Fault((name,), f"{_shown(value, name)} is not {wanted}", f"write {wanted}")
+
+
+def _is_of(value: object, kind: str) -> bool:
+    """Whether a value is of a kind; templates write numbers and strings alike."""
+    scalar = isinstance(value, str | int | float)
+    checks = {
+        "boolean": isinstance(value, bool),
+        "text": scalar,
+        "number": scalar and not isinstance(value, bool) and str(value).lstrip("-").isdecimal(),
+        "list": isinstance(value, list | tuple),
+        "mapping": isinstance(value, Mapping),
+    }
+    return checks.get(kind, True)
+
+
+def by_chart(values: Mapping[str, object], chart: Chart) -> Iterator[Fault]:
+    """Yield everything in values that the schema of a chart does not allow."""
+    unlisted = names().unlisted
+    for error in validator_class()(chart.schema).iter_errors(values):
+        steps: Steps = tuple(error.absolute_path)
+        if error.validator != "additionalProperties":
+            yield _wrong(error, steps)
+            continue
+        known = error.schema["properties"]
+        for name in (str(each) for each in error.instance if each not in known):
+            if ".".join(map(str, (*steps, name))) not in unlisted:
+                yield _unknown((*steps, name), known)
+
+
+def _wrong(error: Any, steps: Steps) -> Fault:
+    shown = _shown(error.instance, str(steps[-1]) if steps else "")
+    if error.validator == "type":
+        types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
+        wanted = " or ".join(dict.fromkeys(KINDS.get(str(each), str(each)) for each in types if each != "null"))
+        return Fault(steps, f"{shown} is not {wanted}", f"write {wanted}")
+    if error.validator == "enum":
+        choices = ", ".join(map(str, error.validator_value))
+        return Fault(steps, f"{shown} is not supported", f"write one of {choices}")
+    return Fault(steps, f"the chart does not allow {shown}", "see values.yaml of the chart")
+
+
+def _unknown(steps: Steps, known: Mapping[str, object]) -> Fault:
+    return Fault(steps, "unknown key", suggest(str(steps[-1]), known) or "remove it", Code.SPEC_UNKNOWN_KEY)
+
+
+def _shown(value: object, name: str) -> str:
+    """Return a value for a message, unless it may be a secret by its name or form; a long string may be a key."""
+    if isinstance(value, Mapping | list | tuple):
+        return "a mapping" if isinstance(value, Mapping) else "a list"
+    return "the value" if len(str(value)) > LONGEST or isinstance(hide(value, name), Secret) else repr(value)
+
+
+# --- rules ------------------------------------------------------------------------------------
+
 
 CLUSTER_NAME = r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?"
 NODE_PORTS = (30000, 32767)
@@ -60,10 +303,10 @@ def mistakes(
             yield each
     for where, what, fix in _mesh_findings(member, members):
         yield Mistake(where, what, fix)
-    for found in announcing_rules.mistakes(member.cilium, addresses or {}):
+    for found in announcement_mistakes(member.cilium, addresses or {}):
         yield replace(found, where=f"load_balancer.{found.where}")
     if _takes_address(member):
-        for where, what, fix in announcing_rules.mesh_address_findings(member.cilium, addresses or {}):
+        for where, what, fix in mesh_address_findings(member.cilium, addresses or {}):
             yield Mistake(where, what, fix)
     if metallb is not None:
         for where, what, fix in _assigned(member, metallb, addresses or {}):
@@ -91,7 +334,7 @@ def _values(member: Member, members: Sequence[Member]) -> Iterator[Mistake]:
         yield Mistake("chart", error.what, error.fix)
         chart = None
     if chart is None:
-        for fault in value_rules.by_table(given, cilium.release):
+        for fault in by_table(given, cilium.release):
             yield fault.mistake(f"values.{dotted(fault.steps)}")
     elif chart.name not in {"rke": ["cilium"], "rke2": ["rke2-cilium", "cilium"]}[distribution]:
         yield Mistake("chart", f"{cilium.chart} is the chart {chart.name}", "name a chart of Cilium")
@@ -99,14 +342,14 @@ def _values(member: Member, members: Sequence[Member]) -> Iterator[Mistake]:
         what = f"{cilium.chart} is version {chart.version}, and version is {cilium.release}"
         yield Mistake("chart", what, f'write version: "{chart.version}", or name a chart of that version')
     else:
-        for fault in value_rules.by_chart(document(member, members), chart):
+        for fault in by_chart(document(member, members), chart):
             yield fault.mistake(f"values.{dotted(fault.steps)}")
 
 
 def warnings(member: Member) -> Iterator[str]:
     """Yield warnings about valid settings."""
-    if not releases.is_known(member.cilium.release):
-        known = releases.range_of_known()
+    if not settings.is_known(member.cilium.release):
+        known = settings.range_of_known()
         yield f"cilium.version: values and manifests for {member.cilium.release} are not checked; known are {known}"
     if member.cilium.kube_proxy_replacement and not (member.cluster.config or {}).get("disable-kube-proxy"):
         of_rke2 = "; write disable-kube-proxy: true into config, and into server_config of the stack"
@@ -130,8 +373,8 @@ def _names(member: Member) -> Findings:
 
 def _release(member: Member) -> Findings:
     cilium, distribution = member.cilium, member.cluster.distribution
-    if distribution == "rke" and releases.is_of_rke2(cilium.release):
-        fix = f"write {releases.released(cilium.release)}"
+    if distribution == "rke" and settings.is_of_rke2(cilium.release):
+        fix = f"write {settings.released(cilium.release)}"
         yield "version", f"{cilium.release} is a version of RKE2's own chart", fix
     if distribution == "rke2" and cilium.namespace != "kube-system":
         yield "namespace", "RKE2 installs Cilium into kube-system", "remove it"
@@ -140,10 +383,10 @@ def _release(member: Member) -> Findings:
 def _ip_versions(member: Member) -> Findings:
     """Yield settings with which the agent does not start, by the IP version of the pods."""
     cilium, version = member.cilium, ip_version(member.cluster)
-    if version == 6 and cilium.routing == "tunnel" and cilium.minor < releases.IPV6_TUNNEL_SINCE:
+    if version == 6 and cilium.routing == "tunnel" and cilium.minor < settings.IPV6_TUNNEL_SINCE:
         what = f"Cilium {cilium.release} has no tunnels between nodes of an IPv6 cluster"
         yield "routing", what, "write version 1.18 or later, or routing: native"
-    since = {"ipsec": releases.IPV6_IPSEC_SINCE, "wireguard": releases.IPV6_WIREGUARD_SINCE}
+    since = {"ipsec": settings.IPV6_IPSEC_SINCE, "wireguard": settings.IPV6_WIREGUARD_SINCE}
     tunnelled = cilium.encryption == "ipsec" or cilium.routing == "tunnel"
     if version == 6 and tunnelled and cilium.minor < since.get(cilium.encryption, cilium.minor):
         first = ".".join(map(str, since[cilium.encryption]))
@@ -163,7 +406,7 @@ def _ip_versions(member: Member) -> Findings:
 
 def _etcd(member: Member) -> Findings:
     cilium = member.cilium
-    if cilium.mesh == "etcd" and cilium.minor > releases.NEWEST_MANAGED_ETCD:
+    if cilium.mesh == "etcd" and cilium.minor > settings.NEWEST_MANAGED_ETCD:
         yield "mesh", f"Cilium {cilium.release} has no managed etcd (1.16 removed it)", "write clustermesh-apiserver"
 
 

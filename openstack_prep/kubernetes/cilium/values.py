@@ -13,10 +13,16 @@ from dataclasses import dataclass, field
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
 from openstack_prep.kubernetes import kube_vip
-from openstack_prep.kubernetes.balancing.pools import Addresses
+from openstack_prep.kubernetes.balancing import Addresses
 from openstack_prep.kubernetes.cilium import announcing
-from openstack_prep.kubernetes.cilium.model import ETCD_PORT, MESH_DOMAIN, Cilium
-from openstack_prep.kubernetes.cilium.releases import IPV6_TUNNEL_SINCE, ROUTING_MODE_SINCE, SHARED_CA_SINCE
+from openstack_prep.kubernetes.cilium.settings import (
+    ETCD_PORT,
+    IPV6_TUNNEL_SINCE,
+    MESH_DOMAIN,
+    ROUTING_MODE_SINCE,
+    SHARED_CA_SINCE,
+    Cilium,
+)
 from openstack_prep.kubernetes.keys.schema import merge
 from openstack_prep.kubernetes.model import Cluster
 

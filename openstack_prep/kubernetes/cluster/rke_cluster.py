@@ -1,11 +1,14 @@
 """An RKE2 or RKE cluster on the nodes of a stack: the files for the nodes, RKE, kubectl and Helm.
 
 Source: RKE2's and RKE's documentation.
+
+Source: RKE's documentation, "Adding and Removing Nodes": the next ``rke up`` applies the roles of cluster.yml.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,14 +20,148 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.written_file import WrittenFile
-from openstack_prep.kubernetes.cluster import rke_files, rke_hints, rke_roles
+from openstack_prep.kubernetes import cilium, cluster_yml, rke2
+from openstack_prep.kubernetes.cluster import rke_files
+from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, all_members, member, mistakes, warnings
 from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, PARAMETERS, RelatedResources, RkeFields
+from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.networks import Taken
-from openstack_prep.resources.files.marked_files import MarkedFiles
+from openstack_prep.kubernetes.nodes import groups
+from openstack_prep.resources.files.marked_files import MarkedFiles, documents
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.orchestration import stack_outputs
 from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
+
+# --- hint -------------------------------------------------------------------------------------
+
+
+PLACES = {
+    "cluster_cidr": ("cluster-cidr", "services.kube-controller.cluster_cidr"),
+    "service_cidr": ("service-cidr", "services.kube-api.service_cluster_ip_range"),
+}
+"""The keys of config.yaml and cluster.yml that correspond to fields of a cluster."""
+
+
+def networks_in(there: Iterable[str]) -> dict[str, str]:
+    """Return the networks of pods and Services in files, by the names of their fields."""
+    read = [each for text in there for each in documents(text) or ()]
+    found = {}
+    for name, places in PLACES.items():
+        values = (value_at(document, place) for document in read for place in places)
+        found[name] = next((each for each in values if isinstance(each, str)), None)
+    return {name: value for name, value in found.items() if value}
+
+
+def run_outputs(cluster: RkeFields, outputs: Outputs | None, folder: str) -> dict[str, str]:
+    """Return the outputs for written files: their path, the next commands, warnings."""
+    known = outputs if outputs and not list(mistakes(cluster, outputs)) else None
+    values = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
+    if known:
+        values["next"] = _one_line(_next(cluster, known, folder))
+        values["then"] = "; ".join(_later(cluster, folder))
+        values["warning"] = "; ".join(warnings(cluster, known))
+    return {name: text for name, text in values.items() if text}
+
+
+def _later(cluster: RkeFields, folder: str) -> Iterator[str]:
+    """Yield the files with commands for later, and when to run them."""
+    if cluster.kube_vip or (cluster.cilium and cluster.cilium.load_balancer):
+        yield f"{folder}/{rke_files.FILE}, when {'the cluster' if cluster.kube_vip else 'Cilium'} runs"
+    if _in_a_mesh(cluster):
+        yield f"{folder}/{COMMANDS}, when all clusters run"
+
+
+def _next(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
+    """Return the commands for the kubeconfig and for Cilium, whose commands in a mesh are in a file."""
+    if cluster.cilium is None or (_in_a_mesh(cluster) and cluster.cilium.mesh == "clustermesh-apiserver"):
+        return _kubeconfig(cluster, outputs, folder)
+    me = replace(member(cluster), values_file=f"{folder}/{VALUES[cluster.distribution]}")
+    return f"{_kubeconfig(cluster, outputs, folder)}\n{cilium.install(me)}"
+
+
+def _in_a_mesh(cluster: RkeFields) -> bool:
+    return cluster.cilium is not None and cluster.cilium.mesh != "none" and bool(cilium.hint(all_members(cluster)))
+
+
+def _kubeconfig(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
+    if cluster.distribution == "rke":
+        return cluster_yml.kubeconfig_hint(shlex.quote(f"{folder}/{cluster_yml.FILE}"))
+    api = outputs.values.get("api_floating_address") or outputs.values["api_address"]
+    server = (outputs.values.get("node_floating_addresses") or outputs.values["server_addresses"])[0]
+    user, kubeconfig = cluster.user or cluster_yml.DEFAULT_USER, shlex.quote(f"{folder}/kubeconfig")
+    return rke2.kubeconfig_hint(user, server, api, kubeconfig, name=cluster.name)
+
+
+def _one_line(commands: str) -> str:
+    return commands.replace("\n", " && ")
+
+
+# --- role -------------------------------------------------------------------------------------
+
+
+PRECIOUS = ("controlplane", "etcd")
+"""Roles that a node of a running cluster must not lose unnoticed."""
+
+
+@dataclass(frozen=True)
+class NewRoles:
+    """A node that remains in the cluster and changes its roles."""
+
+    name: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"roles {self.name}: {', '.join(self.before) or 'none'} -> {', '.join(self.after)}"
+
+    @property
+    def in_file(self) -> str:
+        """Start of the same change in the drift of cluster.yml."""
+        return f"{cluster_yml.FILE}: nodes.{self.name}.role "
+
+
+def changes(cluster: RkeFields, outputs: Outputs, there: Mapping[str, str]) -> tuple[NewRoles, ...]:
+    """Return the nodes whose roles will differ from the written files (texts by name) when the stack is as declared.
+
+    Nodes of RKE2 do not change roles: the stack creates servers and agents separately.
+    """
+    before = _roles_in(there.get(cluster_yml.FILE, "")) if cluster.distribution == "rke" else {}
+    usable = outputs.settled and not list(rke_files.output_mistakes(cluster, outputs))
+    names = [name.lower() for name, *_ in rke_files.machines(cluster, outputs)] if usable else list(before)
+    count = rke_files.planned_nodes(cluster, outputs) if usable else rke_files.count_nodes(cluster, None)
+    count = len(names) if count is None else count
+    found = []
+    for index, name in enumerate(names[:count]):
+        group = next((each for each in groups(cluster, count) if each.has(index)), None)
+        if group and name in before and {*group.roles} != {*before[name]}:
+            found.append(NewRoles(name, before[name], group.roles))
+    return tuple(found)
+
+
+def list_losses(found: tuple[NewRoles, ...]) -> Iterator[Mistake]:
+    """Yield roles that remaining nodes of a running cluster would lose."""
+    for each in found:
+        lost = [role for role in PRECIOUS if role in each.before and role not in each.after]
+        if lost:
+            what = f"would lose {' and '.join(f'role {role}' for role in lost)} while remaining in the cluster"
+            fix = "declare roles in the spec that keep it, or remove the node from etcd and allow the change"
+            yield Mistake(str(each), what, fix)
+
+
+def _roles_in(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the roles of the nodes in a cluster.yml, by name."""
+    read = documents(text) or [None]
+    nodes: object = read[0].get("nodes") if isinstance(read[0], Mapping) else None
+    found = {}
+    for each in nodes if isinstance(nodes, list) else ():
+        name, roles = (each.get("hostname_override"), each.get("role")) if isinstance(each, Mapping) else (None, None)
+        if isinstance(name, str) and isinstance(roles, list):
+            found[name] = tuple(map(str, roles))
+    return found
+
+
+# --- rke cluster ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +224,13 @@ class RkeCluster(RkeFields):
         if not there:
             return None
         outputs = self._outputs(run)
-        roles = rke_roles.changes(self, outputs, there) if outputs else ()
+        roles = changes(self, outputs, there) if outputs else ()
         drift = [*map(str, roles), *(self._drift(files, outputs) if outputs else ())]
         own_drift = frozenset(each for each in drift if not each.startswith(tuple(role.in_file for role in roles)))
         return Observed(
             id=self.directory,
             ours=True,
-            values=self.desired() | rke_hints.networks_in(there.values()) | {"drift": own_drift, "roles": roles},
+            values=self.desired() | networks_in(there.values()) | {"drift": own_drift, "roles": roles},
             outputs=self._run_outputs(outputs),
         )
 
@@ -112,7 +249,7 @@ class RkeCluster(RkeFields):
         """Return the path of the files and the next commands."""
         folder = os.path.relpath(self.directory)
         folder = self.directory if folder.startswith("..") else folder
-        return rke_hints.run_outputs(self, outputs, folder)
+        return run_outputs(self, outputs, folder)
 
     # --- checks ---------------------------------------------------------------------------
 
@@ -166,7 +303,7 @@ class RkeCluster(RkeFields):
                 what = f"{name} {before} -> {after}: a running cluster cannot change its networks"
                 fix = f"write {name}: {before} into the spec, or allow the change if no cluster runs (--allow-replace)"
                 yield Loss.about(self.key, what, fix)
-        for each in rke_roles.list_losses(observed.values.get("roles", ())):
+        for each in list_losses(observed.values.get("roles", ())):
             yield Loss.about(self.key, f"{each.where}: {each.what}", f"{each.fix} (--allow-replace)")
 
     # --- operations ---------------------------------------------------------------------

@@ -1,24 +1,249 @@
-"""The conversion of a cluster.yml: a handler per key, so that no key is dropped in silence."""
+"""The conversion of a cluster.yml: a handler per key, so that no key is dropped in silence.
+
+The addresses are those of the old machines; a stack gives the new ones theirs.
+
+Source: Rancher's documentation of the end of life of RKE1: clusters are replatformed to RKE2; Rancher does not support
+a migration in place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
+from openstack_prep.base.fields import is_address
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.kubernetes.convert import chart_keys, cluster_keys, etcd_keys, nodes, service_keys
-from openstack_prep.kubernetes.convert.model import ENABLED, ChartConfig, Content, Draft, Entry, Handler, masked
-from openstack_prep.kubernetes.convert.moving import moving_steps
+from openstack_prep.kubernetes import rke2, rke2_rules
+from openstack_prep.kubernetes.convert import chart_keys, service_keys
+from openstack_prep.kubernetes.convert.chart_keys import plugin
+from openstack_prep.kubernetes.convert.model import ENABLED, FOLDER, ChartConfig, Content, Draft, Entry, Handler, masked
+from openstack_prep.kubernetes.convert.service_keys import NODE, included
 from openstack_prep.kubernetes.convert.versions import SINCE, Target, target
-from openstack_prep.kubernetes.keys.schema import value_at
+from openstack_prep.kubernetes.keys.schema import hide_in_url, value_at
+from openstack_prep.kubernetes.model import Cluster, Node, Registry, Role
+from openstack_prep.kubernetes.rke2 import is_server
+
+# --- node -------------------------------------------------------------------------------------
+
+
+OF_SERVERS = ("kube-apiserver-", "kube-controller-manager-", "kube-scheduler-", "etcd-", "audit-", "pod-security-")
+"""Keys of config.yaml, by their beginnings, that only affect pods of the control plane."""
+ADDRESSES = {name: NODE[name] for name in ("internal_address", "address")}
+
+
+def nodes_of(draft: Draft) -> list[Node]:
+    """Return the nodes, with a note for each of their keys."""
+    external = bool(value_at(draft.data, "services.etcd.external_urls"))
+    return [_node(draft, each, external) for each in draft.data["nodes"]]
+
+
+def _node(draft: Draft, given: Mapping[str, Any], external: bool) -> Node:
+    roles = [cast(Role, each) for each in given["role"]]
+    if external and "controlplane" in roles:
+        roles.append("etcd")
+        draft.note("nodes[].role", NODE["role"], "the control plane gets role etcd in place of the external etcd")
+    address = str(given["address"])
+    inner = str(given.get("internal_address") or address)
+    for name in NODE:
+        if name in ADDRESSES and given.get(name):
+            _note_address(draft, f"nodes[].{name}", str(given[name]), inner)
+        elif given.get(name) not in (None, "", [], {}):
+            draft.note(f"nodes[].{name}", NODE[name])
+    return Node(
+        name=str(given.get("hostname_override") or address).lower(),
+        address=address,
+        internal_address=inner,
+        roles=tuple(roles),
+        labels=dict(_labels(draft, given.get("labels") or {})),
+        taints=tuple(_taints(given.get("taints") or ())),
+        config={},
+    )
+
+
+def _note_address(draft: Draft, key: str, address: str, inner: str) -> None:
+    """Record what becomes of an address; RKE takes host names, RKE2 addresses alone."""
+    becomes = NODE["internal_address" if address == inner else "address"]
+    if _is_dual_stack(draft):
+        draft.note(key, None, "node-ip needs an address of each IP version: add both on the new nodes")
+    elif not is_address(address):
+        draft.note(key, None, f"{becomes} must be an IP address, not a host name")
+    elif draft.external and becomes == NODE["address"]:
+        draft.note(key, None, "the cloud controller manager sets it")
+    else:
+        draft.note(key, becomes)
+
+
+def _is_dual_stack(draft: Draft) -> bool:
+    return "," in str(draft.config.get("cluster-cidr", ""))
+
+
+def _labels(draft: Draft, labels: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in labels.items():
+        if rke2_rules.kubelet_may_set(str(name)):
+            yield str(name), "" if value is None else str(value)
+        else:
+            command = f"kubectl label node NAME {shlex.quote(f'{name}={value}')}"
+            note = f"a kubelet may not set {name}: {command}"
+            draft.note("nodes[].labels", None, note)
+
+
+def _taints(taints: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for each in taints:
+        value = each.get("value")
+        yield f"{each['key']}{'' if value in (None, '') else f'={value}'}:{each.get('effect') or 'NoSchedule'}"
+
+
+def documents(draft: Draft, nodes: Sequence[Node]) -> dict[str, dict[str, object]]:
+    """Return the config.yaml of each node by its name."""
+    config = dict(draft.config)
+    sans = config.pop("tls-san", [])
+    first = rke2.first_server(nodes)
+    assert first is not None  # rke check refuses a cluster without servers
+    found = rke2.documents(_cluster(draft, config), nodes, api=first.internal_address, tls_san=sans)
+    named = {str(each.get("hostname_override") or "").lower() for each in draft.data["nodes"]}
+    for name, document in found.items():
+        for key in ADDRESSES.values():
+            if _is_dual_stack(draft) or not is_address(str(document.get(key, ""))):
+                document.pop(key, None)  # _note_address says why
+        if "tls-san" not in document:  # an agent runs no pods of the control plane
+            for key in [each for each in document if each.startswith(OF_SERVERS)]:
+                del document[key]
+        if name not in named:
+            document.pop("node-name")  # RKE names such a node by its address, RKE2 by its host name
+    return found
+
+
+def _cluster(draft: Draft, config: Mapping[str, Any]) -> Cluster:
+    return Cluster(
+        distribution="rke2",
+        network_plugin=plugin(draft),
+        external_cloud_provider=draft.external,
+        private_registries=tuple(_registries(draft)),
+        config=config,
+    )
+
+
+def _registries(draft: Draft) -> Iterator[Registry]:
+    for each in draft.data.get("private_registries") or ():
+        password = each.get("password")
+        yield Registry(
+            url=_host(str(each.get("url") or "docker.io")),
+            user=each.get("user") or None,
+            password=Secret(str(password)) if password not in (None, "") else None,
+            is_default=each.get("is_default") is True,
+        )
+
+
+def _host(url: str) -> str:
+    """Return the host and port of a registry: RKE2 takes neither a scheme nor a login nor a path."""
+    host = url.partition("://")[2].partition("/")[0] if "://" in url else url.partition("/")[0]
+    return host.rpartition("@")[2]
+
+
+def registries(draft: Draft) -> dict[str, object] | None:
+    """Return the registries.yaml."""
+    return rke2.registries(_cluster(draft, {}))
+
+
+# --- addon ------------------------------------------------------------------------------------
+
+
+FOR_KUBECTL = ("addons.yaml", "rke2-")
+FOR_CLOUD = "cloud.conf"
+
+
+def moving_steps(
+    data: Raw, target: Target, nodes: Sequence[Node], files: Sequence[str], *, openly: bool
+) -> tuple[str, ...]:
+    """Return the steps, in their order, for this cluster; ``files`` are the names of the converted files.
+
+    URLs have asterisks for logins and queries unless ``openly``.
+    """
+    urls = included(value_at(data, "addons_include"))
+    urls = urls if openly else list(map(hide_in_url, urls))
+    return (*_before(), *_new_cluster(data, target, nodes, files, urls), *_workloads(), *_addresses(data), *_end())
+
+
+def _before() -> Iterator[str]:
+    yield "Keep the old cluster running: Rancher supports no migration in place, only a new cluster next to the old."
+    yield "Save the state of the old cluster: rke etcd snapshot-save, and kubectl get all,pv,pvc,ingress -A -o yaml."
+    yield "Lower the TTL of the DNS names of Services and of the API to 60 seconds, a day before the move."
+
+
+def _new_cluster(
+    data: Raw, target: Target, nodes: Sequence[Node], files: Sequence[str], included: Sequence[str]
+) -> Iterator[str]:
+    servers = sum(map(is_server, nodes))
+    yield (
+        f"Write the spec of the new cluster: openstack-prep example rke2 > new.yaml, with server_count {servers}, "
+        f"agent_count {len(nodes) - servers}, kubernetes_version {target.version}, other names than the old cluster's, "
+        "and an address pool of its own, which does not overlap with the old pool. Put the keys of the converted "
+        "files, except addresses, token and server, into config and roles of the cluster, and into server_config and "
+        "agent_config of the stack. If pods of both clusters talk to each other, their networks must not overlap."
+    )
+    extra = [each for each in files if each.endswith((".pem", "webhook.yaml", "admission.yaml", "audit-policy.yaml"))]
+    extra += [each for each in files if each == "registries.yaml"]
+    if extra:
+        yield f"Have the image or cloud-init put {', '.join(extra)} into {FOLDER} on the new nodes, before RKE2 starts."
+    yield "openstack-prep plan new.yaml, then openstack-prep apply new.yaml; nodes are NotReady until the CNI runs."
+    applied = [each for each in files if each.startswith(FOR_KUBECTL)]
+    commands = [f"kubectl apply -f {shlex.quote(each)}" for each in [*applied, *included]]
+    if commands:
+        yield f"In the new cluster: {'; '.join(commands)}."
+    if value_at(data, "cloud_provider.name") not in (None, "", "none"):
+        settings = ", with cloud.conf" if FOR_CLOUD in files else ""
+        yield (
+            f"Install the cloud controller manager and the CSI driver in the new cluster{settings}, with a cluster "
+            "name of its own: until then nodes keep the taint node.cloudprovider.kubernetes.io/uninitialized."
+        )
+    yield "Install the load balancer, in the order that openstack-prep kubernetes checklist new.yaml prints."
+
+
+def _workloads() -> Iterator[str]:
+    yield "Apply the manifests of the workloads to the new cluster, without Services of type LoadBalancer; test them."
+    yield (
+        "Move data. With cinder-csi in both clusters of one project: set the reclaim policy of the volumes to Retain "
+        '(kubectl patch pv NAME -p \'{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}\'), scale the workload in '
+        "the old cluster to 0, and create a PersistentVolume with the same volumeHandle and a claimRef in the new one. "
+        "Otherwise back up and restore, for instance with Velero and its file system backup. Never attach a volume in "
+        "both clusters."
+    )
+
+
+def _addresses(data: Raw) -> Iterator[str]:
+    names = [str(each) for each in value_at(data, "authentication.sans") or ()]
+    yield (
+        "Create the Services of type LoadBalancer in the new cluster: they get addresses of the new pool, which the "
+        "pairs on the new ports allow. Test each at its new address."
+    )
+    yield "Point the DNS names of the Services to the new addresses, and wait until the old ones see no more requests."
+    yield (
+        "To keep an address instead: delete the Service in the old cluster, remove the address from the pool in the "
+        "old spec and apply it, then add the address to the pool in new.yaml and apply it. Pairs follow their pools."
+    )
+    if names:
+        yield f"Point the names of the API to the new cluster: {', '.join(names)}."
+
+
+def _end() -> Iterator[str]:
+    yield "Check the new cluster: kubectl get nodes; openstack-prep plan new.yaml; with Cilium: cilium status --wait."
+    yield (
+        "Keep the old cluster until a backup of the new one was restored once. Then delete its Services and claims "
+        "with kubectl, run openstack-prep destroy old.yaml, and openstack-prep cleanup --cluster NAME for what is left."
+    )
+
+
+# --- conversion -------------------------------------------------------------------------------
+
 
 HANDLERS: Mapping[str, Handler] = {
-    **cluster_keys.HANDLERS,
+    **service_keys.CLUSTER_HANDLERS,
     **service_keys.HANDLERS,
-    **etcd_keys.HANDLERS,
+    **service_keys.ETCD_HANDLERS,
     **chart_keys.HANDLERS,
 }
 """By key, with [] for the members of a list; a key converts everything below it."""
@@ -96,11 +321,11 @@ def convert(data: Raw, *, version: str | None = None) -> Conversion:
     if len(draft.admission) > 1:
         draft.config.setdefault("kube-apiserver-arg", []).append(f"{ENABLED}={','.join(draft.admission)}")
     _drop_newer_keys(draft)
-    found = nodes.nodes_of(draft)
+    found = nodes_of(draft)
     shared = _shared_files(draft)
     files: dict[str, Content] = {
         f"{'node-' if f'{name}.yaml' in shared else ''}{name}.yaml": [each]
-        for name, each in nodes.documents(draft, found).items()
+        for name, each in documents(draft, found).items()
     }
     files |= shared
     steps, whole = (moving_steps(data, chosen, found, list(files), openly=openly) for openly in (False, True))
@@ -111,7 +336,7 @@ def convert(data: Raw, *, version: str | None = None) -> Conversion:
 
 def _shared_files(draft: Draft) -> dict[str, Content]:
     """Return the files that do not belong to one node."""
-    logins = nodes.registries(draft)
+    logins = registries(draft)
     files: dict[str, Content] = {"registries.yaml": [logins]} if logins else {}
     files |= {f"{chart}-config.yaml": ChartConfig(chart, values) for chart, values in draft.charts.items()}
     return files | draft.files

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.kubernetes.keys.hiding import hide
+from openstack_prep.kubernetes.keys.schema import hide
 
 FOLDER = "/etc/rancher/rke2"
 """Where RKE2 reads config.yaml and registries.yaml, and where the files lie that config.yaml names."""

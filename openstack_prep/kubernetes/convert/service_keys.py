@@ -2,17 +2,28 @@
 
 Sources: RKE 1.7 (cluster/plan.go, cluster/defaults.go); RKE2 v1.35.7+rke2r1 (pkg/cli/cmds/root.go and server.go;
 pkg/executor/staticpod/staticpod.go mounts the folder of audit-log-path, and sets admission-control-config-file).
+
+Sources: RKE 1.7 (services/etcd.go: intervals are hours, ``creation`` and ``retention`` are durations that only count
+without backup_config; types/backup_types.go); RKE2 v1.35.7+rke2r1 (pkg/cli/cmds/server.go).
+
+Sources: RKE 1.7 (types/rke_types.go); RKE2's documentation ("Private Registry Configuration"); Kubernetes 1.26 and
+later have no built-in cloud providers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from openstack_prep.base.fields import words
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.convert.model import ENABLED, FOLDER, Draft, Handler, lost, to
-from openstack_prep.kubernetes.keys.hiding import hide_variable
+from openstack_prep.kubernetes.keys.schema import hide_in_url, hide_variable, value_at
+
+# --- service ----------------------------------------------------------------------------------
+
 
 COMPONENTS = {
     "etcd": "etcd",
@@ -240,3 +251,231 @@ for _name, _component in COMPONENTS.items():
     }
     for _windows in ("win_extra_args", "win_extra_args_array", "win_extra_binds", "win_extra_env"):
         HANDLERS[f"services.{_name}.{_windows}"] = lost("Windows agents of RKE2 have a config.yaml of their own")
+
+
+# --- etcd -------------------------------------------------------------------------------------
+
+
+BACKUP = "services.etcd.backup_config"
+CA_FILE = "etcd-s3-ca.pem"
+OLD_ETCD = "the new cluster has an etcd of its own; two clusters must never share one"
+OWNER = "RKE2 runs etcd as root, or as user etcd with profile: cis or etcd"
+
+
+def _schedule(hours: int) -> tuple[str, str]:
+    """Return the cron expression for an interval, and a remark when it differs from the interval."""
+    if hours < 24:
+        return f"0 */{hours} * * *" if hours > 1 else "0 * * * *", "" if 24 % hours == 0 else "and at midnight"
+    days = min(hours // 24, 28)
+    return f"0 0 */{days} * *" if days > 1 else "0 0 * * *", "" if hours == 24 * days else f"every {days} days"
+
+
+def _interval(draft: Draft, key: str, value: Any) -> None:
+    if isinstance(value, int) and value > 0:
+        text, note = _schedule(value)
+        draft.set(key, "etcd-snapshot-schedule-cron", text, note)
+    else:
+        draft.note(key, None, "the default, 12 hours, is also RKE2's")
+
+
+def _kept(draft: Draft, key: str, value: Any) -> None:
+    if value:
+        draft.set(key, "etcd-snapshot-retention", value)
+    else:
+        draft.note(key, None, "RKE keeps 6 by default, RKE2 5")
+
+
+def _enabled(draft: Draft, key: str, value: object) -> None:
+    if value is False:
+        draft.set(key, "etcd-disable-snapshots", True)
+    else:
+        draft.note(key, None, "RKE2 takes snapshots by default")
+
+
+def _snapshot(draft: Draft, key: str, value: object) -> None:
+    backup = value_at(draft.data, BACKUP)
+    if value is False and not (isinstance(backup, dict) and backup.get("enabled", True)):
+        draft.set(key, "etcd-disable-snapshots", True)
+    else:
+        draft.note(key, None, "RKE2 takes snapshots by default")
+
+
+def _hours(text: object) -> float:
+    """Return the hours of a Go duration such as 6h or 5m0s; 0 for other texts."""
+    units = {"h": 1.0, "m": 1 / 60, "s": 1 / 3600}
+    found = re.findall(r"(\d+(?:\.\d+)?)(h|m|s)", str(text))
+    return sum(float(number) * units[unit] for number, unit in found)
+
+
+def _creation(draft: Draft, key: str, value: object) -> None:
+    if value_at(draft.data, BACKUP) or value_at(draft.data, "services.etcd.snapshot") is False:
+        draft.note(key, None, "RKE ignores it with backup_config or without snapshots")
+        return
+    hours = _hours(value)
+    if not hours:
+        draft.note(key, None, "is not a duration")
+        return
+    text, note = _schedule(max(1, round(hours)))
+    draft.set(key, "etcd-snapshot-schedule-cron", text, note or ("hourly at most" if hours < 1 else ""))
+
+
+def _retention(draft: Draft, key: str, value: object) -> None:
+    if value_at(draft.data, BACKUP) or value_at(draft.data, "services.etcd.snapshot") is False:
+        draft.note(key, None, "RKE ignores it with backup_config or without snapshots")
+        return
+    hours, interval = _hours(value), max(1, round(_hours(value_at(draft.data, "services.etcd.creation")) or 12))
+    if hours:
+        note = f"as many as RKE keeps for {value}"
+        draft.set(key, "etcd-snapshot-retention", max(1, round(hours / interval)), note)
+    else:
+        draft.note(key, None, "is not a duration")
+
+
+def _s3(name: str, note: str = "") -> Handler:
+    def convert(draft: Draft, key: str, value: object) -> None:
+        draft.config["etcd-s3"] = True
+        draft.set(key, name, value, note)
+
+    return convert
+
+
+def _ca(draft: Draft, key: str, given: str) -> None:
+    value = str(words(given))  # RKE reads true and numbers as texts
+    draft.file(key, CA_FILE, value if value.endswith("\n") else f"{value}\n")
+    draft.set(key, "etcd-s3-endpoint-ca", f"{FOLDER}/{CA_FILE}")
+
+
+NOT_SHARED = "use a folder of the new cluster's own, so that each cluster prunes only its own snapshots"
+ETCD_HANDLERS: dict[str, Handler] = {
+    "services.etcd.external_urls": lost(OLD_ETCD),
+    "services.etcd.ca_cert": lost(OLD_ETCD),
+    "services.etcd.cert": lost(OLD_ETCD),
+    "services.etcd.key": lost(OLD_ETCD),
+    "services.etcd.path": lost(OLD_ETCD),
+    "services.etcd.uid": lost(OWNER),
+    "services.etcd.gid": lost(OWNER),
+    "services.etcd.snapshot": _snapshot,
+    "services.etcd.creation": _creation,
+    "services.etcd.retention": _retention,
+    f"{BACKUP}.enabled": _enabled,
+    f"{BACKUP}.interval_hours": _interval,
+    f"{BACKUP}.retention": _kept,
+    f"{BACKUP}.timeout": lost("RKE2 has a timeout for S3 only: etcd-s3-timeout"),
+    f"{BACKUP}.safe_timestamp": lost("RKE2 names its snapshots itself"),
+    f"{BACKUP}.s3backupconfig.access_key": _s3("etcd-s3-access-key"),
+    f"{BACKUP}.s3backupconfig.secret_key": _s3("etcd-s3-secret-key"),
+    f"{BACKUP}.s3backupconfig.bucket_name": _s3("etcd-s3-bucket"),
+    f"{BACKUP}.s3backupconfig.region": _s3("etcd-s3-region"),
+    f"{BACKUP}.s3backupconfig.endpoint": _s3("etcd-s3-endpoint"),
+    f"{BACKUP}.s3backupconfig.folder": _s3("etcd-s3-folder", NOT_SHARED),
+    f"{BACKUP}.s3backupconfig.custom_ca": _ca,
+}
+
+
+# --- cluster ----------------------------------------------------------------------------------
+
+
+SSH = "RKE2 does not log in to nodes; cloud-init installs it"
+DOCKER = "RKE2 contains containerd; docker commands become crictl or nerdctl, and images in Docker are not seen"
+ACTION = "is an action of RKE, not a setting"
+OTHER_CLOUD = "give it to the chart of the provider's own cloud controller manager"
+ADDONS = "addons.yaml"
+
+
+def _registries(draft: Draft, key: str, value: list[Mapping[str, Any]]) -> None:
+    for each in value:
+        for name in (name for name, given in each.items() if given not in (None, "", {})):
+            place = f"{key}[].{name}"
+            if name == "is_default":
+                draft.note(place, "system-default-registry" if each[name] is True else None, "")
+            elif name == "ecr_credential_plugin":
+                draft.note(place, None, "install the plugin, and name it in image-credential-provider-config")
+            else:
+                draft.note(place, "registries.yaml")
+
+
+def _addons(draft: Draft, key: str, given: str) -> None:
+    value = str(words(given))  # RKE reads true and numbers as texts
+    draft.file(key, ADDONS, Secret(value if value.endswith("\n") else f"{value}\n"), "apply it with kubectl")
+
+
+def included(value: Sequence[Any] | None) -> list[str]:
+    """Return addons_include as RKE reads it: true and numbers are texts, and null is an empty one."""
+    return [str(words(each)) for each in value or () if each not in (None, "")]
+
+
+def _include(draft: Draft, key: str, value: list[Any]) -> None:
+    for each in included(value):
+        draft.note(key, None, f"kubectl apply -f {shlex.quote(hide_in_url(each))}")
+
+
+def _provider(draft: Draft, key: str, value: str) -> None:
+    if value in ("", "none"):
+        draft.note(key, None, "none is also RKE2's")
+        return
+    draft.external = True
+    note = "" if value == "external" else f"external: install the cloud controller manager of {value}"
+    draft.note(key, "cloud-provider-name", note)
+
+
+SECTIONS = {
+    "global": "Global",
+    "load_balancer": "LoadBalancer",
+    "block_storage": "BlockStorage",
+    "route": "Route",
+    "metadata": "Metadata",
+}
+
+
+def _openstack(draft: Draft, key: str, value: Mapping[str, Any]) -> None:
+    lines = []
+    for name, title in SECTIONS.items():
+        settings = {each: text for each, text in (value.get(name) or {}).items() if text not in (None, "")}
+        if settings:
+            lines += [f"[{title}]", *(f"{each}={_plain(text)}" for each, text in settings.items()), ""]
+    note = "for openstack-cloud-controller-manager and cinder-csi; prefer an application credential to the password"
+    draft.file(key, "cloud.conf", Secret("\n".join(lines)), note)
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+NODE = {
+    "address": "node-external-ip",
+    "internal_address": "node-ip",
+    "role": "server or agent, and the disable- keys",
+    "hostname_override": "node-name",
+    "labels": "node-label",
+    "taints": "node-taint",
+}
+CLUSTER_HANDLERS: dict[str, Handler] = {
+    **{f"nodes[].{name}": lambda draft, key, value: None for name in NODE},
+    "nodes[].nodeName": lost("RKE uses it only inside Rancher"),
+    **{f"nodes[].{name}": lost(SSH) for name in ("port", "user", "ssh_agent_auth", "ssh_key", "ssh_key_path")},
+    **{f"nodes[].{name}": lost(SSH) for name in ("ssh_cert", "ssh_cert_path")},
+    "nodes[].docker_socket": lost(DOCKER),
+    "cluster_name": lost("names the kubeconfig of RKE; RKE2's is named default"),
+    "kubernetes_version": lambda draft, key, value: None,
+    **{name: lost(SSH) for name in ("ssh_key_path", "ssh_cert_path", "ssh_agent_auth", "bastion_host")},
+    "private_registries": _registries,
+    **{name: lost(DOCKER) for name in ("enable_cri_dockerd", "ignore_docker_version")},
+    **{name: lost(DOCKER) for name in ("cri_dockerd_stream_server_address", "cri_dockerd_stream_server_port")},
+    "cloud_provider.name": _provider,
+    "cloud_provider.useInstanceMetadataHostname": to("node-name-from-cloud-provider-metadata"),
+    "cloud_provider.openstackCloudProvider": _openstack,
+    **{
+        f"cloud_provider.{name}CloudProvider": lost(OTHER_CLOUD)
+        for name in ("vsphere", "azure", "aws", "harvester", "custom")
+    },
+    "addon_job_timeout": lost("RKE2 installs its charts by Helm, which retries"),
+    "addons": _addons,
+    "addons_include": _include,
+    "upgrade_strategy": lost("upgrade RKE2 by system-upgrade-controller, or node by node"),
+    "restore": lost(ACTION),
+    "rotate_certificates": lost(f"{ACTION}; use rke2 certificate rotate"),
+    "rotate_encryption_key": lost(f"{ACTION}; use rke2 secrets-encrypt rotate"),
+    "prefix_path": lost("data-dir is RKE2's folder for data"),
+    "win_prefix_path": lost("data-dir is RKE2's folder for data"),
+    "system_images": lost(IMAGES),
+}

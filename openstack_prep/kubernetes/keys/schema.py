@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,9 +12,59 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.foreign_text import shipped_yaml
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.secret import Secret
+from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.kubernetes.keys.hiding import hide
+
+# --- hidden -----------------------------------------------------------------------------------
+
+
+WORDS = r"passw(or)?d|passphrase|secret|token|credentials?|authorization|[-_]key|(api|access|private|client|secret)key"
+NAME = re.compile(rf".*({WORDS}|key[-_]data)", re.IGNORECASE)
+"""Keys whose value is a secret; secretName and tokenFile are not."""
+VARIABLE = re.compile(r"[^=]*(pass|secret|token|credential|private|key)", re.IGNORECASE)
+"""Environment variables whose value is a secret by their name."""
+URL_USER = re.compile(r"(?<=://)[^/\s@]+(?=@)")
+URL_QUERY = re.compile(r"(?<=\?)\S+")
+TEXT = re.compile(
+    rf"({WORDS})[\"']?\s*[:=]\s*[\"']?(?!/)\S"  # password: x, --client-secret=x, but not a path
+    r"|(authorization|x-[\w-]*(key|token|secret))[\"']?\s+[\"']?\S"  # a header in nginx's configuration
+    r"|\b(bearer|basic)\s+[\w+/=.~-]{8,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
+    r"|://[^/\s@]+@"
+    r"|\?[^\s=]*(token|sig|key|pass|secret|credential|auth|code)[^\s=&]*=",
+    re.IGNORECASE,
+)
+"""Texts that contain a secret, in whatever form."""
+
+
+def hide(value: object, name: str = "") -> object:
+    """Return data with each text that is or contains a secret as ``Secret``; ``name`` is the key of the value."""
+    if isinstance(value, Mapping):
+        variable = "value" in value and VARIABLE.match(str(value.get("name", "")))
+        names = {each: f"{each}_secret" if variable and each == "value" else str(each) for each in value}
+        return {each: hide(inner, names[each]) for each, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [hide(each, name) for each in value]
+    if isinstance(value, str) and value and (NAME.fullmatch(name) or TEXT.search(value)):
+        return Secret(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and NAME.fullmatch(name):
+        return Secret(str(value))
+    return value
+
+
+def hide_variable(text: str) -> str | Secret:
+    """Return a variable as NAME=VALUE, as ``Secret`` if its value is one by its name or form."""
+    name, equals, _ = text.partition("=")
+    return Secret(text) if equals and (VARIABLE.match(name) or TEXT.search(text)) else text
+
+
+def hide_in_url(text: str) -> str:
+    """Return a URL with asterisks for its login and its query, which may contain a token."""
+    return URL_QUERY.sub(HIDDEN, URL_USER.sub(HIDDEN, text)) if "://" in text else text
+
+
+# --- schema -----------------------------------------------------------------------------------
+
 
 Steps: TypeAlias = tuple[str | int, ...]
 SECRET = "writeOnly"
@@ -223,3 +274,45 @@ def value_at(data: Any, path: str) -> Any:
     for name in path.split("."):
         data = data.get(name) if isinstance(data, Mapping) else None
     return data
+
+
+# --- rke2 -------------------------------------------------------------------------------------
+
+
+SAME_ON_SERVERS = (
+    "agent-token",
+    "cluster-cidr",
+    "service-cidr",
+    "cluster-dns",
+    "cluster-domain",
+    "disable-cloud-controller",
+    "disable-kube-proxy",
+    "egress-selector-mode",
+)
+"""Keys with the same value on all servers."""
+
+K3S_KEYS = {
+    "cluster-init": "remove it: the first server is the one without the key server",
+    "flannel-backend": "write cni: flannel",
+    "no-flannel": "write cni: none",
+    "flannel-iface": "remove it, or set it in the HelmChartConfig of the plugin",
+    "flannel-conf": "remove it, or set it in the HelmChartConfig of the plugin",
+    "https-listen-port": "remove it: the API listens at port 6443",
+    "advertise-port": "remove it: the API listens at port 6443",
+    "docker": "remove it: RKE2 uses containerd",
+    "disable-helm-controller": "remove it: RKE2 needs the Helm controller for its own components",
+    "disable-network-policy": "choose a cni without network policies",
+    "disable-selinux": "write selinux",
+    "kube-controller-arg": "write kube-controller-manager-arg",
+    "kube-cloud-controller-arg": "write kube-cloud-controller-manager-arg",
+    "no-deploy": "write disable",
+    "cluster-secret": "write token",
+    "default-local-storage-path": "remove it: RKE2 has no local storage provider",
+    "rootless": "remove it: RKE2 runs as root",
+    "prefer-bundled-bin": "remove it: RKE2 contains its own programs",
+    "disable-apiserver-lb": "remove it",
+    "image-service-endpoint": "remove it",
+    "vpn-auth": "remove it",
+    "vpn-auth-file": "remove it",
+}
+"""Keys of K3s that RKE2 refuses or ignores, and the fix for each."""

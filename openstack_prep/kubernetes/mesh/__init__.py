@@ -2,7 +2,6 @@
 
 from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
 from openstack_prep.kubernetes.mesh.from_spec import look
-from openstack_prep.kubernetes.mesh.reading import read
-from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
+from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks, read
 
 __all__ = ["Examination", "MeshCluster", "Nodes", "VisibleNetworks", "examine", "look", "read"]

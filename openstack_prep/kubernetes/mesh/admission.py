@@ -12,11 +12,47 @@ from dataclasses import dataclass
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.cilium import Passage
-from openstack_prep.kubernetes.mesh import passages
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
 from openstack_prep.neutron.addresses import Block, addresses_of, covers
 from openstack_prep.neutron.rules import Traffic
 from openstack_prep.neutron.rules import admission as admitted
+
+# --- passage ----------------------------------------------------------------------------------
+
+
+ECHO = {4: 8, 6: 128}
+"""The type of ICMP message that asks for an echo, by IP version."""
+
+
+def passage_number(passage: Passage, version: int) -> int | None:
+    """Return its destination port, or its type of ICMP message."""
+    return ECHO[version] if passage.protocol == "icmp" else passage.port
+
+
+def describe(passage: Passage) -> str:
+    """Return its protocol and port, such as tcp 4240."""
+    names = {"icmp": "ICMP echo", "any": "any protocol"}
+    return names.get(passage.protocol) or " ".join(map(str, filter(None, (passage.protocol, passage.port))))
+
+
+def options(passage: Passage, version: int) -> list[str]:
+    """Return the client's options for a rule that lets it through."""
+    if passage.protocol == "icmp":
+        name = "icmp" if version == 4 else "ipv6-icmp"
+        return ["--protocol", name, "--icmp-type", str(ECHO[version])]
+    return ["--protocol", passage.protocol, *(["--dst-port", str(passage.port)] if passage.port else [])]
+
+
+def row(passage: Passage, *, both_ways: bool) -> tuple[str, str, str, str]:
+    """Return from where, to where, what and why."""
+    what = "pods" if passage.target == "pods" else "nodes"
+    to = f"{passage.address or 'the mesh address'} of" if passage.target == "mesh address" else f"{what} of"
+    back = ", and back" if both_ways else ""
+    return f"{what} of {passage.source}", f"{to} {passage.to}{back}", describe(passage), passage.why
+
+
+# --- admission --------------------------------------------------------------------------------
+
 
 WORDS = {"ingress": "in from", "egress": "out to"}
 
@@ -115,7 +151,7 @@ class GroupFilter:
 
     @property
     def _traffic(self) -> Traffic:
-        number = passages.number(self.passage, self.version)
+        number = passage_number(self.passage, self.version)
         return Traffic(direction=self.direction, version=self.version, protocol=self.passage.protocol, number=number)
 
     @property
@@ -128,7 +164,7 @@ class GroupFilter:
     def _blocks(self, groups: Iterable[str], ports: Sequence[Raw], remote_end: str, fix: str) -> Diagnostic:
         ports_text = f"the ports {self.cluster.port_names(port['id'] for port in ports)}"
         names = ", ".join(sorted(self.visible.groups[each]["name"] for each in groups))
-        traffic = f"{passages.describe(self.passage)} {WORDS[self.direction]} {remote_end}"
+        traffic = f"{describe(self.passage)} {WORDS[self.direction]} {remote_end}"
         nothing = f"{ports_text} have port security and no security group: nothing gets in or out"
         what = f"{ports_text} (groups {names}) do not let {traffic}" if names else nothing
         return Diagnostic(code="security-group.blocks", where=self._where, what=what, why=self.passage.why, fix=fix)
@@ -147,7 +183,7 @@ class GroupFilter:
             f"--{self.direction}",
             "--ethertype",
             f"IPv{self.version}",
-            *passages.options(self.passage, self.version),
+            *options(self.passage, self.version),
         ]
         return self.visible.openstack(
             "security", "group", "rule", "create", *words, "--remote-ip", str(within), best["id"]
@@ -168,7 +204,7 @@ class GroupFilter:
             where=self._where,
             what=f"security group {', '.join(groups)} of the ports {self.cluster.port_names(p['id'] for p in ports)} "
             "is not visible with these credentials; whether it lets "
-            f"{passages.describe(self.passage)} through is unknown",
+            f"{describe(self.passage)} through is unknown",
             why=self.passage.why,
             fix="run this with an administrator's --os-cloud",
             status=Status.UNKNOWN,

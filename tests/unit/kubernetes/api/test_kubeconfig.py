@@ -14,9 +14,9 @@ import yaml
 
 from openstack_prep.base.errors import ConfigError, PrepError, SpecError
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.api import exec_plugin
+from openstack_prep.kubernetes.api import kubeconfig
+from openstack_prep.kubernetes.api.api_server import context_of
 from openstack_prep.kubernetes.api.kubeconfig import Access, read
-from openstack_prep.kubernetes.api.tls import context_of
 
 SECRET = "marker-of-a-secret"
 VERSION = "client.authentication.k8s.io/v1"
@@ -206,7 +206,7 @@ def test_an_exec_plugin_gives_the_token(tmp_path: Path) -> None:
     ],
 )
 def test_an_exec_plugin_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str) -> None:
-    monkeypatch.setattr(exec_plugin, "TIMEOUT", 0.5 if "sleep" in script else 20)
+    monkeypatch.setattr(kubeconfig, "TIMEOUT", 0.5 if "sleep" in script else 20)
     assert said in refused(plugin(tmp_path, script, args=["-1"]))
 
 

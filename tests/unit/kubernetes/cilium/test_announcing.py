@@ -9,7 +9,7 @@ import yaml
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.balancing.pools import LabelExpression, LabelSelector
+from openstack_prep.kubernetes.balancing import LabelExpression, LabelSelector
 from openstack_prep.kubernetes.cilium import (
     Cilium,
     CiliumBGP,

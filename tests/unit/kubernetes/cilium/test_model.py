@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.kubernetes.cilium import Cilium
-from openstack_prep.kubernetes.cilium.model import release
+from openstack_prep.kubernetes.cilium.settings import release
 
 
 @pytest.mark.parametrize(("value", "read"), [("1.17", "1.17"), ("v1.13.4", "1.13.4"), ("2.0", "2.0"), (None, None)])

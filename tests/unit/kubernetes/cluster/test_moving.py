@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.kubernetes.cilium import Cilium, CiliumLayer2, CiliumLoadBalancer, CiliumPool
-from openstack_prep.kubernetes.cluster import moving
+from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.kube_vip import KubeVip, KubeVipPool
 from openstack_prep.kubernetes.metallb import MetalLB, MetalLBPool
 
@@ -38,7 +38,7 @@ def cilium(address: str, version: str = "1.19", **values: Any) -> Cilium:
     ],
 )
 def test_two_load_balancers(metallb: MetalLB | None, own: Cilium | None, vip: KubeVip | None, where: list[str]) -> None:
-    found = [each.where for each in moving.mistakes(metallb, own, vip, {})]
+    found = [each.where for each in rke_files.addon_mistakes(metallb, own, vip, {})]
     assert [each for each in found if not each.endswith("]") or each in where] == where
 
 
@@ -81,7 +81,7 @@ def test_every_service_requests_the_addresses_that_it_has(
     (tmp_path / "kubectl").chmod(0o755)
     log = tmp_path / "log"
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "LOG": str(log)}
-    text = moving.commands("lb.yaml", own, vip)
+    text = rke_files.addon_commands("lb.yaml", own, vip)
     subprocess.run(["sh", "-euc", text], env=environment, check=True, timeout=60)
     done = log.read_text().splitlines()
     front = [f"-n shop {each}" for each in wanted]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys.hiding import hide, hide_in_url, hide_variable
+from openstack_prep.kubernetes.keys.schema import hide, hide_in_url, hide_variable
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.kubernetes.mesh.declared import Declared, fixed_by_spec
+from openstack_prep.kubernetes.mesh.from_spec import Declared, fixed_by_spec
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.network.security_group import SecurityGroupRules

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from openstack_prep.kubernetes.cilium import Cilium, Member, required
-from openstack_prep.kubernetes.mesh.inside import inside
+from openstack_prep.kubernetes.mesh.examination import inside
 from openstack_prep.kubernetes.model import Cluster
 from tests.unit.kubernetes.mesh.cloud import cluster, group, port, rule, subnet, visible
 

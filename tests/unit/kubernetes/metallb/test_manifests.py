@@ -13,9 +13,8 @@ import yaml
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.kubernetes.balancing import LabelExpression, LabelSelector
 from openstack_prep.kubernetes.metallb import (
-    LabelExpression,
-    LabelSelector,
     MetalLB,
     MetalLBBGP,
     MetalLBLayer2,

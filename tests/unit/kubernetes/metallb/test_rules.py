@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from openstack_prep.kubernetes.balancing import LabelExpression, LabelSelector
 from openstack_prep.kubernetes.metallb import (
-    LabelExpression,
-    LabelSelector,
     MetalLB,
     MetalLBBGP,
     MetalLBLayer2,

@@ -1,4 +1,4 @@
-"""The ConfigMap of kube-vip's cloud provider, and checks of its pools.
+"""kube-vip as a load balancer of Services: pure functions.
 
 Source: kube-vip-cloud-provider 0.0.12 (pkg/provider/loadBalancer.go): the keys are range-NAMESPACE and range-global, a
 value is several ranges with commas; a namespace with a range of its own does not use the global one.
@@ -7,17 +7,53 @@ value is several ranges with commas; a namespace with a range of its own does no
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.kubernetes.balancing.pools import (
+from openstack_prep.base.fields import Name
+from openstack_prep.kubernetes.balancing import (
     Addresses,
+    ServicePool,
     address_findings,
     label_findings,
     list_mistakes,
     name_findings,
     ranges,
 )
-from openstack_prep.kubernetes.kube_vip.model import KubeVip
+from openstack_prep.kubernetes.model import STRICT
+
+# --- settings ---------------------------------------------------------------------------------
+
+
+ANNOTATION = "kube-vip.io/loadbalancerIPs"
+"""The annotation of a Service with its addresses."""
+EVERYWHERE = "global"
+"""The pool of all namespaces that have none of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KubeVipPool(ServicePool):
+    """Addresses for Services of type LoadBalancer, from an address pool of the spec or listed here."""
+
+    name: Name | None = None
+    """Name of the pool in messages; kube-vip has no names of pools. Default: the name of the address pool."""
+    namespace: Name = EVERYWHERE
+    """Namespace that the addresses are for; default: all namespaces that have no pool of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KubeVip:
+    """kube-vip and its cloud provider in place of MetalLB; install both by their own manifests."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    pools: tuple[KubeVipPool, ...]
+    """Addresses for Services."""
+
+
+# --- pool -------------------------------------------------------------------------------------
+
 
 NAME, NAMESPACE = "kubevip", "kube-system"
 LABEL = "implementation=kube-vip"

@@ -1,4 +1,4 @@
-"""Pools of addresses for Services of type LoadBalancer: the fields and checks that all load balancers share."""
+"""What the load balancers of Services have in common: pools, selectors and their checks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from openstack_prep.base.multicast import PoolRange
 from openstack_prep.base.ranges import Range
 from openstack_prep.kubernetes.model import LABEL, STRICT, WORD
 from openstack_prep.kubernetes.nodes import KEY
+
+# --- pool -------------------------------------------------------------------------------------
+
 
 Asn = Annotated[int, Ge(1), Le(2**32 - 1)]
 Addresses = Mapping[str, Sequence[str]]
