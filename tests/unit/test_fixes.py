@@ -190,7 +190,7 @@ OPEN: Mapping[tuple[str, str], str] = {
     ("exposures/register/pool_file.py", "NAME"): "what a line of a file consists of",
     ("exposures/register/pool_file.py", "SPEC"): "what a line of a file consists of",
     ("kubernetes/convert/conversion.py", "NAME"): "nodes that do not exist yet, and what only the user knows",
-    ("kubernetes/rke2.py", "NAME"): "nodes that do not exist yet",
+    ("kubernetes/rke2_rules.py", "NAME"): "nodes that do not exist yet",
     ("openshift/check/mirror/release.py", "IMAGESET"): "the user's file for oc mirror",
     ("openshift/check/mirror/release.py", "WORKSPACE"): "the user's folder of oc mirror",
     ("openshift/check/network/own_subnet.py", "ADDRESS"): "the user chooses a DNS server",
