@@ -183,7 +183,10 @@ def _audit(order: Order, spec: Spec) -> Outcome:
         status=Status.DRIFT if found else Status.UNCHANGED,
         summary=f"{len(found)} found" if found else "no drift",
         counts=Counter(each.code.value for each in found),
-        data={"spec": spec.name, "drift": [each.data() for each in found]} if order.options.data else None,
+        warnings=tuple(f"not read: {each}" for each in found.left_out),
+        data={"spec": spec.name, "drift": [each.data() for each in found], "left_out": list(found.left_out)}
+        if order.options.data
+        else None,
         table=lines if order.options.style else "",
     )
 

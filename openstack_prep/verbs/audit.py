@@ -36,6 +36,7 @@ from openstack_prep.resources.network.security_group_rule import (
 )
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, scan
+from openstack_prep.verbs.unlisted import hidden_stacks, unlisted
 
 CLOUD_WIDE = ("flavor", "user")
 """Kinds that others legitimately create besides the spec: users show by their roles."""
@@ -74,7 +75,13 @@ class Drift:
         return asdict(self)
 
 
-def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
+class Audit(list[Drift]):
+    """What an audit has found; ``left_out`` says what it could not read."""
+
+    left_out: tuple[str, ...] = ()
+
+
+def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> Audit:
     """Return everything in the spec's projects that differs from the spec, is undeclared, or is managed by nobody.
 
     ``cloud`` is an administrator's connection, ``wanted`` the spec, ``jobs`` how many requests are sent at a time.
@@ -87,16 +94,33 @@ def audit(cloud: Cloud, wanted: Spec, *, jobs: int = 8) -> list[Drift]:
     assert plan.run is not None
     assert plan.wanted is not None
     run, homes = plan.run, scan.projects_of(plan.wanted.resources)
-    standing = scan.everything(run, homes, scan.kinds_of_projects(), jobs=jobs)
+    unread: list[type[Resource]] = []
+    standing = scan.everything(run, homes, scan.kinds_of_projects(), jobs=jobs, leave_out=unread.append)
     declared = {each.key: each for each in plan.wanted.resources}
-    return [
-        *_of_plan(plan),
-        *_untagged(plan),
-        *_unmanaged(run, standing, declared, plan),
-        *_rules(standing, plan),
-        *_pairs(run, homes, plan),
-        *_access(run, plan),
-    ]
+    stacks, left_out = _hidden_stacks(run, homes)
+    found = Audit([*_of_plan(plan), *_untagged(plan), *_unmanaged(run, standing, declared, plan), *stacks])
+    found += [*_rules(standing, plan), *_pairs(run, homes, plan), *_access(run, plan)]
+    kinds = dict.fromkeys(kind.kind for kind in unread)
+    found.left_out = (
+        *(f"every {kind}: user {cloud.user[0]} may not list them" for kind in kinds),
+        *(each for home in homes for each in unlisted(run, home)),
+        *left_out,
+    )
+    return found
+
+
+def _hidden_stacks(run: CloudRun, homes: Iterable[Project | None]) -> tuple[list[Drift], list[str]]:
+    """Return the stacks in projects to which there is no connection, none of which is declared; and what is unread."""
+    found, left_out = [], []
+    for home in homes:
+        try:
+            for raw in hidden_stacks(run, home):
+                owner = ", ".join(OwnershipTag.specs_in(raw.get("tags") or ()))
+                whose = f"is managed by the spec {owner}" if owner else "is not managed by any spec"
+                found.append(Drift(resource=f"stack/{raw['name']}", code=Code.UNMANAGED, what=f"{raw['id']} {whose}"))
+        except NotAllowed as error:
+            left_out.append(f"every stack: {error.reason}")
+    return found, left_out
 
 
 def _of_plan(plan: Plan) -> Iterator[Drift]:

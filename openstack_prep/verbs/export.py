@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.base.errors import ConfigError, NotFound, SpecError
+from openstack_prep.base.errors import ConfigError, NotAllowed, NotFound, SpecError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.style import printable
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -23,16 +23,16 @@ from openstack_prep.resources.cascades.project import ProjectScope, servers, vol
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectRecord, foreign_tags
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
+from openstack_prep.resources.orchestration.stack_record import StackRecord
 from openstack_prep.spec import spec_of
 from openstack_prep.spec.filling import escape, has_reference_in_key
 from openstack_prep.spec.sections import all_fields, section_of
 from openstack_prep.verbs import scan
+from openstack_prep.verbs.unlisted import hidden_stacks, unlisted
 
 PLACE = ("project", "project_domain")
 CLOUD_WIDE = ("flavor", "user")
 """Kinds of which only managed resources are exported, unless --kind selects them."""
-OF_USERS = ("application_credential", "object_store")
-"""Kinds that only users of the project can list."""
 
 
 def refuse_unknown_kinds(kinds: Iterable[str]) -> None:
@@ -89,7 +89,8 @@ def export(
         as_member = is_own and bool({"user", "role_assignment"} & {kind.kind for kind in unread})
         if as_member:
             unsaid = (f"the project {home.name} itself: user {cloud.user[0]} may not manage it", *unsaid)
-        unsaid += tuple(_of_its_users(run, home, frozenset(kinds)))
+        unsaid += (*unlisted(run, home, frozenset(kinds)), *_hidden_stacks(run, home, frozenset(kinds)))
+        holders = _in_stacks(standing)
         unsaid += tuple(_undeclarable(run, found.id)) if not kinds and name == "*" else ()
     if kinds or name != "*":
         rest = f"apply --prune with this file would delete what spec {run.ownership.spec} manages of them"
@@ -98,7 +99,10 @@ def export(
     sections: dict[str, Any] = {"name": run.ownership.spec}
     if not as_member:  # a spec without a project is one for the project of the connection
         sections["project"] = _project(run, home, found) if not kinds and name == "*" else _named(home)
-    return _assembled(sections, chosen, unsaid)
+    own = [each for each in chosen if each[1].id not in holders]
+    held = ((each, found) for each, found in chosen if found.id in holders and not isinstance(each, SecurityGroupRules))
+    unsaid += tuple(f"{each.key}: it belongs to stack {holders[found.id]}" for each, found in held)
+    return _assembled(sections, own, unsaid)
 
 
 def _domain_of(cloud: Cloud) -> str:
@@ -116,16 +120,34 @@ def _unreadable_kinds(cloud: Cloud, unread: Iterable[type[Resource]], kinds: fro
     """Yield which kinds the credentials in use may not read."""
     for kind in unread:
         if not kinds or kind.kind in kinds:
-            yield f"every {kind.kind}: user {cloud.user[0]} may not list them; export as an administrator"
+            command = f"openstack-prep export --kind {kind.kind} as an administrator"
+            yield f"every {kind.kind}: user {cloud.user[0]} may not list them; {command} shows them"
 
 
-def _of_its_users(run: CloudRun, home: Project, kinds: frozenset[str]) -> Iterator[str]:
-    """Yield the kinds that only a user of the project can list, if the connection is not one of them."""
-    if run.find_tenant(home) is not None:
+def _hidden_stacks(run: CloudRun, home: Project, kinds: frozenset[str]) -> Iterator[str]:
+    """Yield the stacks that only a connection to the project reads, and that what they hold is exported like others."""
+    if kinds and "stack" not in kinds:
         return
-    for kind in OF_USERS:
-        if not kinds or kind in kinds:
-            yield f"every {kind}: only users of the project can list them; export with a connection to {home.name}"
+    try:
+        names = [str(raw["name"]) for raw in hidden_stacks(run, home)]
+    except NotAllowed as error:
+        yield f"every stack: {error.reason}; openstack-prep export --kind stack as such a user shows them"
+        return
+    yield from (f"stack/{name}: {_template_of(name)}" for name in names)
+    if names and not kinds:
+        fix = "remove what a stack manages from this file, or export with a connection of a user of the project"
+        yield f"which resources belong to {', '.join(names)}: only users of the project can list that; {fix}"
+
+
+def _template_of(stack: str) -> str:
+    return f"only Heat stores its template: openstack stack template show {shlex.quote(stack)}"
+
+
+def _in_stacks(standing: Iterable[scan.Standing]) -> dict[str, str]:
+    """Return, by id, the name of the stack that something belongs to."""
+    stacks = [(each.name, found) for each, found in standing if each.kind == "stack"]
+    pairs = ((name, found.record_as(StackRecord).stack.contained_ids) for name, found in stacks)
+    return {contained: name for name, ids in pairs for contained in ids}
 
 
 def _is_chosen(resource: Resource, found: Observed, kinds: frozenset[str], name: str, tag: str | None) -> bool:
@@ -207,7 +229,7 @@ def _ambiguity(resource: Resource, rules: SecurityGroupRules | None, twins: froz
 def _obstacle(resource: Resource, spec_fields: dict[str, Any]) -> str:
     """Return why a spec cannot contain a resource; empty if it can."""
     if resource.kind == "stack":
-        return f"only Heat stores its template: openstack stack template show {shlex.quote(resource.name)}"
+        return _template_of(resource.name)
     if resource.kind == "application_credential":
         return "only the file that it was written to holds its secret: declare it with its own clouds_yaml"
     if has_reference_in_key(spec_fields):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from dataclasses import replace
 from typing import Any
 
@@ -151,3 +152,45 @@ def test_names_that_a_spec_would_read_as_something_else(prep: Prep, devcloud: De
     assert len(found["networks"]) == len(NAMES)
     plan = prep.run("plan", "--detailed-exitcode", "--format", "json", "exported.yaml").stdout
     assert [each["action"] for each in json.loads(plan)["steps"] if each["action"] != "keep"] == []
+
+
+def test_what_stacks_hold_is_not_exported_and_what_is_hidden_is_named(prep: Prep, devcloud: Devcloud) -> None:
+    """An administrator without a login to the project sees its stacks, and only their names."""
+    name = f"held{secrets.token_hex(3)}"
+    template = {"heat_template_version": "2018-08-31"}
+    net = {"type": "OS::Neutron::Net", "properties": {"name": "of-the-stack"}}
+    (prep.folder / "t.yaml").write_text(yaml.safe_dump({**template, "resources": {"n": net}}))
+    spec: dict[str, Any] = {
+        "name": name,
+        "project": {"name": name},
+        "users": [{"name": name, "password": {"env": "PREP_PASSWORD"}}],
+        "role_assignments": [{"user": name, "role": "member"}],
+        "networks": [{"name": "own"}],
+        "clouds_yaml": [{"path": "x/clouds.yaml", "cloud": name, "user": name}],
+        "stacks": [{"name": "nodes", "template": "t.yaml"}],
+    }
+    prep.write(spec)
+    prep.apply()
+
+    def left_out(*words: str) -> list[str]:
+        return list(json.loads(prep.run("export", "--format", "json", *words).stdout)["left_out"])
+
+    hidden = left_out("--project", name)
+    assert any(each.startswith("stack/nodes: ") for each in hidden)
+    assert any(each.startswith("which resources belong to nodes: ") for each in hidden)
+    alone = prep.folder / "alone.yaml"
+    alone.write_text(yaml.safe_dump({"name": name, "project": {"name": name}}))
+    audited = json.loads(prep.run("audit", "--format", "json", alone.name, code=1).stdout)
+    assert "stack/nodes" in {each["resource"] for each in audited["drift"]}
+    assert {each.partition(":")[0] for each in audited["left_out"]} == {
+        "every application_credential",
+        "every object_store",
+    }
+    before = dict(prep.environment)
+    prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(prep.folder / "x" / "clouds.yaml"), "OS_CLOUD": name}
+    try:
+        found = json.loads(prep.run("export", "--format", "json").stdout)
+    finally:
+        prep.environment = before
+    assert [each["name"] for each in found["spec"]["networks"]] == ["own"]
+    assert any(each.endswith("it belongs to stack nodes") for each in found["left_out"])

@@ -12,6 +12,7 @@ from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.reports import add_reports, judge_reports, report, write_html
 from openstack_prep.cli.running import open_spec, print_result
+from openstack_prep.cli.style import warn
 
 if TYPE_CHECKING:
     from openstack_prep.reports.html import Page
@@ -43,6 +44,9 @@ def _run(options: argparse.Namespace) -> int:
         networks = partial(looking.of_spec, cloud, spec, jobs=options.jobs)
         return page_of_drift(spec.name, options.spec, cloud, data, networks)
 
-    print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": data})
+    left_out = list(found.left_out)
+    for each in left_out:
+        warn(f"not read: {each}")
+    print_result(options, "\n".join([*lines, summary]), {"spec": spec.name, "drift": data, "left_out": left_out})
     code = report(options, (of_drift(each, spec.places) for each in found), 1 if found else 0)
     return write_html(options, page, code)

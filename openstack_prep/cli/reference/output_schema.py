@@ -69,7 +69,7 @@ PARTS_OF_DOCUMENTS = {
     "diagnostic": record(Diagnostic, status=enumeration(DiagnosticStatus)),
     "step": json_object(STEP, OPTIONAL_OF_STEP),
     "undeclared": json_object({**STEP, "reason": TEXT}, OPTIONAL_OF_STEP),
-    "result": json_object(RESULT, {"before": {"type": "object"}, **EXISTS}),
+    "result": json_object(RESULT, {"before": {"type": "object"}, "losses": list_of("loss"), **EXISTS}),
     "existing": json_object(EXISTS),
     "loss": json_object(
         {
@@ -142,7 +142,7 @@ DOCUMENTS = {
     "output": document("show --reveal: RESOURCE.OUTPUT", {"output": TEXT, "value": TEXT}),
     "validation": document("validate", {"spec": TEXT_OR_NULL, "resources": TEXTS, **VALIDATION}),
     "validated_files": document("rke check, validate of several specs", {"files": TEXTS, **VALIDATION}),
-    "audit": document("audit", {"spec": TEXT, "drift": list_of("drift")}),
+    "audit": document("audit", {"spec": TEXT, "drift": list_of("drift"), "left_out": TEXTS}),
     "topology": document(
         "topology; key: the id of what exists, KIND/NAME of what is only declared",
         {"subject": TEXT, "unread": TEXTS} | {each: list_of(kind) for each, kind in TOPOLOGY.items()},

@@ -140,7 +140,7 @@ def _accounts(run: CloudRun, project: ProjectScope) -> Iterator[Service]:
         yield run.admin.object_store.at(endpoint.replace(own, project.id))
 
 
-def _stacks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
+def stacks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     reader = _reader_in_heat(run, project)
     listed = queries.stacks_of(run, reader)
     mine = (raw for raw in listed if raw.get("project", reader.project_id) == project.id and not raw.get("parent"))
@@ -283,7 +283,7 @@ PROJECT: CascadeTable = (
     _orphans("address_scope", "network", _of_neutron("address-scopes", "address_scope", "address-scope")),
     _orphans("qos_policy", "network", _qos_policies),
     _orphans(CONTAINER, "object-store", _containers, by_member=True),
-    _orphans("stack", "orchestration", _stacks, by_member=True),
+    _orphans("stack", "orchestration", stacks, by_member=True),
     _orphans("software_config", "orchestration", _software_configs, by_member=True),
     _orphans("zone", "dns", _zones),
     _orphans("load_balancer", "load-balancer", _load_balancers),
