@@ -89,6 +89,8 @@ class Extension(NamedTuple):
     """The module whose ``DOCUMENTS`` and ``PARTS`` describe what its commands print with --format json."""
     schemas: Mapping[str, str] = {}
     """Functions that return further schemas for ``schema --NAME``, by name."""
+    file_keys: Mapping[str, str] = {}
+    """Commands that check files of its own that are not specs, by a key that each such file has."""
     examples: Mapping[str, str] = {}
     """Further files for ``example NAME``, as ``package:file``, by name."""
     codes: str = ""

@@ -29,7 +29,9 @@ def summary(report: Report, spec: Path, style: Style) -> str:
     }
     texts = [style.wrapped(f"{f'{name}:':<11}{printable(text)}", 11) for name, text in lines.items() if text]
     commands = [f"{'next:':<11}{command}" for command in dict.fromkeys(_next(report, spec))]  # whole: to be pasted
-    return "\n".join([*texts, *commands])
+    observed = (each.observed for each in report.changed if each.observed)
+    needs = [f"{'needs:':<11}{each.outputs['needs']}" for each in observed if "needs" in each.outputs]
+    return "\n".join([*texts, *commands, *needs])
 
 
 def _words(kind: str, number: int) -> str:

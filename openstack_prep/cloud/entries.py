@@ -128,7 +128,7 @@ def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Seq
     chosen = cloud or os.environ.get("OS_CLOUD")
     chosen = f"cloud {chosen!r}" if chosen else "the cloud (no --os-cloud, OS_CLOUD or OS_AUTH_URL given)"
     choose = "choose one with --os-cloud" if cloud else "choose one with --os-cloud or OS_CLOUD"
-    fix = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file"
+    fix = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file (in Python: the arguments cloud, clouds_file of connect)"
     hidden = _hidden(cloud or os.environ.get("OS_CLOUD"), named, usual)
     if hidden:
         fix = f"export OS_CLIENT_CONFIG_FILE={shlex.quote(hidden)}, or run this in another directory"

@@ -316,7 +316,7 @@ class _Execution:
         else:
             if observed is not None and step.resource.settle(run, observed):
                 observed = observe(run.fresh(), [step.resource]).get(step.key)
-            again = planner.decide(step.resource, observed, step.after)
+            again = replace(planner.decide(step.resource, observed, step.after), deletion_losses=step.deletion_losses)
             refusals = consent.beyond(step, again, allow_replace=self.plan.allow_replace)
         if again.action in DELETING and observed is not None:
             refusals += step.resource.check_delete(run, observed, self.going - self._left())

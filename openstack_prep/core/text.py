@@ -12,7 +12,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.base.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style, printable
 from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts
 
-WHOLE = frozenset({"next", "then", "warning"})
+WHOLE = frozenset({"next", "needs", "then", "warning"})
 """Outputs that are useless if they are shortened, such as commands to type."""
 
 
@@ -66,8 +66,12 @@ def step_line(step: Step, width: int, style: Style = PLAIN) -> str:
     found = step.observed.id if step.observed and style.ids else ""
     words = "  ".join(filter(None, (found, details(replace(step, changes=rest), style.most))))
     line = style.line(step.action.symbol, f"{step!s:<{width}}", words)
-    losses = (style.wrapped(f"{'':6}{each.effect}: {printable(str(each))}", 8) for each in step.deletion_losses)
-    return "\n".join([line, *(_changed_lines(texts, style) if texts else ()), *losses])
+    return "\n".join([line, *(_changed_lines(texts, style) if texts else ()), *_loss_lines(step, style)])
+
+
+def _loss_lines(step: Step, style: Style) -> Iterable[str]:
+    """Return a line per thing that a deletion takes from others."""
+    return (style.wrapped(f"{'':6}{each.effect}: {printable(str(each))}", 8) for each in step.deletion_losses)
 
 
 def _changed_lines(texts: Texts, style: Style) -> Iterable[str]:
@@ -135,7 +139,14 @@ def result_line(result: Result, width: int, style: Style = PLAIN, note: str = ""
         details = "  ".join([*_told(result.observed, style), *_before(result.step)])
         if WHOLE & result.observed.outputs.keys():
             style = replace(style, width=None)  # a command that is broken into two lines becomes two commands
-    return style.line(symbol, f"{result.step!s:<{width}}", "  ".join(filter(None, (details, note))))
+    line = style.line(symbol, f"{result.step!s:<{width}}", "  ".join(filter(None, (details, note))))
+    return "\n".join([line, *(_loss_lines(result.step, style) if _has_taken(result) else ())])
+
+
+def _has_taken(result: Result) -> bool:
+    """Whether a deletion was done that has taken something from others, by permission."""
+    deleted = result.step.action in (Action.DELETE, Action.REPLACE) and result.status is Status.DONE
+    return deleted and bool(result.step.deletion_losses)
 
 
 def _before(step: Step) -> Iterable[str]:
@@ -166,8 +177,14 @@ def result_data(result: Result) -> Values:
             "because_of": result.cause or None,
         }
         | _former(result.step)
+        | _losses(result)
         | (observed_data(result.observed) or {})
     )
+
+
+def _losses(result: Result) -> Values:
+    """Return what a deletion has taken from others, all of it with permission."""
+    return {"losses": [each.data({each.address}) for each in result.step.deletion_losses]} if _has_taken(result) else {}
 
 
 def _former(step: Step) -> Values:

@@ -25,5 +25,6 @@ EXTENSION = Extension(
     },
     documents="openstack_prep.fleet.commands.documents",
     schemas={"fleet": "openstack_prep.fleet.file.schema:schema"},
+    file_keys={"targets": "openstack-prep fleet validate"},
     examples={"fleet": "openstack_prep.fleet.file:example.yaml"},
 )

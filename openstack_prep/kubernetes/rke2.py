@@ -151,14 +151,17 @@ def _in_url(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def kubeconfig_hint(user: str, server: str, api: str, path: str = "kubeconfig", name: str = "default") -> str:
-    """Return the commands, one per line, that fetch the kubeconfig from a server.
+def kubeconfig_hint(
+    user: str, server: str, api: str, path: str = "kubeconfig", name: str = "default", bastion: str = ""
+) -> str:
+    """Return the commands, one per line, that fetch the kubeconfig from a server, if need be by way of a bastion.
 
     RKE2 names cluster, user and context ``default``; a different ``name`` allows several kubeconfigs side by side.
     """
     local = r"\[::1\]" if ":" in api else r"127\.0\.0\.1"  # K3s, pkg/daemons/config/types.go, Control.Loopback
     changes = shlex.join(["-e", f"s/{local}/{_in_url(api)}/", "-e", f"s/: default$/: {name}/"])
-    fetch = f"ssh {shlex.quote(f'{user}@{server}')} sudo cat /etc/rancher/rke2/rke2.yaml | sed {changes}"
+    jump = f"-J {shlex.quote(bastion)} " if bastion else ""
+    fetch = f"ssh {jump}{shlex.quote(f'{user}@{server}')} sudo cat /etc/rancher/rke2/rke2.yaml | sed {changes}"
     return f"(umask 077; {fetch} > {path})\nexport KUBECONFIG={path}\nkubectl get nodes"
 
 

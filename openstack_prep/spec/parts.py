@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Hashable, Sequence
+import shlex
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,21 @@ FOREIGN = 3
 """Keys of a file that is not a spec, if none of them is a section: one error says more than one about each."""
 IGNORED = "x-"
 """Begins the keys of parts that are only there to be repeated by aliases of YAML."""
+
+
+def _foreign(path: Path, data: Mapping[Any, Any]) -> Mistake | None:
+    """Return that a file is not a spec, if none of its keys is a section of one."""
+    checks = {key: command for each in extensions.installed() for key, command in each.file_keys.items()}
+    check = next((checks[key] for key in data if key in checks), "")
+    common = extensions.RESERVED if check else ("name",)
+    if {name for name, _ in all_fields() if name not in common} & data.keys():
+        return None
+    if not check and len(data) < FOREIGN:
+        return None
+    what = f"is not a spec: it has no section of one, but {', '.join(map(shown, list(data)[:FOREIGN]))}"
+    fix = "choose a spec; `openstack-prep example` lists ready-made ones"
+    fix = f"use the command for such a file: {check} {shlex.quote(str(path))}" if check else fix
+    return Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)
 
 
 @dataclass(frozen=True)
@@ -191,10 +207,8 @@ class _Files:
             what = "is empty" if data is None else "is not a mapping of sections"
             fix = "start the file with a section" if within else "start the file with `name: my-cluster`"
             raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
-        if len(data) >= FOREIGN and not {name for name, _ in all_fields() if name != "name"} & data.keys():
-            what = f"is not a spec: it has no section of one, but {', '.join(map(shown, list(data)[:FOREIGN]))}"
-            fix = "choose a spec; `openstack-prep example` lists ready-made ones"
-            raise SpecError([Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
+        if foreign := _foreign(path, data):
+            raise SpecError([foreign])
         if within and "name" in data:
             what = "an included file has no name of its own"
             self.mistakes.append(Mistake(document.place(("name",)), what, "remove it", code=Code.SPEC_UNKNOWN_KEY))

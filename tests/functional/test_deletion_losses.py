@@ -265,7 +265,9 @@ def test_each_loss_can_be_allowed_by_its_name(estate: Estate) -> None:
     allowed = [word for loss in estate.losses for word in ("--allow-loss", loss["address"])]
     ours = admin.identity.find_project(estate.name).id
     assert all(loss["allowed"] for loss in losses_of(prep, *allowed, code=0))
-    prep.run("destroy", "--yes", *allowed, prep.spec.name)
+    ended = json.loads(prep.run("destroy", "--yes", "--format", "json", *allowed, prep.spec.name).stdout)
+    reported = {(loss["address"], loss["effect"]) for step in ended["steps"] for loss in step.get("losses", ())}
+    assert reported == {(loss["address"], loss["effect"]) for loss in estate.losses}
     assert admin.identity.find_project(estate.name) is None
     assert admin.identity.find_user(f"{estate.name}-user") is None
     by_kind: dict[str, list[dict[str, Any]]] = {}

@@ -225,7 +225,10 @@ def test_rke2_is_told_what_was_drawn_for_it(prep: Prep, devcloud: Devcloud) -> N
     api, outer = outputs["api_address"], outputs["api_floating_address"]
     assert server["tls-san"] == [api, outer, "api.rke2.example.com"]
     assert agent["server"] == f"https://{api}:9345"
-    assert outer in steps["rke_cluster/rke2"]["outputs"]["next"]
+    needs = steps["rke_cluster/rke2"]["outputs"]["needs"]  # no node has a floating IP
+    assert outer in needs
+    assert f"ssh -J USER@BASTION ubuntu@{json.loads(outputs['server_addresses'])[0]} " in needs
+    assert "next" not in steps["rke_cluster/rke2"]["outputs"]
     assert outputs["kubeconfig_hint"].startswith(f"ssh USER@{json.loads(outputs['server_addresses'])[0]} ")
     assert written(prep, "cluster", "rke2-cilium-config.yaml")["kind"] == "HelmChartConfig"
     told = config_told(devcloud, "rke2-server-0")

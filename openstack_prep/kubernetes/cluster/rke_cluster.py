@@ -53,12 +53,18 @@ def networks_in(there: Iterable[str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
+BASTION = "USER@BASTION"
+WAYS = "set node_floating_ips: true in the parameters of the stack, or use a bastion in its network"
+
+
 def run_outputs(cluster: RkeFields, outputs: Outputs | None, folder: str) -> dict[str, str]:
     """Return the outputs for written files: their path, the next commands, warnings."""
     known = outputs if outputs and not list(mistakes(cluster, outputs)) else None
     values = {"path": folder} if cluster.distribution == "rke2" else {"path": f"{folder}/{cluster_yml.FILE}"}
     if known:
-        values["next"] = _one_line(_next(cluster, known, folder))
+        commands, server = _one_line(_next(cluster, known, folder)), _unreachable_server(cluster, known)
+        values["needs"] = f"SSH to {server}, which has no floating IP: {WAYS}; then {commands}" if server else ""
+        values["next"] = "" if server else commands
         values["then"] = "; ".join(_later(cluster, folder))
         values["warning"] = "; ".join(warnings(cluster, known))
     return {name: text for name, text in values.items() if text}
@@ -88,9 +94,17 @@ def _kubeconfig(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
     if cluster.distribution == "rke":
         return cluster_yml.kubeconfig_hint(shlex.quote(f"{folder}/{cluster_yml.FILE}"))
     api = outputs.values.get("api_floating_address") or outputs.values["api_address"]
-    server = (outputs.values.get("node_floating_addresses") or outputs.values["server_addresses"])[0]
+    hidden = _unreachable_server(cluster, outputs)
+    server = hidden or outputs.values["node_floating_addresses"][0]
     user, kubeconfig = cluster.user or cluster_yml.DEFAULT_USER, shlex.quote(f"{folder}/kubeconfig")
-    return rke2.kubeconfig_hint(user, server, api, kubeconfig, name=cluster.name)
+    return rke2.kubeconfig_hint(user, server, api, kubeconfig, cluster.name, BASTION if hidden else "")
+
+
+def _unreachable_server(cluster: RkeFields, outputs: Outputs) -> str:
+    """Return the address of the first server of RKE2 if nobody reaches it from outside; empty for any other."""
+    if cluster.distribution == "rke" or outputs.values.get("node_floating_addresses"):
+        return ""
+    return str(outputs.values["server_addresses"][0])
 
 
 def _one_line(commands: str) -> str:

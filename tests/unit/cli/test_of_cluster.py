@@ -64,5 +64,6 @@ def test_metadata_names_the_cloud_unless_it_is_given(
     said = capsys.readouterr().err
     assert "cloud 'ocp42'" in said
     assert "choose one with --os-cloud, or set OS_CLIENT_CONFIG_FILE to the file" in said
+    assert "(in Python: the arguments cloud, clouds_file of connect)" in said
     assert "the name comes from metadata.json, and --os-cloud overrides it" in said
     assert main([*words, "--os-cloud", "lab"]) == 0

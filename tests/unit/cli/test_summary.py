@@ -36,6 +36,7 @@ FOUND = {
     Address(name="ingress"): Observed(id="f2", outputs={"address": "192.0.2.2"}),
     Config(name="ocp"): Observed(id="x", outputs={"path": str(Path.cwd() / "ocp" / "install-config.yaml")}),
     Cluster(name="one"): Observed(id="y", outputs={"path": "/else/cluster.yml", "next": "rke up"}),
+    Cluster(name="two"): Observed(id="z", outputs={"needs": "SSH to 10.1.0.5"}),
 }
 SPEC = Path("my spec.yaml")
 
@@ -47,11 +48,12 @@ def report(status: Status = Status.DONE) -> Report:
 
 def test_the_end_of_an_apply_says_what_exists_and_what_comes_next() -> None:
     assert summary(report(), SPEC, PLAIN).splitlines() == [
-        "exists:    2 floating IPs, 1 install config, 1 RKE cluster",
+        "exists:    2 floating IPs, 1 install config, 2 RKE clusters",
         "addresses: api 192.0.2.1, ingress 192.0.2.2",
         "written:   ocp/install-config.yaml, /else/cluster.yml",
         "next:      openstack-prep ipi --spec 'my spec.yaml' -- openshift-install create cluster",
         "next:      rke up",
+        "needs:     SSH to 10.1.0.5",
     ]
 
 

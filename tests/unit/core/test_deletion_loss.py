@@ -11,9 +11,9 @@ import pytest
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Loss, Mistake, PlanRefused, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import consent, executor, observing, planner
+from openstack_prep.core import consent, executor, observing, planner, text
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
-from openstack_prep.core.model import Action, Observed, Status, Step
+from openstack_prep.core.model import Action, Observed, Result, Status, Step
 from tests.unit.box import Box, Shelf
 
 VOLUME = "kept-volume"
@@ -114,6 +114,22 @@ def test_what_a_service_fails_to_answer_is_refused_by_name() -> None:
     assert "--allow-loss unread/zone" in refusal.fix
     assert consent.refuse_losses([step], frozenset({"unread/zone"})) == []
     assert [each.data(frozenset())["allowed"] for each in step.deletion_losses] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("action", "status", "told"),
+    [
+        (Action.DELETE, Status.DONE, True),
+        (Action.REPLACE, Status.DONE, True),
+        (Action.DELETE, Status.FAILED, False),
+        (Action.KEEP, Status.DONE, False),
+    ],
+)
+def test_a_report_names_what_a_deletion_has_taken_along(action: Action, status: Status, told: bool) -> None:
+    loss = DeletionLoss(effect=LossEffect.ORPHANED, kind="volume", id="v1", name="data")
+    result = Result(step=Step(resource=Box(name="a"), action=action, deletion_losses=(loss,)), status=status)
+    assert (text.result_data(result).get("losses") == [loss.data({"volume/v1"})]) == told
+    assert ("orphaned: volume/v1 (data)" in text.result_line(result, 1)) == told
 
 
 @pytest.mark.parametrize("keeps", [False, True])

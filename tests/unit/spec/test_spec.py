@@ -150,6 +150,10 @@ MISTAKES: dict[str, tuple[str, list[tuple[str, ...]]]] = {
     "empty": ("", [("spec.unreadable", "spec.yaml:1", "name: my-cluster")]),
     "a list": ("- name: x\n", [("spec.unreadable", "spec.yaml:1", "name: my-cluster")]),
     "a word": ("ocp4\n", [("spec.unreadable", "spec.yaml:1", "name: my-cluster")]),
+    "a fleet": (
+        "name: x\ntargets: []\n",
+        [("spec.unreadable", "spec.yaml:1", "openstack-prep fleet validate ")],
+    ),
     "another file": ("apiVersion: v1\nkind: X\nplatform: {}\n", [("spec.unreadable", "spec.yaml:1", "choose a spec")]),
     "no name": ("quota: {cores: 1}\n", [("spec.missing-key", "spec.yaml:1: name")]),
     "an empty name": (

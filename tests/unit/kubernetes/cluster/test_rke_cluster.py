@@ -427,6 +427,23 @@ def test_a_config_for_each_node_of_rke2(heat: Heat, run: CloudRun, make: Make) -
     assert sorted(each.name for each in Path(cluster.directory).iterdir()) == ["s-0.yaml"]
 
 
+@pytest.mark.parametrize("floating", [None, [], ["192.0.2.10", "192.0.2.11"]])
+def test_a_command_by_ssh_is_printed_for_a_server_that_is_reached(
+    heat: Heat, run: CloudRun, make: Make, floating: list[str] | None
+) -> None:
+    heat.outputs = RKE2 | ({} if floating is None else {"node_floating_addresses": floating})
+    cluster = make(distribution="rke2")
+    told = resolved(cluster, [cluster], run.admin).create(run.fresh()).outputs
+    if floating:
+        assert "ssh core@192.0.2.10 " in told["next"] or "ssh ubuntu@192.0.2.10 " in told["next"]
+        assert "needs" not in told
+    else:
+        assert f"@{RKE2['server_addresses'][0]} sudo cat" in told["needs"]
+        assert "ssh -J USER@BASTION " in told["needs"]
+        assert "node_floating_ips: true" in told["needs"]
+        assert "next" not in told
+
+
 def test_what_a_standing_stack_of_rke2_has_otherwise_is_told(heat: Heat, run: CloudRun, make: Make) -> None:
     heat.outputs, heat.parameters = RKE2, {"cluster_cidr": "10.99.0.0/16"}
     (said,) = refusals(run, make(distribution="rke2"))
