@@ -108,7 +108,8 @@ def test_what_only_users_of_a_project_can_list_is_a_comment(lab: requests_mock.M
     project = {"id": "p2", "name": "lab", "enabled": True, "tags": []}
     lab.get(f"{IDENTITY}/projects?name=lab", json={"projects": [project]})
     said = export.export(Cloud(connection()), HOME).unsaid
-    assert [each.partition(":")[0] for each in said] == ["every application_credential", "every object_store"]
+    kinds = ("application_credential", "object_store", "stack")
+    assert [each.partition(":")[0] for each in said] == [f"every {kind}" for kind in kinds]
     said = export.export(Cloud(connection()), HOME, kinds=["object_store"]).unsaid
     assert "every object_store" in {each.partition(":")[0] for each in said}
     assert not any("application_credential" in each for each in said)
