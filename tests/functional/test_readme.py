@@ -23,6 +23,8 @@ from tests.devcloud.pytest_devcloud import Devcloud
 ROOT = Path(__file__).parents[2]
 SECTION = re.search(r"^## Five minutes\n(.*?)^## ", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
 CUT = "..."
+ROLE = "role_assignment/user:rke2-user@project:rke2/member"
+CSI = "cinder.csi.openstack.org/cluster"
 FOLDER = "/home/engineer/lab"
 """The folder of README's run."""
 
@@ -135,6 +137,38 @@ def test_five_minutes(terminal: Terminal) -> None:
     ]
     left = [each.name for each in (terminal.folder / "ocp4").iterdir()]
     assert sorted(left) == ["ocp-user.password", "temp-url.key"]
+
+
+def test_cleanup_of_a_cluster_works_in_its_own_project(terminal: Terminal, devcloud: Devcloud) -> None:
+    """README's commands for RKE2 from the export on; the administrator's entry is chosen when they begin."""
+    admin = devcloud.admin
+    text = (ROOT / "README.md").read_text()
+    block = next(each for each in re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "rke2/cl" in each)
+    lines = [line.partition(" #")[0].rstrip() for line in block.splitlines()]
+    shipped, chosen, cleanup = (
+        next(line for line in lines if word in line) for word in ("example", "export ", "cleanup")
+    )
+    terminal.run("export OS_CLOUD=devcloud-admin")
+    (Path(terminal.environment["HOME"]) / ".ssh").mkdir()
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB"
+    (Path(terminal.environment["HOME"]) / ".ssh" / "id_ed25519.pub").write_text(key)
+    terminal.run(shipped)
+    targets = " ".join(f"--target {each}" for each in ("clouds_entry/clouds.yaml#rke2", ROLE))
+    terminal.run(f"openstack-prep apply --yes {targets} rke2.yaml")
+    project = admin.identity.find_project("rke2", ignore_missing=False)
+    mine = admin.block_storage.create_volume(name="pvc-1", size=1, metadata={CSI: "rke2"})
+    try:
+        terminal.run(chosen)
+        made = "import openstack; openstack.connect().block_storage.create_volume(name='pvc-2', size=1, "
+        terminal.run(f"{sys.executable} -c \"{made} metadata={{'{CSI}': 'rke2'}})\"")
+        assert any("volume/pvc-2" in line for line in terminal.run(f"{cleanup} --yes"))
+        left = [each.name for each in admin.block_storage.volumes(all_projects=True, project_id=project.id)]
+        assert left == []
+        assert admin.block_storage.find_volume(mine.id) is not None  # in the administrator's own project
+    finally:
+        admin.block_storage.delete_volume(mine)
+        terminal.exports[-1:] = ["export OS_CLOUD=devcloud-admin"]
+        terminal.run("unset OS_CLIENT_CONFIG_FILE; openstack-prep destroy --yes rke2.yaml")
 
 
 def test_a_clouds_yaml_beside_the_spec_is_announced_and_explained(terminal: Terminal) -> None:
