@@ -16,7 +16,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import IO, Literal
+from typing import IO, ClassVar, Literal
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
@@ -82,6 +82,8 @@ def _salted(text: bytes, purpose: bytes) -> bytes:
 @dataclass(frozen=True, kw_only=True)
 class SecretsImage(Resolved[CloudRun], Image):
     """The image with secrets of one stack, for the servers that ask for it by one parameter of its template."""
+
+    implied: ClassVar[frozenset[str]] = Image.implied | {"checksum"}
 
     parameter: str
     """Of the template, that names the image."""
