@@ -47,12 +47,12 @@ def page_of_run(cloud: Cloud, plan: LivePlan, report: Report, data: Raw, spec: P
     """
     from openstack_prep.core.plan import Plan
     from openstack_prep.pictures.topology import looking
-    from openstack_prep.reports import html_pictures
+    from openstack_prep.reports import html_content
     from openstack_prep.reports.html import Page
     from openstack_prep.reports.html_content import report_sections
 
     done = Plan(spec=plan.spec, purpose=plan.purpose, steps=tuple(each.step for each in report.results))
-    networks = html_pictures.of_topology(lambda: looking.of_spec(cloud, plan.wanted, jobs=jobs))
+    networks = html_content.of_topology(lambda: looking.of_spec(cloud, plan.wanted, jobs=jobs))
     good = not (report.failed or report.skipped or report.interrupted)
     return Page(
         title=f"{plan.purpose.capitalize()} of {plan.spec}",
@@ -60,18 +60,18 @@ def page_of_run(cloud: Cloud, plan: LivePlan, report: Report, data: Raw, spec: P
         good=good,
         facts=[*([("Spec", str(spec))] if spec else []), *_cloud_facts(cloud)],
         sections=list(report_sections(data, done.data())),
-        pictures=[*html_pictures.of_plan(done), networks],
+        pictures=[*html_content.of_plan(done), networks],
     )
 
 
 def _pictures(plan: LivePlan) -> Iterator[Picture]:
     from openstack_prep.pictures.topology import looking
-    from openstack_prep.reports import html_pictures
+    from openstack_prep.reports import html_content
 
     run, wanted = plan.run, plan.wanted
-    yield from html_pictures.of_plan(plan)
+    yield from html_content.of_plan(plan)
     if run is not None and wanted is not None:
-        yield html_pictures.of_topology(lambda: looking.of_run(run, wanted))
+        yield html_content.of_topology(lambda: looking.of_run(run, wanted))
 
 
 def page_of_findings(
@@ -83,18 +83,18 @@ def page_of_findings(
     look: Callable[[], Topology] | None,
 ) -> Page:
     """Return the report of an analysis: its diagnostics in groups, and the networks unless no cloud was asked."""
-    from openstack_prep.reports import html_pictures
+    from openstack_prep.reports import html_content
     from openstack_prep.reports.html import Page
     from openstack_prep.reports.html_content import findings
 
     sections = [findings(name, found) for name, found in groups]
-    pictures = [html_pictures.of_topology(look)] if look else []
+    pictures = [html_content.of_topology(look)] if look else []
     return Page(title=title, verdict=verdict, good=good, facts=facts, sections=sections, pictures=pictures)
 
 
 def page_of_drift(spec: str, path: Path, cloud: Cloud, data: Sequence[Raw], look: Callable[[], Topology]) -> Page:
     """Return the report of an audit."""
-    from openstack_prep.reports import html_pictures
+    from openstack_prep.reports import html_content
     from openstack_prep.reports.html import Page
     from openstack_prep.reports.html_content import drift_section
 
@@ -104,7 +104,7 @@ def page_of_drift(spec: str, path: Path, cloud: Cloud, data: Sequence[Raw], look
         good=not data,
         facts=[("Spec", str(path)), *_cloud_facts(cloud)],
         sections=[drift_section(data)],
-        pictures=[html_pictures.of_topology(look)],
+        pictures=[html_content.of_topology(look)],
     )
 
 

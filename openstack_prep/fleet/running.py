@@ -3,25 +3,176 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, PlanRefused, PrepError
+from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.raw import Values
+from openstack_prep.base.secret import SOURCE_NAMES
+from openstack_prep.cloud.connection import chosen_entry
 from openstack_prep.core import interrupts
-from openstack_prep.fleet import journal, process, specs, waves
+from openstack_prep.fleet import journal, process
 from openstack_prep.fleet.engine import Engine, Event, Limits, Tell, silent, threads
-from openstack_prep.fleet.file.model import Fleet
+from openstack_prep.fleet.file.loading import meant
+from openstack_prep.fleet.file.model import Fleet, Target, WaveFields
 from openstack_prep.fleet.journal import Journal
 from openstack_prep.fleet.order import Options, Order, Outcome, Status, Verb
-from openstack_prep.fleet.specs import Checked
-from openstack_prep.fleet.waves import Wave
 from openstack_prep.spec import Spec
+from openstack_prep.spec.variables import ENVIRONMENT
+from openstack_prep.verbs.spec_files import local_files
+
+# --- spec -------------------------------------------------------------------------------------
+
+
+@dataclass
+class Checked:
+    """What was read: the entry of clouds.yaml of each target, and warnings about specs."""
+
+    clouds: dict[str, str] = field(default_factory=dict)
+    orders: dict[str, Order] = field(default_factory=dict)
+    """The order of each target, with what the environment adds: that of a worker differs."""
+    specs: dict[str, str] = field(default_factory=dict)
+    """Names of the specs by target."""
+    files: dict[str, list[str]] = field(default_factory=dict)
+    """The files of the spec of each target, and those that it names."""
+    resources: dict[str, int] = field(default_factory=dict)
+    """How many resources a plan of each target lists."""
+    warnings: dict[str, list[str]] = field(default_factory=dict)
+    """Which targets a warning is about."""
+
+
+def check(
+    targets: Mapping[str, Target],
+    orders: Mapping[str, Order],
+    cloud: str | None = None,
+    examine: Callable[[Spec], tuple[Spec, list[str]]] | None = None,
+) -> Checked:
+    """Read the spec of each target; raises SpecError with the mistakes of all, and for targets that are doubles.
+
+    ``cloud`` is the entry for targets that name none. ``examine`` returns a spec with the resources that
+    a plan lists, and warnings about them, or raises SpecError;
+    with it the specs are only checked, which needs no values of secrets.
+    """
+    found, wrong = Checked(), dict[Mistake, list[str]]()
+    owners: dict[tuple[str, str, str], str] = {}
+    entries: dict[str | None, tuple[str | None, str, str]] = {}
+    doubles: list[Mistake] = []
+    for name, order in orders.items():
+        try:
+            spec = process.spec_of(order, needs_secrets=examine is None)
+            _refuse_sources(spec, order, targets[name].from_row)
+            resolved, more = examine(spec) if examine else (spec, [])
+        except SpecError as error:
+            for mistake in error.mistakes:
+                wrong.setdefault(mistake, []).append(name)
+            continue
+        for warning in (*spec.warnings, *more):
+            found.warnings.setdefault(warning, []).append(name)
+        named = order.cloud or cloud or spec.clouds.admin
+        if named not in entries:
+            entries[named] = chosen_entry(named)
+        entry, region, address = entries[named]
+        region = order.region or region
+        labels, environment = tuple(filter(None, (region, entry))), _environment(spec)
+        found.orders[name] = replace(order, cloud=entry, address=address, labels=labels, environment=environment)
+        found.clouds[name], found.specs[name], found.resources[name] = entry or "", spec.name, len(resolved.resources)
+        found.files[name] = [*(str(each.path) for each in spec.parts), *local_files(spec)]
+        other = owners.setdefault((spec.name, entry or "", region), name)
+        if other != name:
+            what = f"target {name} is the same spec {spec.name} in the same cloud and region as target {other}"
+            fix = f"remove one of them, or give their specs different names; {other} is at {targets[other].place}"
+            doubles.append(Mistake(targets[name].place, what, fix, code=Code.SPEC_DUPLICATE_NAME))
+    mistakes = [_of_targets(mistake, names, targets) for mistake, names in wrong.items()]
+    if mistakes or doubles:
+        raise SpecError([*mistakes, *doubles])
+    return found
+
+
+def _environment(spec: Spec) -> dict[str, str]:
+    """Return the variables of the environment that have values for a spec, without secrets."""
+    names = (f"{ENVIRONMENT}{each.upper()}" for each in spec.values)
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _refuse_sources(spec: Spec, order: Order, names: Collection[str]) -> None:
+    """Raise SpecError if a value from a row could be the source of a secret in the spec: any file, or any program."""
+    what, fix = "contains a source of a secret, which cannot come from a row", "write it in the fleet file or the spec"
+    wrong = [each for each in sorted(names) if _has_source(spec.values.get(each))]
+    if wrong:
+        raise SpecError([Mistake(order.places[each], what, fix, code=Code.SPEC_VARIABLE) for each in wrong])
+
+
+def _has_source(value: object) -> bool:
+    if isinstance(value, dict):
+        is_source = len(value) == 1 and next(iter(value)) in SOURCE_NAMES
+        return is_source or any(map(_has_source, value.values()))
+    return isinstance(value, list) and any(map(_has_source, value))
+
+
+def _of_targets(mistake: Mistake, names: list[str], targets: Mapping[str, Target]) -> Mistake:
+    """Return a mistake of the spec of some targets, with the first of them."""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    first = targets[names[0]]
+    return replace(mistake, where=f"{mistake.where} (target {first.name}{more}, {first.place})")
+
+
+# --- wave -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Targets that are worked on at the same time."""
+
+    title: str
+    targets: tuple[Target, ...]
+
+
+def choose_wave(fleet: Fleet, only: Collection[str]) -> list[Target]:
+    """Return the targets of some groups, or of some names; without any all of them.  Raises ConfigError."""
+    known = {each.name for each in fleet.targets} | {group for each in fleet.targets for group in each.groups}
+    for name in only:
+        if name not in known:
+            raise ConfigError(
+                f"--only {name}: the fleet {fleet.name} has no such group or target; {meant(name, known)}"
+            )
+    return [each for each in fleet.targets if not only or {each.name, *each.groups} & {*only}]
+
+
+def arrange(fleet: Fleet, targets: Sequence[Target]) -> list[Wave]:
+    """Return targets in waves, in the order of the fleet; the last one has the rest."""
+    left, waves = list(targets), list[Wave]()
+    for number, each in enumerate(fleet.waves, 1):
+        chosen = list(_of_wave(each, left, len(targets)))
+        left = [target for target in left if target not in chosen]
+        if chosen:
+            waves.append(Wave(f"wave {number} ({_words(each)})", tuple(chosen)))
+    if left:
+        waves.append(Wave("the rest" if waves else "all targets", tuple(left)))
+    return waves
+
+
+def _of_wave(wave: WaveFields, left: Sequence[Target], total: int) -> Iterator[Target]:
+    if wave.percent is not None:
+        yield from left[: math.ceil(total * wave.percent / 100)]
+        return
+    for each in left:
+        if each.name in wave.targets or {*each.groups} & {*wave.groups}:
+            yield each
+
+
+def _words(wave: WaveFields) -> str:
+    return f"{wave.percent} %" if wave.percent is not None else ", ".join((*wave.groups, *wave.targets))
+
+
+# --- running ----------------------------------------------------------------------------------
+
 
 JOBS = 8
 ENDED_BADLY = (Status.FAILED, Status.INTERRUPTED, Status.NOT_BEGUN)
@@ -94,7 +245,7 @@ def choose(
     ``cloud`` is the entry for targets that name none, ``examine`` a function that returns a spec with the
     resources that a plan lists, and warnings about them.
     """
-    targets = {each.name: each for each in waves.choose(fleet, only)}
+    targets = {each.name: each for each in choose_wave(fleet, only)}
     folder = str(fleet.folder)
     orders = {
         name: Order(
@@ -110,8 +261,8 @@ def choose(
         )
         for name, each in targets.items()
     }
-    checked = specs.check(targets, orders, cloud, examine)
-    return Chosen(fleet, tuple(waves.arrange(fleet, list(targets.values()))), checked.orders, checked)
+    checked = check(targets, orders, cloud, examine)
+    return Chosen(fleet, tuple(arrange(fleet, list(targets.values()))), checked.orders, checked)
 
 
 def run(

@@ -92,7 +92,7 @@ def _put_right(options: argparse.Namespace, folder: Folder, metadata: Metadata) 
     ``--yes`` agrees to the plan, which does not list these files, so they need the answer of a person.
     """
     from openstack_prep.hooks.again import start_over
-    from openstack_prep.openshift.installer.traces import to_create_again, written
+    from openstack_prep.openshift.installer import to_create_again, written
 
     files = written(folder.path)
     if not files:

@@ -65,7 +65,7 @@ def _name_bootstrap(options: argparse.Namespace, cloud: Cloud, infra_id: str) ->
     """Print how to remove the bootstrap machine, if it exists."""
     from openstack_prep.hooks.post_ipi import find_bootstrap
     from openstack_prep.openshift.cluster import find_metadata
-    from openstack_prep.openshift.installer.traces import to_continue
+    from openstack_prep.openshift.installer import to_continue
 
     name = find_bootstrap(cloud, infra_id)
     if name:

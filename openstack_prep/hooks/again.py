@@ -11,7 +11,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.hooks.cleanup import remaining
 from openstack_prep.openshift.folder import Folder, clouds_file
-from openstack_prep.openshift.installer.traces import (
+from openstack_prep.openshift.installer import (
     infra_id_in,
     is_reentrant,
     to_continue,

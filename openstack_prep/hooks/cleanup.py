@@ -23,7 +23,7 @@ from openstack_prep.core.model import Action, Key, OwnershipTag, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.folder import Folder
-from openstack_prep.openshift.installer.leftovers import Owned, infra_ids
+from openstack_prep.openshift.installer import Owned, infra_ids
 from openstack_prep.openshift.leftover import LISTED, Leftover, listed
 from openstack_prep.resources.lists import cloud_provider_names as provider
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord

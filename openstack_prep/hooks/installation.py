@@ -32,7 +32,7 @@ from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
 from openstack_prep.openshift.folder import Folder, environment, for_installer
 from openstack_prep.openshift.install_config import Cluster, Given, read
 from openstack_prep.openshift.install_config.rules.networks import user_creates_vip_ports
-from openstack_prep.openshift.installer.traces import guard_of, to_create_again
+from openstack_prep.openshift.installer import guard_of, to_create_again
 from openstack_prep.verbs import api
 
 PAUSE = 0.5  # seconds between two checks for metadata.json

@@ -15,7 +15,7 @@ from openstack_prep.core.plan import Report
 from openstack_prep.openshift.check.preflight import HOSTS, preflight
 from openstack_prep.openshift.folder import Folder, clouds_file, for_installer
 from openstack_prep.openshift.install_config_file import InstallConfig
-from openstack_prep.openshift.installer.traces import CONFIG
+from openstack_prep.openshift.installer import CONFIG
 from openstack_prep.openshift.names.resolver import read_hosts
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml

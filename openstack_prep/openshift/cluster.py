@@ -19,7 +19,7 @@ from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.model import Resource
-from openstack_prep.openshift.installer.traces import METADATA, find_file
+from openstack_prep.openshift.installer import METADATA, find_file
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.lists import installer_names as naming

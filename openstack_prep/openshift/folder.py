@@ -20,20 +20,12 @@ from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.private_file import write_private
+from openstack_prep.openshift import installer
 from openstack_prep.openshift.check.entry import places
 from openstack_prep.openshift.cluster import Metadata, read_metadata
 from openstack_prep.openshift.install_config import Given, dump
 from openstack_prep.openshift.install_config.cluster_of import CLOUD
-from openstack_prep.openshift.installer import traces
-from openstack_prep.openshift.installer.traces import (
-    CONFIG,
-    KEPT,
-    METADATA,
-    STATE,
-    copy_of,
-    find_file,
-    infra_id_in,
-)
+from openstack_prep.openshift.installer import CONFIG, KEPT, METADATA, STATE, copy_of, find_file, infra_id_in
 
 UNREADABLE = "unreadable"
 """Placeholder of an infraID that is unknown."""
@@ -68,7 +60,7 @@ class Folder:
         """
         kept = copy_of(self.config)
         changed = self.config.exists() and not (kept.exists() and _read(kept) == _read(self.config))
-        return None if changed else traces.infra_id_in_state(self.path)
+        return None if changed else installer.infra_id_in_state(self.path)
 
     @property
     def installed(self) -> str | None:
@@ -85,7 +77,7 @@ class Folder:
     def to_begin_anew(self) -> str:
         """The commands for people that remove a cluster, and install from the directory again."""
         cleanup = shlex.join(["openstack-prep", "cleanup", "--metadata", str(self.path)])
-        return f"{traces.to_destroy(self.path)} (or {cleanup}), then {traces.to_create_again(self.path)}"
+        return f"{installer.to_destroy(self.path)} (or {cleanup}), then {installer.to_create_again(self.path)}"
 
     @property
     def traces(self) -> tuple[Path, ...]:
@@ -103,7 +95,7 @@ class Folder:
             entry = Given(self.config).value("platform.openstack.cloud")
         elif self.metadata_text() is not None:
             entry = read_metadata(self.metadata).cloud
-        elif (config := traces.config_in_state(self.path)) is not None:
+        elif (config := installer.config_in_state(self.path)) is not None:
             entry = config.get("platform", {}).get("openstack", {}).get("cloud")
         else:
             entry = Given(self.readable).value("platform.openstack.cloud") if self.readable else None
@@ -125,7 +117,7 @@ class Folder:
 
         Raises ConfigError if the copy is that of a different cluster.
         """
-        config, kept = traces.config_in_state(self.path), copy_of(self.config)
+        config, kept = installer.config_in_state(self.path), copy_of(self.config)
         if self.config.exists() or config is None:
             return
         if not kept.exists():
@@ -152,9 +144,9 @@ class Folder:
 
         Raises SpecError if metadata.json is wrong, and no other file names a cluster.
         """
-        named: dict[str, str | None] = dict.fromkeys(traces.infra_ids_in(self.path))
+        named: dict[str, str | None] = dict.fromkeys(installer.infra_ids_in(self.path))
         metadata = find_file(self.path, METADATA)
-        if metadata.exists() and traces.written(self.path):
+        if metadata.exists() and installer.written(self.path):
             try:
                 found = read_metadata(metadata)
                 named[found.infra_id] = found.cloud
@@ -169,7 +161,7 @@ class Folder:
         metadata.json is copied before, folders with manifests are renamed, and a copy of an install-config that
         was changed since is kept under the infraID.  Raises ConfigError before anything is changed.
         """
-        renamed = {each: copy_of(each) for each in traces.manifests(self.path)}
+        renamed = {each: copy_of(each) for each in installer.manifests(self.path)}
         for target in renamed.values():
             if target.exists():
                 raise ConfigError(f"{target} already exists; move it away")
@@ -187,7 +179,7 @@ class Folder:
                 kept.rename(self.path / f"{CONFIG}.{infra_id}{KEPT}")
         for folder, target in renamed.items():
             folder.rename(target)
-        for each in traces.written(self.path):
+        for each in installer.written(self.path):
             _remove(each)
 
     @contextlib.contextmanager

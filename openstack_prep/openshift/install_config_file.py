@@ -30,7 +30,7 @@ from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.document import compact, nested
 from openstack_prep.openshift.install_config.rules.contents import are_public_keys
-from openstack_prep.openshift.installer.traces import copy_of
+from openstack_prep.openshift.installer import copy_of
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_address
 from openstack_prep.resources.files.clouds_entry import folder_of
 from openstack_prep.resources.files.owned_file import foreign_file, is_up_to_date, refuse_file_of_others, unwritable

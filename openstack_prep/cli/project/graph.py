@@ -25,7 +25,7 @@ def add(command: AddCommand) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.pictures.graph_drawing import draw
+    from openstack_prep.pictures.graph import draw
 
     graph = _of_plan(options) if options.plan else _of_spec(options)
     if options.format == "svg":

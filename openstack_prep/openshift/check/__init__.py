@@ -10,10 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight
 from openstack_prep.base.errors import CloudError, NotAllowed
-from openstack_prep.openshift.check import credentials, names, services, tls
-from openstack_prep.openshift.check.capacity import flavors, image, image_limits, object_store, quota, zones
+from openstack_prep.openshift.check import credentials, mirror, names, services, tls
+from openstack_prep.openshift.check.capacity import flavors, image, object_store, quota, zones
 from openstack_prep.openshift.check.context import CheckContext
-from openstack_prep.openshift.check.mirror import release
 from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
 
 __all__ = ["CHECKS", "CheckContext", "Diagnostic", "check"]
@@ -26,7 +25,7 @@ CHECKS: tuple[Check, ...] = (
     tls.endpoints,
     flavors.flavors_of_machines,
     image.image,
-    image_limits.image_limits,
+    image.image_limits,
     zones.zones,
     quota.quota,
     object_store.object_store,
@@ -37,7 +36,7 @@ CHECKS: tuple[Check, ...] = (
     vips.vips,
     names.names,
     ovn.ovn,
-    release.mirror,
+    mirror.mirror,
 )
 
 

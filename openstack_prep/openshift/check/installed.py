@@ -12,7 +12,7 @@ from pathlib import Path
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.given_file import read_text
-from openstack_prep.openshift.installer.traces import METADATA, guard_of, infra_id_in, to_create_again, to_destroy
+from openstack_prep.openshift.installer import METADATA, guard_of, infra_id_in, to_create_again, to_destroy
 
 
 def installed(path: Path) -> Iterator[Diagnostic]:

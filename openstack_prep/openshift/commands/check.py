@@ -52,7 +52,7 @@ def add(command: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     with no_garbage():
         from openstack_prep.openshift.check.preflight import HOSTS, preflight
-        from openstack_prep.openshift.installer.traces import find_file
+        from openstack_prep.openshift.installer import find_file
     judge_reports(options)
     _refuse_options(options)
     paths = [find_file(each, CONFIG.name) for each in options.paths]

@@ -85,7 +85,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _install_config(options: argparse.Namespace) -> Path | None:
     """Return the install-config to read, or its copy; None if there is none, or the options replace it."""
-    from openstack_prep.openshift.installer.traces import find_file
+    from openstack_prep.openshift.installer import find_file
 
     if options.install_config:
         return find_file(options.install_config, INSTALL_CONFIG)

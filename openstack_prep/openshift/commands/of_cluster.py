@@ -27,7 +27,7 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> argparse._MutuallyEx
 def metadata_file(options: argparse.Namespace) -> Path | None:
     """Return the metadata.json that is meant, saying so of a copy; None beside --infra-id.  Raises ConfigError."""
     from openstack_prep.openshift.cluster import find_metadata
-    from openstack_prep.openshift.installer.traces import METADATA
+    from openstack_prep.openshift.installer import METADATA
 
     if options.infra_id is not None:
         return None

@@ -1,22 +1,255 @@
-"""Fetch the tools from a mirror into a folder."""
+"""Fetch the tools from a mirror into a folder.
+
+Both are in a hidden folder, together with files that are being unpacked: a killed run leaves nothing else, and the
+next run deletes them.
+
+Source: GnuPG doc/DETAILS, "Format of the --status-fd output".
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import hashlib
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal
 
-from openstack_prep.base.errors import PrepError
-from openstack_prep.download.fetching import shown
-from openstack_prep.openshift.tools import layout, records, signature
-from openstack_prep.openshift.tools.layout import ARCHIVES
-from openstack_prep.openshift.tools.listing import Listing
-from openstack_prep.openshift.tools.records import Record
+from openstack_prep.base.errors import ConfigError, DownloadError, PrepError
+from openstack_prep.base.formats.foreign_text import parse_json
+from openstack_prep.base.given_file import read_text
+from openstack_prep.base.private_file import write_shared
+from openstack_prep.download.fetching import local_path, read_small, shown
+from openstack_prep.openshift.tools import layout
+from openstack_prep.openshift.tools.layout import ARCHIVES, Archive, Wanted
 from openstack_prep.openshift.tools.unpacking import Part, unpack
-from openstack_prep.openshift.tools.wanted import Wanted
+
+# --- record -----------------------------------------------------------------------------------
+
+
+HIDDEN = ".openstack-prep"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The origin of a tool."""
+
+    version: str
+    archive: str
+    archive_sha256: str
+    sha256: str
+    source: str
+    signed_by: str | None
+
+    def matches(self, path: Path) -> bool:
+        """Whether a file is the one that was unpacked, and is executable."""
+        if not path.is_file() or not os.access(path, os.R_OK | os.X_OK):
+            return False
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[Path]:
+    """Lock a folder of tools, and yield a folder in it for files that are being unpacked; create both if missing.
+
+    Raises PrepError if another run holds the lock.
+    """
+    parts = folder / HIDDEN / "parts"
+    with contextlib.ExitStack() as stack:
+        try:
+            parts.parent.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((folder / HIDDEN / "lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(parts, ignore_errors=True)
+            parts.mkdir()
+        except BlockingIOError as error:
+            raise PrepError(f"{folder}: another run is fetching tools into this folder; wait until it ends") from error
+        except OSError as error:
+            raise PrepError(f"{folder}: cannot be written to: {error}") from error
+        stack.callback(shutil.rmtree, parts, ignore_errors=True)  # before the lock is released
+        yield parts
+
+
+def load(folder: Path) -> dict[str, Record]:
+    """Return the records of a folder by tool; an unreadable file counts as empty, and is replaced later."""
+    try:
+        text = read_text(folder / HIDDEN / "tools.json")
+        return {name: Record(**fields) for name, fields in parse_json(text).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def save(folder: Path, records: Mapping[str, Record]) -> None:
+    """Write the records of a folder if they differ; raises PrepError."""
+    if records == load(folder):
+        return
+    data = {name: asdict(record) for name, record in sorted(records.items())}
+    write_shared(folder / HIDDEN / "tools.json", json.dumps(data, indent=2) + "\n")
+
+
+# --- signature --------------------------------------------------------------------------------
+
+
+TIMEOUT = 60.0  # seconds
+
+SignatureStatus = list[list[str]]
+
+_REASONS = (
+    ("BADSIG", "does not match: sha256sum.txt was changed after it was signed"),
+    ("REVKEYSIG", "was made with a revoked key"),
+    ("EXPKEYSIG", "was made with an expired key"),
+    ("EXPSIG", "has expired"),
+    ("NO_PUBKEY", "was made with a key that is not in {key}"),
+    ("ERRSIG", "cannot be verified by this gpg"),
+)
+
+
+def need_gpg() -> str:
+    """Return the path of gpg; raises ConfigError."""
+    path = shutil.which("gpg")
+    if path is None:
+        raise ConfigError("the signature cannot be verified without gpg; install gnupg, or leave the key out")
+    return path
+
+
+def verify(content: bytes, key: Path, signature: bytes, where: str) -> tuple[bytes, str]:
+    """Return the signed content, and the fingerprint of the key that signed it.
+
+    The signature is detached, or a signed message with content of its own, which is returned.  The key is a file
+    with one or several OpenPGP public keys.  Raises DownloadError, ConfigError.
+    """
+    with tempfile.TemporaryDirectory(prefix="openstack-prep-") as name:  # mode 0700
+        folder = Path(name)
+        imported = _gpg(folder, "--import", str(key.absolute()))
+        if not any(words[0] == "IMPORT_OK" for words in imported):
+            raise ConfigError(f"{key} contains no OpenPGP public key; give the file of the key that signs the releases")
+        (folder / "content").write_bytes(content)
+        (folder / "signature").write_bytes(signature)
+        status = _gpg(folder, "--verify", "signature", "content")
+        if signer := _signer(status):
+            return content, signer
+        if not _reason(status):  # not a detached signature
+            status = _gpg(folder, "--output", "message", "--decrypt", "signature")
+            if signer := _signer(status):
+                return (folder / "message").read_bytes(), signer
+    reason = _reason(status) or "is not an OpenPGP signature of sha256sum.txt"
+    raise DownloadError(f"the signature {where} {reason.format(key=key)}")
+
+
+def _gpg(folder: Path, *words: str) -> SignatureStatus:
+    """Return the status lines of gpg, which also report its failures."""
+    options = ["--homedir", str(folder), "--no-options", "--batch", "--no-tty", "--no-autostart"]
+    options += ["--disable-dirmngr", "--trust-model", "always", "--status-fd", "1"]
+    try:
+        done = subprocess.run(
+            [need_gpg(), *options, *words],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigError(f"gpg cannot be run: {error}") from error
+    lines = done.stdout.decode(errors="replace").splitlines()
+    return [line.split()[1:] for line in lines if line.startswith("[GNUPG:] ")]
+
+
+def _reason(status: SignatureStatus) -> str | None:
+    kinds = {words[0] for words in status}
+    return next((text for kind, text in _REASONS if kind in kinds), None)
+
+
+def _signer(status: SignatureStatus) -> str | None:
+    """Return the fingerprint of the primary key of a good signature; None if any signature is bad."""
+    kinds: Sequence[str] = [words[0] for words in status]
+    if "GOODSIG" not in kinds or "BADSIG" in kinds:
+        return None
+    after = kinds.index("GOODSIG")  # an expired key has a VALIDSIG, too
+    return next((words[-1] for words in status[after:] if words[0] == "VALIDSIG"), None)
+
+
+# --- listing ----------------------------------------------------------------------------------
+
+
+LARGEST = 2**20  # bytes of sha256sum.txt or its signature; today's have a few KiB
+SIGNATURES = ("sha256sum.txt.gpg", "sha256sum.txt.sig", "sha256sum.txt.asc")
+_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](\S+)")
+
+
+class Listing:
+    """The archives in sha256sum.txt of a source."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.where = f"{wanted.source}/sha256sum.txt"
+
+    @cached_property
+    def _content(self) -> tuple[dict[str, str], str | None]:
+        try:
+            content = read_small(self.where, LARGEST)
+        except DownloadError as error:
+            raise DownloadError(f"{error}; give an existing release, or the URL or folder of its files") from error
+        signer = None
+        if self.wanted.key is not None:
+            content, signer = verify(content, self.wanted.key, *self._signature())
+        return parse(content, shown(self.where)), signer
+
+    @property
+    def signed_by(self) -> str | None:
+        """Fingerprint of the key that signed the list; None without a key to verify it."""
+        return self._content[1]
+
+    def archive(self, stem: str) -> Archive:
+        """Return the archive whose name begins with ``stem``; raises DownloadError."""
+        archive = layout.find_archive(self._content[0], stem, self.wanted.platforms, shown(self.where))
+        if self.wanted.version not in (None, archive.version):
+            raise DownloadError(f"{shown(self.where)} lists {archive.name} instead of {self.wanted.version}")
+        return archive
+
+    def location(self, archive: Archive) -> str:
+        """Return the URL or path of an archive; a folder may have it under an alias."""
+        places = [f"{self.wanted.source}/{name}" for name in (archive.name, *archive.aliases)]
+        return next((each for each in places if Path(local_path(each)).exists()), places[0])
+
+    def _signature(self) -> tuple[bytes, str]:
+        """Return the signature, from the first of its file names that exists, and its URL or path."""
+        errors = []
+        for name in SIGNATURES:
+            where = f"{self.wanted.source}/{name}"
+            try:
+                return read_small(where, LARGEST), shown(where)
+            except DownloadError as error:
+                errors.append(str(error))
+        raise DownloadError("; ".join([*errors, "there is no signature to verify; leave the key out"]))
+
+
+def parse(text: bytes, where: str) -> dict[str, str]:
+    """Return the checksums by file name; raises DownloadError with the number of an invalid line."""
+    sums: dict[str, str] = {}
+    for number, line in enumerate(text.decode("utf-8", "replace").splitlines(), 1):
+        if not line.strip():
+            continue
+        found = _LINE.fullmatch(line.rstrip())
+        if not found:
+            raise DownloadError(f"{where}:{number}: {line[:60]!r} is not a SHA-256 checksum with a file name")
+        sha256, name = found[1].lower(), found[2]
+        if sums.setdefault(name, sha256) != sha256:
+            raise DownloadError(f"{where}:{number}: {name} has two different checksums; download the file again")
+    return sums
+
+
+# --- fetching ---------------------------------------------------------------------------------
+
 
 Status = Literal["fetched", "replaced", "kept"]
 Progress = Callable[[str, int, int | None], None]
@@ -54,16 +287,16 @@ def fetch_tools(wanted: Wanted, progress: Progress = lambda name, done, total: N
     after the whole archive was verified.  Raises ConfigError, DownloadError, PrepError.
     """
     if wanted.key is not None:
-        signature.need_gpg()
+        need_gpg()
     listing = Listing(wanted)
     chosen = {stem: [name for name in tools if name in wanted.tools] for stem, tools in ARCHIVES.items()}
     needed = {stem: names for stem, names in chosen.items() if names}
-    if not records.load(wanted.into):  # fails before the folder is created if the release does not exist
+    if not load(wanted.into):  # fails before the folder is created if the release does not exist
         for stem in needed:
             listing.archive(stem)
     fetched: list[Tool] = []
-    with records.locked(wanted.into) as parts:
-        known = records.load(wanted.into)
+    with locked(wanted.into) as parts:
+        known = load(wanted.into)
         for stem, names in needed.items():
             fetched += _ensure(listing, stem, names, known, parts, progress)
     return tuple(fetched)
@@ -99,7 +332,7 @@ def _ensure(
             source=shown(listing.location(archive)),
             signed_by=signed_by,
         )
-    records.save(wanted.into, known)
+    save(wanted.into, known)
     return [_tool(name, wanted, status[name], known[name]) for name in names]
 
 

@@ -7,13 +7,21 @@ releases of OKD on GitHub; the names that ``oc adm release extract --tools`` giv
 
 from __future__ import annotations
 
+import os
+import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 
-from openstack_prep.base.errors import DownloadError
+from openstack_prep.base.errors import DownloadError, Mistake, SpecError
+from openstack_prep.base.fields import is_url
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.download.fetching import shown
+
+# --- layout -----------------------------------------------------------------------------------
+
 
 Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
 System = Literal["linux", "mac"]
@@ -110,3 +118,87 @@ def find_archive(sums: Mapping[str, str], stem: str, platform: Sequence[str], wh
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
+
+
+# --- wanted -----------------------------------------------------------------------------------
+
+
+_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+_SYSTEMS = {"Linux": "linux", "Darwin": "mac"}
+
+
+def this_machine() -> str:
+    machine = platform.machine().lower()
+    return _MACHINES.get(machine, machine)
+
+
+def this_system() -> str:
+    return _SYSTEMS.get(platform.system(), platform.system())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The wanted release and tools, their platform and folder; raises SpecError with all mistakes."""
+
+    release: str
+    """A version (4.18.7), a channel (stable-4.18, latest), or the URL or folder of a sha256sum.txt."""
+    mirror: str | None = None
+    """URL or folder with ARCH/clients/ocp/RELEASE below it; None: mirror.openshift.com, and GitHub for OKD."""
+    arch: Arch = "x86_64"
+    """Architecture of the nodes."""
+    host: Arch | None = None
+    """Architecture of the machine that runs the tools; None: this machine's."""
+    system: System | None = None
+    """Operating system of that machine; None: this machine's."""
+    tools: Collection[str] = NAMES
+    """Some of openshift-install, oc and kubectl."""
+    into: Path = Path()
+    """Folder for the tools."""
+    key: Path | None = None
+    """File of OpenPGP public keys: sha256sum.txt must be signed by one of them."""
+
+    def __post_init__(self) -> None:
+        if mistakes := [*self._wrong_words(), *self._wrong_files()]:
+            raise SpecError(mistakes)
+
+    @property
+    def source(self) -> str:
+        """URL or folder of the archives."""
+        return folder_of(self.release, self.mirror, self.arch)
+
+    @property
+    def version(self) -> str | None:
+        """The version, unless the release is a channel, a URL or a folder."""
+        return self.release if is_version(self.release) else None
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        return platforms(self.system or this_system(), self.host or this_machine(), self.arch)
+
+    def _wrong_words(self) -> Iterator[Mistake]:
+        try:
+            folder_of(self.release, self.mirror, self.arch)
+        except InvalidValue as error:
+            yield error.at("release", self.release)
+        for where, place in (("release", self.release), ("mirror", self.mirror or "")):
+            if "://" in place and (not is_url(place) or {"?", "#"} & {*place}):
+                yield Mistake(where, f"{shown(place)!r} is not a folder", "write an http, https or file URL of one")
+        machine = (
+            ("arch", self.arch, Arch),
+            ("host", self.host or this_machine(), Arch),
+            ("system", self.system or this_system(), System),
+        )
+        for where, value, known in machine:
+            if value not in get_args(known):
+                yield Mistake(where, f"{value!r} is not supported", f"give one of {', '.join(get_args(known))}")
+        for each in self.tools:
+            if each not in NAMES:
+                yield Mistake("tools", f"{each!r} is not a tool of a release", f"give some of {', '.join(NAMES)}")
+        if not self.tools:
+            yield Mistake("tools", "no tools selected", f"give some of {', '.join(NAMES)}")
+
+    def _wrong_files(self) -> Iterator[Mistake]:
+        if self.key is not None and not (self.key.is_file() and os.access(self.key, os.R_OK)):
+            yield Mistake("key", f"{str(self.key)!r} cannot be read", "give the file of a public key")
+        if self.into.exists() and not self.into.is_dir():
+            yield Mistake("into", f"{str(self.into)!r} is not a folder", "give a folder")

@@ -10,9 +10,9 @@ from typing import Unpack
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.names.resolver import resolve
+from openstack_prep.openshift.verify.access_path import read
 from openstack_prep.openshift.verify.chain import Chain, Verification
 from openstack_prep.openshift.verify.links import evaluate
-from openstack_prep.openshift.verify.reading import read
 from openstack_prep.openshift.verify.target import ClusterOptions, Wanted, wanted
 
 __all__ = ["Chain", "ClusterOptions", "Verification", "Wanted", "look", "verify", "wanted"]

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.openshift.names.resolver import Answer
 from openstack_prep.openshift.verify import inside, outside
-from openstack_prep.openshift.verify.access_path import AccessPath
+from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView
 from openstack_prep.openshift.verify.chain import Chain, Verification, ok
-from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.openshift.verify.target import Wanted
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.names.resolver import Answer
-from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
+from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
-from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.resources.lists import installer_names as naming
 
 NAME, FLOATING_IP, PORT, ROUTER = "name", "floating IP", "port", "router"

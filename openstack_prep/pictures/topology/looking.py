@@ -10,9 +10,8 @@ from openstack_prep.cloud.connection import ADMINISTRATOR, MEMBER, Cloud
 from openstack_prep.core.executor import JOBS
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.pictures.topology.declared import with_declared
-from openstack_prep.pictures.topology.existing import topology_of
+from openstack_prep.pictures.topology.existing import read, topology_of
 from openstack_prep.pictures.topology.model import Topology
-from openstack_prep.pictures.topology.reading import read
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from

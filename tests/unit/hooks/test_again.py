@@ -12,8 +12,8 @@ import requests_mock
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cli.main import main
 from openstack_prep.hooks import InstallOptions, ipi, start_over
+from openstack_prep.openshift import installer
 from openstack_prep.openshift.folder import Folder
-from openstack_prep.openshift.installer import traces
 from tests.unit.conftest import sent
 from tests.unit.hooks.test_cleanup import ID, Lists, there
 
@@ -144,7 +144,7 @@ def test_a_run_that_was_killed_in_the_middle_is_continued(folder: Path, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(traces, "written", killed)
+        patch.setattr(installer, "written", killed)
         with pytest.raises(KeyboardInterrupt):
             Folder(folder).clear()
     assert (folder / "metadata.json").exists()
@@ -208,7 +208,7 @@ def test_a_run_that_died_early_is_not_repeated(
     folder: Path, there: Lists, monkeypatch: pytest.MonkeyPatch, config: str, owner: str, reentrant: str, starts: bool
 ) -> None:
     """Before its Cluster API starts, the installer leaves no file because of which its next run would refuse."""
-    shutil.rmtree(folder / traces.CAPI)
+    shutil.rmtree(folder / installer.CAPI)
     if config:
         (folder / "install-config.yaml").write_text(config)
     if config != CONFIG and config:

@@ -15,7 +15,7 @@ from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import cleanup
 from openstack_prep.hooks.cleanup import plan_cleanup
-from openstack_prep.openshift import leftover_services
+from openstack_prep.openshift import leftover
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, port_row, sent, token
 from tests.unit.hooks.test_cleanup import CINDER, ID, NEUTRON, Lists, floating, there
 from tests.unit.resources.lists.test_cloud_provider_names import CSI, made
@@ -49,7 +49,7 @@ def created(cluster: str) -> dict[str, dict[str, Any]]:
 def octavia(there: Lists, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> Lists:
     """Two clusters in one project; the machines of the first are gone."""
     monkeypatch.setitem(ENDPOINTS, "load-balancer", "http://octavia")
-    monkeypatch.setattr(leftover_services, "PAUSE", 0.001)
+    monkeypatch.setattr(leftover, "PAUSE", 0.001)
     services.post(f"{IDENTITY}/auth/tokens", json=token(), headers={"X-Subject-Token": "t"}, status_code=201)
     links = [{"rel": "self", "href": "http://octavia/v2"}]
     services.get("http://octavia", json={"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})

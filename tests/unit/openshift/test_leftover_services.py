@@ -9,8 +9,8 @@ import requests_mock
 from openstack_prep.base.errors import CloudError, ResourceFailed, WaitTimeout
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.openshift import leftover_services as services_of
-from openstack_prep.openshift.leftover_services import Record, detach, listed, remove
+from openstack_prep.openshift import leftover
+from openstack_prep.openshift.leftover import Record, detach, list_all, remove
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent, token
 
 NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
@@ -20,20 +20,20 @@ ID = "dev-x7k2p"
 
 @pytest.fixture
 def cloud(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> Cloud:
-    monkeypatch.setattr(services_of, "PAUSE", 0.001)
+    monkeypatch.setattr(leftover, "PAUSE", 0.001)
     return Cloud(connection())
 
 
 def test_a_neutron_without_trunks(cloud: Cloud, services: requests_mock.Mocker) -> None:
     services.get(f"{NEUTRON}/trunks", **failure(404))
     services.get(f"{NEUTRON}/ports", **failure(404))
-    assert listed(cloud, "trunk", ID) == []
+    assert list_all(cloud, "trunk", ID) == []
     with pytest.raises(CloudError):
-        listed(cloud, "port", ID)
+        list_all(cloud, "port", ID)
 
 
 def test_a_cloud_without_octavia(cloud: Cloud, services: requests_mock.Mocker) -> None:
-    assert listed(cloud, "load_balancer", ID) == []
+    assert list_all(cloud, "load_balancer", ID) == []
     assert sent(services) == []
 
 
@@ -46,7 +46,7 @@ def test_load_balancers_go_with_all_that_is_theirs(
     services.get("http://octavia", json={"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
     path = "http://octavia/v2.0/lbaas/loadbalancers"
     services.get(path, json={"loadbalancers": [{"id": "lb", "name": "a", "description": ID}]})
-    (found,) = listed(cloud, "load_balancer", ID)
+    (found,) = list_all(cloud, "load_balancer", ID)
     gone = services.delete(f"{path}/lb", status_code=204)
     going = {"json": {"loadbalancer": {"provisioning_status": "PENDING_DELETE"}}}
     services.get(f"{path}/lb", [going, {"json": {"loadbalancer": {"provisioning_status": "DELETED"}}}])
@@ -61,7 +61,7 @@ def test_a_server_is_waited_for(cloud: Cloud, services: requests_mock.Mocker, mo
     services.get(path, [active, active, failure(404)])
     remove(cloud, "server", Record.read({"id": "s", "name": "master-0"}))
     services.get(path, **active)
-    monkeypatch.setattr(services_of, "GONE_SECONDS", 0.0)
+    monkeypatch.setattr(leftover, "GONE_SECONDS", 0.0)
     with pytest.raises(WaitTimeout, match="server master-0 still exists after 0 s, in status ACTIVE"):
         remove(cloud, "server", Record.read({"id": "s", "name": "master-0"}))
 
@@ -145,7 +145,7 @@ def test_containers_have_metadata_and_go_after_their_objects(cloud: Cloud, servi
     services.get(f"{SWIFT}/", json=[{"name": name}, {"name": f"{ID}-gone"}])
     services.head(f"{SWIFT}/{ID}-gone", **failure(404))
     services.head(f"{SWIFT}/{name}", headers={"X-Container-Meta-Openshiftclusterid": ID})
-    (found,) = listed(cloud, "container", ID)
+    (found,) = list_all(cloud, "container", ID)
     assert found["metadata"]["openshiftclusterid"] == ID
     pages: list[Any] = [[{"name": "docker/a b"}, {"name": "c?d"}], [{"name": "../b/c"}, {"name": ".."}], []]
     pages_read = services.get(f"{SWIFT}/{name}", [{"json": page} for page in pages])

@@ -10,8 +10,7 @@ import pytest
 from openstack_prep.cli.main import main
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
-from openstack_prep.pictures.graph import Graph
-from openstack_prep.pictures.graph_drawing import draw
+from openstack_prep.pictures.graph import Graph, draw
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.subnet import Subnet

@@ -23,7 +23,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action, Result, Status
 from openstack_prep.core.plan import Report
 from openstack_prep.pictures.topology.model import Topology
-from openstack_prep.reports import files, html_content, html_pictures
+from openstack_prep.reports import files, html_content
 from openstack_prep.reports.html import Item, Page, Picture, Section
 from openstack_prep.spec import load_spec
 from openstack_prep.verbs import api
@@ -176,9 +176,9 @@ def test_a_cloud_that_cannot_be_read_costs_the_picture_alone() -> None:
     def look() -> Topology:
         raise CloudError("GET ports: 503")
 
-    assert html_pictures.of_topology(look).note == "Not drawn: GET ports: 503"
-    assert html_pictures.of_topology(lambda: {}["x"]).note == "Not drawn: KeyError: 'x'"
-    assert "no networks" in html_pictures.of_topology(lambda: Topology(subject="project p")).note
+    assert html_content.of_topology(look).note == "Not drawn: GET ports: 503"
+    assert html_content.of_topology(lambda: {}["x"]).note == "Not drawn: KeyError: 'x'"
+    assert "no networks" in html_content.of_topology(lambda: Topology(subject="project p")).note
 
 
 @pytest.fixture
@@ -215,8 +215,8 @@ def test_a_run_shows_its_own_steps_and_the_networks_that_exist_now(lab: Path, se
     asked = len([each for each in services.request_history if "/v2.0/networks" in each.url])
     found = page_of_run(cloud, plan, report, report.data(), lab, 1)
     assert [each.title for each in found.sections] == ["Unchanged"]
-    assert found.pictures[0].svg == next(html_pictures.of_plan(replace(plan, steps=tuple(made_again)))).svg
-    assert found.pictures[0].svg != next(html_pictures.of_plan(plan)).svg
+    assert found.pictures[0].svg == next(html_content.of_plan(replace(plan, steps=tuple(made_again)))).svg
+    assert found.pictures[0].svg != next(html_content.of_plan(plan)).svg
     assert found.pictures[1].note == ""
     assert len([each for each in services.request_history if "/v2.0/networks" in each.url]) > asked
 

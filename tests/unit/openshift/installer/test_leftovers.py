@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.openshift.installer.leftovers import Owned, infra_ids
+from openstack_prep.openshift.installer import Owned, infra_ids
 
 ID = "dev-x7k2p"
 LONGER = "dev-x7k2p-web-q9m4t"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.openshift.installer.traces import infra_id_in, to_destroy
+from openstack_prep.openshift.installer import infra_id_in, to_destroy
 
 
 @pytest.mark.parametrize(

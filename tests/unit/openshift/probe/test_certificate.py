@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from openstack_prep.openshift.probe.certificate import Certificate, read_certificate
+from openstack_prep.openshift.probe import Certificate, read_certificate
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.openshift.probe.connection import Failure, Outcome, Request, connect
+from openstack_prep.openshift.probe import Failure, Outcome, Request, connect
 from tests.unit.openshift.probe.listener import OK, certificate, listening, unused
 
 HOST = "api.dev.example.com"

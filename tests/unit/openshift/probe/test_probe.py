@@ -10,12 +10,10 @@ import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.openshift.names.resolver import Answer
-from openstack_prep.openshift.probe import probe
-from openstack_prep.openshift.probe.connection import Failure, Outcome, Request
-from openstack_prep.openshift.probe.findings import compare
+from openstack_prep.openshift.probe import Failure, Outcome, Request, compare, probe
+from openstack_prep.openshift.verify.access_path import ProjectView
 from openstack_prep.openshift.verify.chain import Chain, Verification
 from openstack_prep.openshift.verify.links import evaluate
-from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.openshift.verify.target import Wanted, wanted
 from tests.unit.openshift.probe.listener import OK, certificate, listening, unused
 from tests.unit.openshift.verify.view import ID, NAMES, changed, right

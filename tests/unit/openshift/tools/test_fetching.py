@@ -13,7 +13,7 @@ import pytest
 from openstack_prep.base.errors import ConfigError, DownloadError, PrepError
 from openstack_prep.core import interrupts
 from openstack_prep.download import fetching as download
-from openstack_prep.openshift.tools import Tool, Wanted, fetch_tools, records
+from openstack_prep.openshift.tools import Tool, Wanted, fetch_tools, fetching
 from tests.unit.openshift.tools.archives import CLIENT, INSTALLER, client, put, release
 from tests.unit.openshift.tools.gpg import Signer
 from tests.unit.web import Web, serve
@@ -76,7 +76,7 @@ def test_a_release(mirror: Web, wanted: Wanted) -> None:
         assert tool.sha256 == hashlib.sha256(content).hexdigest()
         assert stat.S_IMODE(os.stat(tool.path).st_mode) == 0o755
     assert sorted(os.listdir(wanted.into)) == [".openstack-prep", "kubectl", "oc", "openshift-install"]
-    assert sorted(os.listdir(wanted.into / records.HIDDEN)) == ["lock", "tools.json"]
+    assert sorted(os.listdir(wanted.into / fetching.HIDDEN)) == ["lock", "tools.json"]
 
 
 def test_a_second_time_a_version_takes_no_request(mirror: Web, wanted: Wanted) -> None:
@@ -144,7 +144,7 @@ def test_a_tool_that_is_not_as_it_was(mirror: Web, wanted: Wanted, harm: str) ->
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"oc": 1}', '{"oc": {"version": "4.18.7"}}'])
 def test_a_record_that_nobody_can_read_is_made_anew(mirror: Web, wanted: Wanted, text: str) -> None:
     fetch_tools(wanted)
-    (wanted.into / records.HIDDEN / "tools.json").write_text(text)
+    (wanted.into / fetching.HIDDEN / "tools.json").write_text(text)
     assert {each.status for each in fetch_tools(wanted)} == {"replaced"}
     assert {each.status for each in fetch_tools(wanted)} == {"kept"}
 
@@ -181,7 +181,7 @@ def test_secrets_of_a_url_are_kept_nowhere(mirror: Web, tmp_path: Path) -> None:
     wanted = Wanted(release=url, system="linux", host="x86_64", into=tmp_path / "bin")
     tools = fetch_tools(wanted)
     assert mirror.asked[0]["Authorization"].startswith("Basic ")
-    assert "hidden" not in str(tools) + (tmp_path / "bin" / records.HIDDEN / "tools.json").read_text()
+    assert "hidden" not in str(tools) + (tmp_path / "bin" / fetching.HIDDEN / "tools.json").read_text()
     mirror.files = {"/": b""}
     with pytest.raises(DownloadError) as caught:
         fetch_tools(wanted)
@@ -269,7 +269,7 @@ def test_an_archive_that_is_not_the_listed_one_changes_nothing(mirror: Web, want
     with pytest.raises(DownloadError, match=rf"client-linux-{NEWER}.tar.gz has sha256 \w+ instead of"):
         fetch_tools(channel)
     assert (wanted.into / "oc").read_bytes() == CLIENT + b"4.18.7"
-    assert sorted(os.listdir(wanted.into / records.HIDDEN)) == ["lock", "tools.json"]
+    assert sorted(os.listdir(wanted.into / fetching.HIDDEN)) == ["lock", "tools.json"]
     publish(mirror, release(NEWER))
     assert [each.status for each in fetch_tools(channel)] == ["kept", "replaced", "replaced"]
 
@@ -295,7 +295,7 @@ def test_a_folder_in_a_tools_place(wanted: Wanted) -> None:
 
 def test_two_runs_do_not_meet(wanted: Wanted) -> None:
     with (
-        records.locked(wanted.into),
+        fetching.locked(wanted.into),
         pytest.raises(PrepError, match=r"bin: another run is fetching tools"),
     ):
         fetch_tools(wanted)
@@ -303,7 +303,7 @@ def test_two_runs_do_not_meet(wanted: Wanted) -> None:
 
 
 def test_what_a_killed_run_left_is_removed(wanted: Wanted) -> None:
-    left = wanted.into / records.HIDDEN / "parts" / "openshift-install.part"
+    left = wanted.into / fetching.HIDDEN / "parts" / "openshift-install.part"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
     assert {each.status for each in fetch_tools(wanted)} == {"fetched"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.openshift.tools.listing import parse
+from openstack_prep.openshift.tools.fetching import parse
 
 A, B = "a" * 64, "B" * 64
 

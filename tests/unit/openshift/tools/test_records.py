@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import PrepError
-from openstack_prep.openshift.tools.records import HIDDEN, locked
+from openstack_prep.openshift.tools.fetching import HIDDEN, locked
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from openstack_prep.openshift.tools.records import locked
+from openstack_prep.openshift.tools.fetching import locked
 with locked(Path(sys.argv[1])) as parts:
     (parts / "oc.part").write_bytes(b"half")
     print("at work", flush=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import ConfigError, DownloadError
-from openstack_prep.openshift.tools.signature import verify
+from openstack_prep.openshift.tools.fetching import verify
 from tests.unit.openshift.tools.gpg import Signer
 
 LIST = b"a" * 64 + b"  openshift-install-linux.tar.gz\n"
@@ -93,7 +93,7 @@ def test_a_gpg_that_hangs_is_not_waited_for_for_ever(
     program = tmp_path / "gpg"  # a stand-in for gpg: a shell script
     program.write_text("#!/bin/sh\nexec sleep 5\n")
     program.chmod(0o700)
-    monkeypatch.setattr("openstack_prep.openshift.tools.signature.TIMEOUT", 0.05)
+    monkeypatch.setattr("openstack_prep.openshift.tools.fetching.TIMEOUT", 0.05)
     monkeypatch.setattr("shutil.which", lambda name: str(program))
     with pytest.raises(ConfigError, match="gpg cannot be run"):
         verify(LIST, key, b"", "x")

@@ -8,7 +8,7 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.openshift.tools import Wanted
-from openstack_prep.openshift.tools.wanted import this_machine, this_system
+from openstack_prep.openshift.tools.layout import this_machine, this_system
 
 
 def test_all_mistakes_at_once(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.verify.access_path import ProjectView
 from openstack_prep.openshift.verify.chain import Chain, Verification, tree, unknown
 from openstack_prep.openshift.verify.links import evaluate
-from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.openshift.verify.target import wanted
 from tests.unit.openshift.verify.view import ID, NAMES, changed, right
 

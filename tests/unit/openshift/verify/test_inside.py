@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.openshift.verify.reading import ProjectView
+from openstack_prep.openshift.verify.access_path import ProjectView
 from tests.unit.openshift.verify.view import ID, TAG, changed, group, links, node, port, right, rule, wrong
 
 

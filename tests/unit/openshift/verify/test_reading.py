@@ -6,7 +6,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.openshift.verify import reading
+from openstack_prep.openshift.verify import access_path
 from tests.unit.conftest import ENDPOINTS, connection, failure, sent
 from tests.unit.openshift.verify.view import ID, node, port
 
@@ -33,7 +33,7 @@ def neutron(services: requests_mock.Mocker) -> requests_mock.Mocker:
 
 
 def test_a_handful_of_requests(neutron: requests_mock.Mocker) -> None:
-    found = reading.read(Cloud(connection()), ID)
+    found = access_path.read(Cloud(connection()), ID)
     assert len(found.nodes) == 60
     assert [each["name"] for each in found.virtual] == [f"{ID}-api-port"]
     assert (found.groups, found.servers) == (
@@ -52,6 +52,6 @@ def test_a_handful_of_requests(neutron: requests_mock.Mocker) -> None:
 def test_what_may_not_be_read_is_left_out(neutron: requests_mock.Mocker) -> None:
     for url in (f"{NEUTRON}/floatingips", f"{NEUTRON}/routers", f"{NEUTRON}/subnets", f"{NOVA}/servers/detail"):
         neutron.get(url, **failure(403))
-    found = reading.read(Cloud(connection()), ID)
+    found = access_path.read(Cloud(connection()), ID)
     assert (found.floating_ips, found.routers, found.subnets, found.servers) == (None, None, None, None)
     assert found.groups is not None

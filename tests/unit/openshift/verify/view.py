@@ -7,8 +7,8 @@ from typing import Any
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.verify.access_path import ProjectView
 from openstack_prep.openshift.verify.links import evaluate
-from openstack_prep.openshift.verify.reading import ProjectView
 from openstack_prep.openshift.verify.target import wanted
 
 ID = "dev-x7k2p"

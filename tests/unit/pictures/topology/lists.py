@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openstack_prep.pictures.topology.reading import Lists
+from openstack_prep.pictures.topology.existing import Lists
 from tests.unit.conftest import port_row
 
 PROJECT = "p"

@@ -15,7 +15,8 @@ import requests_mock
 from openstack_prep.base.errors import NotFound
 from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.pictures.topology import drawing, looking, reading, texts
+from openstack_prep.pictures.topology import drawing, looking, texts
+from openstack_prep.pictures.topology import existing as reading
 from openstack_prep.pictures.topology.declared import with_declared
 from openstack_prep.pictures.topology.existing import topology_of
 from openstack_prep.pictures.topology.model import Topology, joined

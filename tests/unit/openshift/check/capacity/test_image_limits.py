@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.openshift.check.capacity.image_limits import image_limits
+from openstack_prep.openshift.check.capacity.image import image_limits
 from tests.unit.conftest import IDENTITY, failure
 from tests.unit.openshift.check.project import GLANCE, Project
 

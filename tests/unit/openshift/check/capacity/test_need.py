@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.openshift.check.capacity.need import needs
+from openstack_prep.openshift.check.capacity.quota import needs
 from openstack_prep.openshift.install_config import Machines, Pool, Reference, RootVolume
 from tests.unit.openshift.check.project import MACHINES, Project
 

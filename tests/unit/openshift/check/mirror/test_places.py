@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.secret import Secret
-from openstack_prep.openshift.check.mirror.places import RELEASE, login_for, mirrors_of
+from openstack_prep.openshift.check.mirror import RELEASE, login_for, mirrors_of
 from openstack_prep.openshift.install_config.model import Mirror
 
 

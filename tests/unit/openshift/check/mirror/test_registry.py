@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.secret import Secret
-from openstack_prep.openshift.check.mirror import registry as module
-from openstack_prep.openshift.check.mirror.registry import Answer, Outcome, Registry
+from openstack_prep.openshift.check import mirror
+from openstack_prep.openshift.check.mirror import Answer, Outcome, Registry
 from tests.unit.openshift.check.mirror.serving import LOGIN, MANIFEST, Hosting, hosting
 from tests.unit.openshift.probe.listener import OK, certificate, listening, unused
 
@@ -95,7 +95,7 @@ def test_content_of_another_digest(host: Hosting, pem: Path) -> None:
 
 
 def test_too_much(host: Hosting, pem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LARGEST", 10)
+    monkeypatch.setattr(mirror, "LARGEST", 10)
     host.push(REPOSITORY, MANIFEST, "latest")
     assert ask(host.host, pem).detail == "it answers with more than 10 bytes"
 

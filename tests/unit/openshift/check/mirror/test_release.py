@@ -12,8 +12,7 @@ import yaml
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.check.context import CheckContext
-from openstack_prep.openshift.check.mirror.places import PAYLOADS, RELEASE
-from openstack_prep.openshift.check.mirror.release import mirror
+from openstack_prep.openshift.check.mirror import PAYLOADS, RELEASE, mirror
 from openstack_prep.openshift.install_config import Contents
 from openstack_prep.openshift.install_config.model import Mirror
 from tests.unit.openshift.check.mirror.serving import LOGIN, MANIFEST, SIGNATURE, Hosting, hosting

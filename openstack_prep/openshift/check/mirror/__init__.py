@@ -1,1 +1,0 @@
-"""Disconnected installations: what the mirrors of the release's images must hold."""
