@@ -1,8 +1,8 @@
 """Measures of the package, to report and not to enforce: ``python -m tests.measures``.
 
 They say how much there is to know before a change: modules and lines, how much of it a small plan loads, imports that
-stand inside functions, and class names with several meanings. The plan is one of a project and a network, against the
-stand-in of tests/light.
+stand inside functions, class names with several meanings, and mutants that tests notice. The plan is one of a project
+and a network, against the stand-in of tests/light.
 """
 
 from __future__ import annotations
@@ -67,6 +67,14 @@ def loaded_by_a_plan() -> list[str]:
     return ended.stdout.splitlines()[-1].split()
 
 
+def mutants() -> list[str]:
+    """Return the figures of the last run of mutants, which takes hours, as they are stored."""
+    figures = Path(__file__).with_name("mutants.md").read_text().partition("## Not noticed")[0]
+    lines = figures.splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
+    return [f"{noticed} of {judged} judged ({made} made) in {part}" for part, made, judged, noticed, _ in rows]
+
+
 def main() -> None:
     """Print them."""
     texts = modules()
@@ -87,6 +95,7 @@ def main() -> None:
     rooms = Counter(name.split(".")[1] for name in loaded if "." in name)
     print("loaded:", ", ".join(f"{room} {count}" for room, count in rooms.most_common()))
     print("several classes:", ", ".join(several))
+    print("mutants noticed:", "; ".join(mutants()))
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from openstack_prep.base.errors import CloudError, Loss, Mistake, PlanRefused, P
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import consent, executor, observing, planner, text
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
-from openstack_prep.core.model import Action, Observed, Result, Status, Step
-from tests.unit.box import Box, Shelf
+from openstack_prep.core.model import Action, Key, Observed, Result, Status, Step
+from tests.unit.box import LOST, Box, Shelf
 
 VOLUME = "kept-volume"
 
@@ -96,6 +96,33 @@ def test_what_others_use_since_the_plan_is_kept(replaces: bool) -> None:
     (failed,) = executor.execute(plan, shelf.run()).failed
     assert isinstance(failed.error, PlanRefused)
     assert shelf.boxes["a"] == {"material": "oak"}
+
+
+def test_what_others_use_can_be_updated_in_a_second_attempt() -> None:
+    shelf = Shelf({"a": {"size": 1}, "guest": {}}, before={"update a": [LOST]})
+    box = Shared(name="a", size=2)
+    plan = planner.plan_apply("lab", [box], observing.observe(shelf.run(), [box]))
+    executor.execute(plan, shelf.run()).raise_for_failures()
+    assert shelf.boxes["a"] == {"size": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(Box):
+    """It tells what is judged by the same list right before its deletion."""
+
+    kind: ClassVar[str] = "judged"
+
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
+        self._shelf(run).asked.append(f"judge {' '.join(sorted(run.companions_of(self.kind, observed.id)))}")
+        yield from ()
+
+
+def test_deletions_are_judged_together_with_those_that_are_left() -> None:
+    shelf = Shelf({name: {} for name in "abc"})
+    boxes = [Judged(name="a"), *(Judged(name=name, wants=(Key("judged", "a"),)) for name in "bc")]
+    executor.execute(planner.plan_destroy("lab", boxes, observing.observe(shelf.run(), boxes)), shelf.run(), jobs=1)
+    judged = [each for each in shelf.asked if each.startswith("judge")]
+    assert judged == ["judge id-a id-b id-c"] * 2 + ["judge id-a"]
 
 
 def test_deletions_that_begin_together_share_what_they_read() -> None:

@@ -410,6 +410,13 @@ def test_a_second_signal_does_not_wait_for_the_running_steps(shelf: Shelf, numbe
     assert caught.value.number == number
 
 
+def test_a_step_that_an_interrupt_waits_for_is_told(shelf: Shelf) -> None:
+    events: list[str] = []
+    shelf.before["create a"] = [interrupt]
+    run(shelf, plan(shelf, Box(name="a")), tell=lambda event: events.append(event.phase))
+    assert events == ["started", "awaited", "ended"]
+
+
 def test_an_interrupt_of_the_last_step_is_in_the_report(shelf: Shelf) -> None:
     shelf.before["create a"] = [lambda: interrupt(signal.SIGTERM)]
     report = apply(shelf, Box(name="a"))

@@ -290,7 +290,7 @@ class InRoom(Box):
 
     @property
     def scope(self) -> tuple[str, ...]:
-        return (self.room,) if self.room else ()
+        return tuple(self.room.split("/")) if self.room else ()
 
 
 @pytest.mark.parametrize("prune", [True, False])
@@ -298,13 +298,15 @@ def test_boxes_of_one_name_are_told_apart_by_their_rooms(prune: bool) -> None:
     """Also one that is declared from one that no longer is; where there is one only, its name does."""
     declared = [InRoom(name="a", room="hall"), InRoom(name="b", room="hall")]
     gone = [(InRoom(name="a", room="attic"), Observed(id="x", ours=True)), (Box(name="c"), Observed(id="c", ours=True))]
+    both = plan_apply("lab", [*declared, gone[0][0]], {})
+    assert [str(each) for each in both] == ["box/a@hall", "box/b", "box/a@attic"]
     plan = plan_removals(plan_apply("lab", declared, {}), gone, prune=prune)
     assert {str(each) for each in (*plan.steps, *plan.undeclared)} == {"box/a", "box/b", "box/a@attic", "box/c"}
     destroyed = plan_destroy("lab", declared, {each.key: Observed(id="1", ours=True) for each in declared}, gone)
     assert {str(each) for each in destroyed} == {"box/a@hall", "box/b", "box/a@attic", "box/c"}
 
 
-@pytest.mark.parametrize("room", ["hall", ""])
+@pytest.mark.parametrize("room", ["hall", "house/hall", ""])
 def test_what_is_missing_is_named_with_its_room(room: str) -> None:
     @dataclass(frozen=True, kw_only=True)
     class Needy(Box):
@@ -314,7 +316,7 @@ def test_what_is_missing_is_named_with_its_room(room: str) -> None:
             return [InRoom(name="a", room=room)]
 
     _, (mistake,) = observing.examine(Shelf().run(), [Needy(name="n")])
-    assert mistake.what.partition(" ")[0] == ("box/a@hall" if room else "box/a")
+    assert mistake.what.partition(" ")[0] == ("box/a@hall" if room == "hall" else "box/a")
 
 
 @pytest.mark.parametrize("prune", [True, False])

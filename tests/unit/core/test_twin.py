@@ -145,6 +145,10 @@ def test_a_plan_deletes_twins_after_those_of_dependents() -> None:
     ]
     assert steps["box/a (duplicate a2)"].needs == {steps["box/b (duplicate b2)"].key}
     assert [each.get("duplicate_of") for each in plan.data()[:2]] == ["id-b", "id-a"]
+    assert [step.resource for step in plan.pending] == [
+        Twin(of=boxes[1], id="b2", kept="id-b"),
+        Twin(of=boxes[0], id="a2", kept="id-a"),
+    ]
 
 
 def test_a_twin_in_use_stays_and_its_users_are_named() -> None:
@@ -170,6 +174,7 @@ def test_destroy_deletes_all_of_them() -> None:
     assert len(plan.pending) == 3
     twin_step = next(step for step in plan if step.duplicate_of)
     assert boxes[1].key in twin_step.needs
+    assert twin_step.resource == Twin(of=boxes[0], id="a2")
 
 
 # --- deletion -----------------------------------------------------------------------------
