@@ -54,8 +54,9 @@ class OwnershipTag:
     is a tag or property of its own, ``openstack-prep:SPEC``. NAME distinguishes resources without a name in OpenStack,
     such as floating IPs. ``home`` is the id of the spec's home project. The tag of a resource outside of projects
     contains it, too, as ``NAME@HOME`` or by the additional tag ``openstack-prep:SPEC~HOME``, so that two specs with the
-    same name do not manage each other's resources. ``domain`` is the id of the domain of a user who is not in that of
-    the home project: ``NAME@HOME@DOMAIN``.
+    same name do not manage each other's resources. ``place`` is where a resource is that its name
+    and home project do not identify, as ``NAME@HOME@PLACE``: the id of the domain of a user outside of the home
+    project's domain, or a digest of the cloud of a file.
 
     Where it is a tag, a further one names what it belongs to: ``openstack-prep:~DIGEST~name~DIGEST``, digests of the
     spec and of the resource, because Heat allows 80 characters. Copied tags name another resource.
@@ -63,7 +64,7 @@ class OwnershipTag:
 
     spec: str
     home: str = ""
-    domain: str = ""
+    place: str = ""
 
     _PATTERN: ClassVar[re.Pattern[str]] = re.compile(
         r" ?\[openstack-prep:([^\]/]*)(?:/([^\]@]*)(?:@([^\]@]*)(?:@([^\]]*))?)?)?\]$"
@@ -75,9 +76,9 @@ class OwnershipTag:
 
     def describe(self, name: str, text: str | None = None) -> str:
         """Return a description with the ownership tag appended to the user's own text."""
-        domain = f"@{self.domain}" if self.domain else ""
-        home = f"@{self.home}" if self.home or domain else ""
-        return f"{text or ''} [{self.tag}/{_word(name)}{home}{domain}]".lstrip()
+        place = f"@{self.place}" if self.place else ""
+        home = f"@{self.home}" if self.home or place else ""
+        return f"{text or ''} [{self.tag}/{_word(name)}{home}{place}]".lstrip()
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -108,8 +109,8 @@ class OwnershipTag:
         return COPIED if names else UNNAMED
 
     @classmethod
-    def domain_in(cls, description: str | None) -> str:
-        """Return the id of the domain that a description names; empty if it names none."""
+    def place_in(cls, description: str | None) -> str:
+        """Return the place that a description names; empty if it names none."""
         found = cls._PATTERN.search(description or "")
         return (found[4] or "") if found else ""
 

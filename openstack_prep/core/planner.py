@@ -12,7 +12,7 @@ from openstack_prep.base.key import labels
 from openstack_prep.core import consent
 from openstack_prep.core.model import MANAGED, Action, Adoptable, Change, Groups, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan, unresolved_keys
-from openstack_prep.core.twin import Twin
+from openstack_prep.core.twin import Twin, created_at_once
 
 UNDECLARED = "no longer in the spec"
 
@@ -163,6 +163,9 @@ def _twin_step(resource: Resource, kept: Observed, twin: Observed, after: Groups
     if not twin.ours:
         reason = f"duplicate of {kept.id} without an ownership tag; if nobody needs it, delete it manually"
         return replace(step, action=Action.KEEP, reason=reason)
+    if not created_at_once(kept, twin):
+        reason = f"duplicate of {kept.id}, but not of the same time, so somebody may have copied the ownership tag"
+        return replace(step, action=Action.KEEP, reason=f"{reason}; if nobody needs it, delete it manually")
     if twin.used_by:
         holders = ", ".join(twin.used_by)
         fix = (

@@ -18,15 +18,19 @@ from openstack_prep.core.run import Run
 
 WAIT = 15.0  # seconds in which a run that has seen our twin deletes its own
 PAUSE = 0.25  # seconds between two polls meanwhile
+AT_ONCE = timedelta(minutes=10)
+"""Most time between the creations of twins, by two runs that did not see each other's."""
 YOUNG = timedelta(minutes=5)  # seconds for which the run that created a twin may still be in progress
 
 
 def choose(found: Iterable[Observed]) -> Observed | None:
     """Return the resource that is kept, carrying the others as its twins: by use, then by age, then by id.
 
-    A resource that others use comes before one that only this spec uses, and that before an unused one.
+    A resource that others use comes before one that only this spec uses, and that before an unused one. The last are
+    those that nobody has created at once with the oldest one: a copy is younger.
     """
-    ordered = sorted(found, key=lambda each: (-_use(each), each.created_at, each.id))
+    by_age = sorted(found, key=lambda each: (each.created_at, each.id))
+    ordered = sorted(by_age, key=lambda each: (not created_at_once(by_age[0], each), -_use(each)))
     return replace(ordered[0], twins=tuple(ordered[1:])) if ordered else None
 
 
@@ -75,8 +79,9 @@ def late_twins(run: Run, made: Sequence[Resource]) -> list[tuple[Resource, Obser
         found |= kind.find(now, [each for each in made if type(each) is kind])
     late = []
     for resource in made:
-        known = run.known[resource.key]
-        others = (each for each in everyone(found.get(resource.key)) if each.id != known.id)
+        known, present = run.known[resource.key], everyone(found.get(resource.key))
+        own = next((each for each in present if each.id == known.id), known)
+        others = (each for each in present if each.id != known.id and created_at_once(own, each))
         late += [(resource, known, each) for each in others if each.ours and not each.in_use]
     return late
 
@@ -156,9 +161,22 @@ class Twin(Resource):
 
 def _young(observed: Observed) -> bool:
     """Whether it is so new that its creator may be in progress; clocks may differ, which does no harm."""
+    made = _time_of(observed)
+    return made is not None and abs(datetime.now(UTC) - made) < YOUNG
+
+
+def created_at_once(one: Observed, other: Observed) -> bool:
+    """Whether two runs may have created two twins because neither saw the other's.
+
+    Otherwise somebody has created one of them with the description of the other, ownership tag included.
+    """
+    first, second = _time_of(one), _time_of(other)
+    return first is None or second is None or abs(first - second) <= AT_ONCE
+
+
+def _time_of(observed: Observed) -> datetime | None:
     try:
         made = datetime.fromisoformat(observed.created_at)
     except ValueError:
-        return False
-    made = made if made.tzinfo else made.replace(tzinfo=UTC)
-    return abs(datetime.now(UTC) - made) < YOUNG
+        return None
+    return made if made.tzinfo else made.replace(tzinfo=UTC)

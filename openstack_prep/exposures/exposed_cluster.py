@@ -145,8 +145,8 @@ class ExposedCluster(ClusterFields):
 
     def files(self, run: CloudRun) -> MarkedFiles:
         """Return its files; their tag names the home project, which distinguishes specs with the same name."""
-        head = f"# {home.ownership(run).describe(f'{self.kind}/{self.name}')}"
-        return MarkedFiles(Path(self.directory), head, is_ours=partial(home.is_ours, run), placed=True)
+        head = f"# {home.file_ownership(run).describe(f'{self.kind}/{self.name}')}"
+        return MarkedFiles(Path(self.directory), head, is_ours=partial(home.owns_file, run), placed=True)
 
     def placed(self, run: CloudRun) -> list[Placed] | None:
         """Return the exposures with what is reserved for them; None if something is not reserved yet."""

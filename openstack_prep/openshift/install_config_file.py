@@ -23,7 +23,7 @@ from openstack_prep.base.private_file import PRIVATE, mode, remove_file, write_p
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Condition, Context, Key, Observed, OwnershipTag, Resource, Texts
+from openstack_prep.core.model import Change, Condition, Context, Key, Observed, Resource, Texts
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.openshift import install_config
@@ -259,7 +259,7 @@ class InstallConfig(InstallerInput, Cluster):
                 raise PrepError(f"{floating_ip.key} does not exist; {self.path} was not written")
             addresses[field] = found.outputs["address"]
         document = install_config.render(replace(self, **addresses), self._contents())
-        text = f"# {home.ownership(run).describe(self.name)}\n{install_config.dump(document)}"
+        text = f"# {home.file_ownership(run).describe(self.name)}\n{install_config.dump(document)}"
         with writer_after(lambda: self._refuse_others(run), self.file, self.kept):
             write_private(self.kept, text)
             if not self._consumed():
@@ -316,12 +316,12 @@ def _read(path: Path) -> str:
 
 def _other_spec(text: str, run: CloudRun) -> str:
     """Return the name of the other spec that manages a file, if any."""
-    return home.another(run, text.partition("\n")[0])
+    return home.another_of_file(run, text.partition("\n")[0])
 
 
 def _is_ours(text: str, run: CloudRun) -> bool:
     tag = text.partition("\n")[0]
-    return run.ownership.owns(tag) and home.is_ours(run, OwnershipTag.home_in(tag))
+    return run.ownership.owns(tag) and home.owns_file(run, tag)
 
 
 def _parsed(text: str) -> Raw:

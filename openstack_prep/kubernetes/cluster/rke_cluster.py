@@ -11,13 +11,14 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import Loss, Mistake, SpecError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
@@ -28,6 +29,7 @@ from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.networks import Taken
 from openstack_prep.kubernetes.nodes import groups
 from openstack_prep.resources.files.marked_files import MarkedFiles, documents
+from openstack_prep.resources.identity import home
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.orchestration import stack_outputs
 from openstack_prep.resources.orchestration.existing import Existing
@@ -226,14 +228,15 @@ class RkeCluster(RkeFields):
 
     # --- current state --------------------------------------------------------------------
 
-    def files(self, ownership: OwnershipTag) -> MarkedFiles:
-        return MarkedFiles(Path(self.directory), f"# {ownership.describe(self.name)}")
+    def files(self, run: CloudRun) -> MarkedFiles:
+        head = f"# {home.file_ownership(run).describe(self.name)}"
+        return MarkedFiles(Path(self.directory), head, is_ours=partial(home.owns_file, run))
 
     def _outputs(self, run: CloudRun) -> Outputs | None:
         return stack_outputs.read(run, self.owner, self.stack)
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        files = self.files(run.ownership)
+        files = self.files(run)
         there = files.there()
         if not there:
             return None
@@ -304,7 +307,7 @@ class RkeCluster(RkeFields):
         yield from found
         known = settled is not None and not found and not list(rke_files.mistakes(self, settled))
         names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)
-        for path in self.files(run.ownership).of_others(names) if self.related.has_own_directory(self.name) else ():
+        for path in self.files(run).of_others(names) if self.related.has_own_directory(self.name) else ():
             yield self.mistake(
                 f"{path} exists and is {owner_text(MarkedFiles.spec_of(path))}",
                 "choose a different directory, or remove the file",
@@ -336,7 +339,7 @@ class RkeCluster(RkeFields):
         return rke_files.texts(self, outputs, openly=openly)
 
     def create(self, run: CloudRun) -> Observed:
-        self.files(run.ownership).write(self.render(run, openly=True))
+        self.files(run).write(self.render(run, openly=True))
         said = set(rke_files.warnings(self, None))  # before the plan
         for each in rke_files.warnings(self, self._outputs(run)):
             if each not in said:
@@ -349,7 +352,7 @@ class RkeCluster(RkeFields):
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        left = self.files(run.ownership).remove()
+        left = self.files(run).remove()
         if left:
             run.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
 

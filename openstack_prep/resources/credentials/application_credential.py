@@ -30,7 +30,7 @@ from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import MANAGED, Change, Context, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import MANAGED, Change, Context, Observed, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
@@ -194,7 +194,7 @@ class ApplicationCredential(CredentialFields):
     def _is_reserved(self, run: CloudRun, entry: Raw) -> bool:
         """Whether an entry names this credential of this spec as its owner."""
         tag = str(entry.get(OWNER, ""))
-        return run.ownership.owns(tag, self.name) and home.is_ours(run, OwnershipTag.home_in(tag))
+        return run.ownership.owns(tag, self.name) and home.owns_file(run, tag)
 
     def _is_free(self, run: CloudRun, entry: Raw) -> bool:
         """Whether an entry without an existing credential of this spec may be overwritten.
@@ -328,7 +328,7 @@ class ApplicationCredential(CredentialFields):
 
     def _write(self, run: CloudRun, live: CredentialRecord | None, auth: Raw) -> None:
         """Write the entry, which holds the ``live`` credential if any, unless it has another owner by now."""
-        owner = home.ownership(run).describe(self.name)
+        owner = home.file_ownership(run).describe(self.name)
         judge = partial(self._judge, run, live)
         self.write_entry({**auth, "auth_url": self.auth_url}, judge, auth_type=AUTH_TYPE, **{OWNER: owner})
 

@@ -24,7 +24,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.entries import SELECTORS
-from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.core.written_file import WrittenFile
 from openstack_prep.resources.files.blocked_login import find_block, identity_in
 from openstack_prep.resources.files.client_login import UNUSABLE, ClientLogin
@@ -104,7 +104,7 @@ class EnvFile(Resource[CloudRun]):
         except (OSError, UnicodeDecodeError) as error:
             raise PrepError(f"{self.path} {unreadable(error)}; choose another file, or remove this one") from error
         tag, wanted = text.partition("\n")[0], self.exports()
-        ours = run.ownership.owns(tag) and home.is_ours(run, OwnershipTag.home_in(tag))
+        ours = run.ownership.owns(tag) and home.owns_file(run, tag)
         variables = {
             name: value if value == wanted.get(name) or (ours and not SECRET.search(name)) else Secret(value)
             for name, value in _parse(text).items()
@@ -112,14 +112,14 @@ class EnvFile(Resource[CloudRun]):
         return Observed(
             id=self.path,
             ours=ours,
-            managed_by=home.another(run, tag),
+            managed_by=home.another_of_file(run, tag),
             values={"variables": variables, "mode": mode(Path(self.path))},
             outputs={"path": self.path},
         )
 
     def create(self, run: CloudRun) -> Observed:
         exports = (f"export {name}={shlex.quote(value)}" for name, value in self.exports().items())
-        text = "\n".join((f"# {home.ownership(run).describe(self.name)}", *exports, ""))
+        text = "\n".join((f"# {home.file_ownership(run).describe(self.name)}", *exports, ""))
         with writer_after(lambda: refuse_file_of_others(self, run, self.path), Path(self.path)) as (target, _):
             write_private(target, text)
         try:

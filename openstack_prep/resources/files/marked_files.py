@@ -36,8 +36,8 @@ LABELS = ("hostname_override", "nodeName", "name", "key", "url")
 ZONES = ".zone"
 """End of the names of DNS zones, whose comments begin with a semicolon."""
 SCRIPT = "#!"
-HOME = re.compile(r"@[^@\]]*\]$")
-"""The home project at the end of an ownership tag."""
+HOME = re.compile(r"(@[^@\]]*){0,2}\]$")
+"""The home project and the cloud at the end of an ownership tag."""
 PLACE = re.compile(r"(?<=^[#;] )(\S+) ([0-9a-f]{12}) (?=\[)")
 """The name of a file and a digest of its folder, before the ownership tag."""
 
@@ -48,8 +48,8 @@ class MarkedFiles:
 
     folder: Path
     head: str
-    is_ours: Callable[[str], bool] = lambda home: False
-    """Whether files are managed although their tag names this home project, such as one that was created again."""
+    is_ours: Callable[[str], bool] = lambda tag: False
+    """Whether files are managed although their tag names another home project, such as one that was created again."""
     placed: bool = False
     """Whether the first line also records the file's name and folder, so that copies are not taken for managed files.
     """
@@ -157,7 +157,7 @@ class MarkedFiles:
         if place and place[0] != name:  # a copy beside the original
             return False
         line, tag = PLACE.sub("", _tag_line(text)), PLACE.sub("", self._tag(name))
-        return line == tag or (HOME.sub("]", line) == HOME.sub("]", tag) and self.is_ours(OwnershipTag.home_in(line)))
+        return line == tag or (HOME.sub("]", line) == HOME.sub("]", tag) and self.is_ours(line))
 
     def _tag(self, name: str) -> str:
         """Return the ownership tag as a comment of the file's language."""

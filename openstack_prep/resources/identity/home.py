@@ -7,7 +7,9 @@ project.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.base.raw import Raw
@@ -52,6 +54,37 @@ def is_our_project(run: CloudRun, home: str) -> bool:
     """
     has_home = any(run.homes[:1])
     return not (home and has_home) or home in _shared_by(run, run.homes[0]) or not exists(run, home)
+
+
+def file_ownership(run: CloudRun) -> OwnershipTag:
+    """Return the ownership tag for files, which also names the cloud: its projects do not exist in another one."""
+    return replace(ownership(run), place=_cloud(run)) if run.homes else run.ownership
+
+
+def owns_file(run: CloudRun, tag: str) -> bool:
+    """Whether a file with a tag of a spec of our name is managed by this spec.
+
+    A home project that does not exist may have been deleted and created again, but not in another cloud, where it may
+    well exist. Tags of earlier versions name no cloud.
+    """
+    project_id = OwnershipTag.home_in(tag)
+    if not is_ours(run, project_id):
+        return False
+    is_known = project_id in frozenset().union(*_named(run))
+    return is_known or OwnershipTag.place_in(tag) in ("", _cloud(run))
+
+
+def _cloud(run: CloudRun) -> str:
+    """Return a digest of the address of Keystone, whatever its scheme and version."""
+    address = urlsplit(run.admin.auth_url.lower())
+    path = address.path.rstrip("/").removesuffix("/v3")
+    return hashlib.sha256(f"{address.netloc}{path}".encode()).hexdigest()[:8]
+
+
+def another_of_file(run: CloudRun, tag: str) -> str:
+    """Return the other spec that a file names as the owner, or this one in another cloud; or an empty string."""
+    ours_elsewhere = run.ownership.owns(tag) and not owns_file(run, tag)
+    return another(run, tag) or (f"{run.ownership.spec} in another cloud" if ours_elsewhere else "")
 
 
 def another(run: CloudRun, description: str | None) -> str:

@@ -148,7 +148,7 @@ class User(Adoptable[CloudRun]):
         that of an earlier version does not.
         """
         description, elsewhere = user.get("description"), self._is_elsewhere(run)
-        named = OwnershipTag.domain_in(description)
+        named = OwnershipTag.place_in(description)
         if not run.ownership.manages(user["name"], description) or named not in ("", user.get("domain_id")):
             return COPIED
         return UNNAMED if elsewhere and not named else ""
@@ -160,7 +160,7 @@ class User(Adoptable[CloudRun]):
 
     def _mark(self, run: CloudRun) -> OwnershipTag:
         domain = run.id(Domain(name=self.domain)) if self._is_elsewhere(run) else ""
-        return replace(home.ownership(run), domain=domain)
+        return replace(home.ownership(run), place=domain)
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None and not observed.ours and observed.values["password"] is DIFFERS:

@@ -19,7 +19,7 @@ from openstack_prep.core.twin import Twin, choose, everyone, settle
 from tests.unit.box import Box
 
 KEY = Key("box", "a")
-OLD, NEW = "2026-11-21T00:00:00Z", "2026-11-21T00:00:01Z"
+OLD, NEW, LATER = "2026-11-21T00:00:00Z", "2026-11-21T00:00:01Z", "2026-11-21T01:00:00Z"
 
 
 def seen(
@@ -56,6 +56,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
         ([seen("b"), seen("a", NEW, contained_ids=["subnet"])], "a"),
         ([seen("b", contained_ids=["subnet"]), seen("a", NEW, used_by=["port"])], "a"),
         ([seen("b", NEW, used_by=["port"]), seen("a", used_by=["port"])], "a"),
+        ([seen("b", NEW), seen("a", LATER, used_by=["port"])], "b"),
     ],
 )
 def test_use_comes_first_then_age_then_id(found: list[Observed], stays: str) -> None:
@@ -165,6 +166,14 @@ def test_destroy_keeps_a_twin_that_others_use() -> None:
     assert actions == {"a2": Action.KEEP, "a3": Action.DELETE, "a4": Action.KEEP, "id-a": Action.DELETE}
     (used,) = (step for step in plan if step.observed and step.observed.used_by)
     assert "server web" in used.reason
+
+
+def test_one_that_was_created_much_later_is_somebodys_copy() -> None:
+    found = {KEY: replace(observed("a", seen("a2", LATER), seen("a3", NEW)), created_at=OLD)}
+    box = Box(name="a")
+    for plan in (planner.plan_apply("lab", [box], found), planner.plan_destroy("lab", [box], found)):
+        actions = {step.observed.id: step.action for step in plan if step.duplicate_of and step.observed}
+        assert actions == {"a2": Action.KEEP, "a3": Action.DELETE}
 
 
 def test_destroy_deletes_all_of_them() -> None:

@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import requests_mock
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Action, OwnershipTag
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.files.env_file import EnvFile
-from tests.unit.conftest import declared_mistakes, resolved
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, declared_mistakes, failure, resolved
 
 
 @pytest.fixture
@@ -56,6 +60,51 @@ def test_drift_is_mended_and_destroy_removes_it(run: CloudRun, path: Path) -> No
     assert sourced(path) == {"OS_CLOUD": "other"}
     executor.execute(planner.plan_destroy("lab", [file], observing.observe(run, [file])), run).raise_for_failures()
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "project_id", "ours"),
+    [
+        ("https://other:5000/v3", "p1", False),
+        ("https://other:5000/v3", "", False),
+        (f"{IDENTITY.replace('http:', 'https:')}/", "p1", True),
+        (IDENTITY, "p1", True),
+        ("https://other:5000/v3", ADMIN_PROJECT, True),
+    ],
+)
+def test_a_file_of_another_cloud_is_of_somebody_else(
+    run: CloudRun,
+    services: requests_mock.Mocker,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    address: str,
+    project_id: str,
+    ours: bool,
+) -> None:
+    """A project that does not exist may have been deleted, but not in another cloud; one that exists settles it."""
+    services.get(f"{IDENTITY}/projects/p1", **failure(404))
+    here = CloudRun(run.admin, run.ownership, homes=[None])
+    file = EnvFile(path=str(path), cloud="lab")
+    with monkeypatch.context() as patch:
+        patch.setattr(Cloud, "auth_url", address)
+        patch.setattr(Cloud, "project_id", project_id)
+        file.create(CloudRun(run.admin, run.ownership, homes=[None]))
+    before, there = path.read_text(), replace(file, variables={"A": "1"})
+    observed, mistakes = observing.examine(here, [there])
+    assert observed[file.key].ours is ours
+    assert [each.code for each in mistakes] == ([] if ours else [Code.PLAN_FOREIGN])
+    if not ours:
+        with pytest.raises(PlanRefused):
+            there.create(here)
+        there.delete(here, observed[file.key])
+        assert path.read_text() == before
+
+
+def test_a_file_of_an_earlier_version_names_no_cloud(run: CloudRun, services: requests_mock.Mocker, path: Path) -> None:
+    services.get(f"{IDENTITY}/projects/p1", **failure(404))
+    path.write_text("# [openstack-prep:lab/lab.env@p1]\nexport OS_CLOUD=lab\n")
+    here = CloudRun(run.admin, run.ownership, homes=[None])
+    assert observing.observe(here, [EnvFile(path=str(path))])[EnvFile(path=str(path)).key].ours
 
 
 def test_destroy_makes_no_folder_that_is_gone(run: CloudRun, tmp_path: Path) -> None:
