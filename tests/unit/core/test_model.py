@@ -70,18 +70,18 @@ def test_what_can_be_adopted_can_be_taken_over(kind: type[Adoptable]) -> None:
 
 def test_the_form_of_tags_and_descriptions() -> None:
     """Releases of the past and of the future read each other's, so that none of this may change."""
-    tag = OwnershipTag("my lab", home="p1", domain="d1")
+    tag = OwnershipTag("my lab", home="p1", place="d1")
     assert tag.tags == ("openstack-prep:my%20lab~p1", "openstack-prep:my%20lab")
     assert OwnershipTag("lab").tags == ("openstack-prep:lab",)
     assert tag.describe("a/b", "text") == "text [openstack-prep:my%20lab/a%2Fb@p1@d1]"
     assert OwnershipTag("lab", home="p1").describe("a") == "[openstack-prep:lab/a@p1]"
-    assert OwnershipTag("lab", domain="d1").describe("a") == "[openstack-prep:lab/a@@d1]"
+    assert OwnershipTag("lab", place="d1").describe("a") == "[openstack-prep:lab/a@@d1]"
     assert OwnershipTag("lab").describe("a") == "[openstack-prep:lab/a]"
     assert OwnershipTag("lab").name_tag("a", ["b"]) == "openstack-prep:~79bdb332~name~b52de25b84176068"
 
 
 @pytest.mark.parametrize(
-    ("description", "spec", "name", "home", "domain"),
+    ("description", "spec", "name", "home", "place"),
     [
         (None, None, None, "", ""),
         ("text", None, None, "", ""),
@@ -93,12 +93,12 @@ def test_the_form_of_tags_and_descriptions() -> None:
     ],
 )
 def test_what_a_description_names(
-    description: str | None, spec: str | None, name: str | None, home: str, domain: str
+    description: str | None, spec: str | None, name: str | None, home: str, place: str
 ) -> None:
     assert OwnershipTag.spec_in(description or "") == spec
     assert OwnershipTag.name_in(description) == name
     assert OwnershipTag.home_in(description) == home
-    assert OwnershipTag.domain_in(description) == domain
+    assert OwnershipTag.place_in(description) == place
     lab, other = OwnershipTag("lab"), OwnershipTag("other")
     assert (lab.owns(description), other.owns(description)) == (spec == "lab", False)
     assert lab.owns(description, "a") is (spec == "lab" and name == "a")
