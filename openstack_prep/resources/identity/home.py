@@ -70,8 +70,8 @@ def owns_file(run: CloudRun, tag: str) -> bool:
     project_id = OwnershipTag.home_in(tag)
     if not is_ours(run, project_id):
         return False
-    is_known = project_id in frozenset().union(*_named(run))
-    return is_known or OwnershipTag.place_in(tag) in ("", _cloud(run))
+    cloud = OwnershipTag.place_in(tag)
+    return not cloud or project_id in frozenset().union(*_named(run)) or cloud == _cloud(run)
 
 
 def _cloud(run: CloudRun) -> str:
