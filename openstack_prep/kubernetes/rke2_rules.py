@@ -247,7 +247,7 @@ def kubelet_may_set(label: str) -> bool:
 
 
 def _snapshots(of: Raw) -> Iterator[Fault]:
-    """Yield a schedule that is none: RKE2 starts, says nothing, and never takes a snapshot of etcd."""
+    """Yield a schedule that RKE2 cannot read: it starts, says nothing, and never takes a snapshot of etcd."""
     name = "etcd-snapshot-schedule-cron"
     text = of.get(name)
     if not isinstance(text, str) or not text.strip() or PLACEHOLDER.search(text):

@@ -96,7 +96,7 @@ def another(run: CloudRun, description: str | None) -> str:
 
 
 def other_spec(run: CloudRun, spec: str | None, project_id: str) -> str:
-    """Return the name of a spec and of its home project if it is another one; otherwise an empty string."""
+    """Return the name of a spec and of its home project if it differs from this spec; otherwise an empty string."""
     if spec == run.ownership.spec:
         return "" if is_ours(run, project_id) else f"{spec} of project {_name(run, project_id)}"
     return spec or ""

@@ -107,7 +107,8 @@ def test_a_port_of_another_cluster_cannot_be_declared_in_a_spec(
     clouds_yaml: Path, neutron: Answers, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["post-ipi", "--os-cloud", "lab", "--infra-id", "typo-x7k2p", "--ingress-ip", "192.0.2.5"]) == 2
-    assert "port/typo-x7k2p-ingress-port does not exist; correct the name [spec.unresolved" in capsys.readouterr().err
+    missing = "port/typo-x7k2p-ingress-port does not exist; did you mean dev-x7k2p-ingress-port? [spec.unresolved"
+    assert missing in capsys.readouterr().err
 
 
 def test_without_consent_the_plan_is_not_carried_out(
