@@ -56,6 +56,12 @@ RKE = {
         }
     }
 }
+NODES_OF_RKE = {"image": "i", "flavor": "f", "key_name": "k", "network": "nodes"}
+NODES_OF_RKE2 = {
+    **dict.fromkeys(("server_image", "agent_image"), "i"),
+    **dict.fromkeys(("server_flavor", "agent_flavor"), "f"),
+    **{"key_name": "k", "network": "nodes", "subnet": "nodes"},
+}
 SPEC: dict[str, Any] = {
     "name": "lab",
     "clouds": {"admin": "lab"},
@@ -78,8 +84,8 @@ SPEC: dict[str, Any] = {
             "template": "template.yaml",
             "secret_parameters": {"word": mark("stack-plain"), "other": {"env": "REGISTRY_PASSWORD"}},
         },
-        {"name": "k", "template": "shipped:rke2-cluster.yaml", "parameters": {"network": "nodes", "subnet": "nodes"}},
-        {"name": "r", "template": "shipped:rke-cluster.yaml", "parameters": {"network": "nodes"}},
+        {"name": "k", "template": "shipped:rke2-cluster.yaml", "parameters": NODES_OF_RKE2},
+        {"name": "r", "template": "shipped:rke-cluster.yaml", "parameters": NODES_OF_RKE},
     ],
     "address_pools": [{"name": "mesh", "subnet": "nodes", "addresses": ["10.1.0.208/29"], "reserve": "outside"}],
     "object_store": {"temp_url_key": mark("temp-url-key"), "temp_url_key_2": mark("temp-url-key-2")},

@@ -27,7 +27,7 @@ from tests.fuzz import corpus
 from tests.fuzz.marked import GENERATED, MARK, PLACES, SPEC, files
 from tests.fuzz.mutating import _add, _double, _remove, _replace, as_yaml, steps_of
 from tests.fuzz.running import Outcome, run
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
 
 VERSION = {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": f"{IDENTITY}/"}]}
 PREVIEW = f"{ENDPOINTS['orchestration']}/stacks/preview"
@@ -99,6 +99,8 @@ def whole(
     empty_cloud.get(f"{IDENTITY}/projects/{ADMIN_PROJECT}", json={"project": project | {"tags": [], "options": {}}})
     empty_cloud.get(f"{IDENTITY}/projects/project", json={"project": project | {"id": "project", "name": "lease"}})
     empty_cloud.get(re.compile("^http://swift/v1/"), json=[])
+    for missing in ("/v2/images/i$", "/os-keypairs/k$"):  # what the nodes of the stacks need
+        empty_cloud.get(re.compile(missing), **failure(404))
     empty_cloud.get("http://nova/", json={"versions": [nova | {"links": links}]})
     empty_cloud.post(PREVIEW, json={"stack": {"resources": []}})
     for name, value in GENERATED.items():

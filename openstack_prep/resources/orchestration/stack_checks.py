@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import DownloadError, Loss, Mistake, PrepError
@@ -33,8 +34,10 @@ def declared(stack: Inputs) -> Iterator[Mistake]:
 
 
 def _of_parameters(stack: Inputs, *, fetch: bool) -> Iterator[Mistake]:
+    file = "" if "://" in stack.template else f" ({Path(stack.template).name})"  # a URL may contain a login
     for found in stack.mistakes(fetch=fetch):
-        yield Mistake.about(stack.key, found.what, found.fix, parameter=found.parameter, code=Code.STACK_PARAMETER)
+        what = f"{found.what}{file}"
+        yield Mistake.about(stack.key, what, found.fix, parameter=found.parameter, code=Code.STACK_PARAMETER)
 
 
 def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
