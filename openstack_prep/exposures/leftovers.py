@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,15 +16,10 @@ from typing import Any, ClassVar, Self
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
-from openstack_prep.exposures.machine_claims import cluster_of
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.neutron import NeutronRegister
-from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import InProject
-from openstack_prep.resources.network import port as ports
-from openstack_prep.resources.network.reserved_ports import addresses_of, claim_id, claim_of
 
 # --- left files -------------------------------------------------------------------------------
 
@@ -142,91 +137,8 @@ def leftovers(run: CloudRun, resources: Sequence[Resource], folder: Path | None)
     if not any(each.kind == "pool_file" for each in resources):
         return
     from openstack_prep.exposures.exposed_cluster import ExposedCluster  # only a spec with pool files has use for them
-    from openstack_prep.exposures.pool_file import PoolFile
+    from openstack_prep.exposures.machine_claims import LeftFileClaim
 
     claims = [each.machine_claims for each in clusters if isinstance(each, ExposedCluster)]
     declared = {(each.pool.name, each.cluster.name) for each in claims if each}
     yield from LeftFileClaim.in_files(run, (each for each in resources if isinstance(each, PoolFile)), declared)
-
-
-# --- claim ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftClaim(InProject):
-    """An address that an exposure of the spec holds, as the register alone shows it."""
-
-    kind: ClassVar[str] = "exposure"
-    declarable: ClassVar[bool] = False
-
-    name: str
-    pool: str
-
-    @property
-    def key(self) -> Key:
-        """Return a key apart from that of the exposure, which may be declared and have moved to another pool."""
-        return Key(self.kind, f"{self.name} ({self.pool})", self.scope)
-
-    @classmethod
-    def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
-        """Yield the claims that ports of a project record."""
-        for port in ports.ports_of(run, run.find_project_id(owner)):
-            claim, pool = claim_of(port), OwnershipTag.name_in(port.description)
-            if claim and pool and port.fixed_ips:
-                left = cls(name=claim.exposure, pool=pool, **cls.placing(owner))
-                address = addresses_of(port, port.fixed_ips[0].subnet_id)[0]
-                yield left, left._observed(address, ours=run.ownership.owns(port.description))
-
-    def _observed(self, address: str, *, ours: bool) -> Observed:
-        outputs = {"address": address}
-        return Observed(id=claim_id(self.pool, address), ours=ours, values={"pool": self.pool}, outputs=outputs)
-
-    def find_one(self, run: CloudRun) -> Observed | None:
-        claims = self.scan(run, self.owner)
-        return next((seen for left, seen in claims if (left.name, left.pool) == (self.name, self.pool)), None)
-
-    def needs(self) -> Iterable[Key]:
-        """Return the pool, so that it is deleted after the claim."""
-        return (self.key_of(AddressPool.kind, self.pool),)
-
-    def delete(self, run: CloudRun, observed: Observed) -> None:
-        NeutronRegister(run=run, project=self.owner, pool=self.pool).release([self.name])
-
-
-# --- file claim -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftFileClaim(LeftClaim):
-    """An address in a pool file that an exposure of the spec holds."""
-
-    file: PoolFile
-
-    @classmethod
-    def in_files(
-        cls, run: CloudRun, files: Iterable[PoolFile], clusters: Collection[tuple[str, str]] = ()
-    ) -> Iterator[tuple[Self, Observed]]:
-        """Yield the claims of the spec in the pool files that it still names.
-
-        ``clusters`` are the names of pools and of clusters whose machines have claims there, which are not left.
-        """
-        for file in files:
-            register = file.register(run)
-            pool = file.read(run)
-            for name, claim in pool.of_spec(run.ownership.spec).items() if pool else ():
-                if (file.name, cluster_of(name)) in clusters:
-                    continue
-                left = cls(name=name, pool=file.name, file=file, **cls.placing(file.owner))
-                assert pool is not None
-                yield left, left._observed(claim.address, ours=register.is_user(pool))
-
-    def find_one(self, run: CloudRun) -> Observed | None:
-        claims = self.in_files(run, (self.file,))
-        return next((seen for left, seen in claims if (left.name, left.pool) == (self.name, self.pool)), None)
-
-    def needs(self) -> Iterable[Key]:
-        """Return the pool, so that it is deleted after the claim."""
-        return (self.key_of(PoolFile.kind, self.pool),)
-
-    def delete(self, run: CloudRun, observed: Observed) -> None:
-        self.file.register(run).release([self.name])

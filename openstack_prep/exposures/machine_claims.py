@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core.model import Key, Observed
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import foreign_macs
+from openstack_prep.exposures.left_claim import LeftClaim
 from openstack_prep.exposures.neighbours import Finding, held, holders
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.pool import Claim, Request, key_of
@@ -105,3 +108,39 @@ class MachineClaims:
 
 def _macs(claims: Mapping[str, Claim]) -> dict[str, str]:
     return {name.partition(SEPARATOR)[2]: each.mac for name, each in claims.items() if each.mac}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftFileClaim(LeftClaim):
+    """An address in a pool file that an exposure of the spec holds."""
+
+    file: PoolFile
+
+    @classmethod
+    def in_files(
+        cls, run: CloudRun, files: Iterable[PoolFile], clusters: Collection[tuple[str, str]] = ()
+    ) -> Iterator[tuple[Self, Observed]]:
+        """Yield the claims of the spec in the pool files that it still names.
+
+        ``clusters`` are the names of pools and of clusters whose machines have claims there, which are not left.
+        """
+        for file in files:
+            register = file.register(run)
+            pool = file.read(run)
+            for name, claim in pool.of_spec(run.ownership.spec).items() if pool else ():
+                if (file.name, cluster_of(name)) in clusters:
+                    continue
+                left = cls(name=name, pool=file.name, file=file, **cls.placing(file.owner))
+                assert pool is not None
+                yield left, left._observed(claim.address, ours=register.is_user(pool))
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        claims = self.in_files(run, (self.file,))
+        return next((seen for left, seen in claims if (left.name, left.pool) == (self.name, self.pool)), None)
+
+    def needs(self) -> Iterable[Key]:
+        """Return the pool, so that it is deleted after the claim."""
+        return (self.key_of(PoolFile.kind, self.pool),)
+
+    def delete(self, run: CloudRun, observed: Observed) -> None:
+        self.file.register(run).release([self.name])

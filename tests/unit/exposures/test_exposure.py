@@ -17,7 +17,7 @@ from openstack_prep.core import executor, observing, planner
 from openstack_prep.core.model import Context, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.exposure import Exposure, ResolvedExposure
-from openstack_prep.exposures.leftovers import LeftClaim
+from openstack_prep.exposures.left_claim import LeftClaim
 from openstack_prep.exposures.model import ExposedPort, Target
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register import neutron as register_module
