@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.errors import PlanRefused
+from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.network.network import Network
@@ -44,7 +44,7 @@ def addresses(first: int, last: int) -> set[str]:
 
 
 def refusal(lab: Lab, *wanted: Any) -> str:
-    with pytest.raises(PlanRefused) as caught:
+    with pytest.raises((SpecError, PlanRefused)) as caught:
         lab.run(*wanted)
     return str(caught.value)
 
@@ -90,18 +90,19 @@ def test_a_pool_grows_shrinks_and_mends_and_goes(lab: Lab, devcloud: Devcloud) -
 
 
 def test_what_stands_in_the_way_is_named_at_once(lab: Lab) -> None:
-    """The gateway, others' ports, what lies outside; another pool; the broadcast address; too many."""
+    """Without a cloud: the gateway, another subnet, another pool, the broadcast address, too many; then others' ports."""
     lab.apply(*nodes(gateway_ip="10.1.0.210"))
     node = port(lab, "node", "10.1.0.205")
     other = pool("10.1.0.218-10.1.0.225", name="other")
     said = refusal(lab, *nodes(gateway_ip="10.1.0.210"), pool("10.1.0.200-10.1.0.219", "10.2.0.0/30"), other)
     for line in (
         "address_pool/lb: 10.1.0.210 is the gateway of subnet nodes; remove it from the pool",
-        f"address_pool/lb: 10.1.0.205 is used by port node {node.id} (no device); choose other addresses",
         "address_pool/lb: 10.2.0.0-10.2.0.3 is outside 10.1.0.0/24 of subnet nodes",
         "address_pool/other: 10.1.0.218-10.1.0.219 also belongs to address_pool/lb",
     ):
         assert line in said
+    used = refusal(lab, *nodes(gateway_ip="10.1.0.210"), pool("10.1.0.200-10.1.0.209"))
+    assert f"address_pool/lb: 10.1.0.205 is used by port node {node.id} (no device); choose other addresses" in used
     assert "10.1.0.255 is the broadcast address" in refusal(lab, *nodes(), pool("10.1.0.250-10.1.0.255"))
     assert "1025 addresses are too many" in refusal(lab, *nodes(), pool("10.1.0.0-10.1.4.0"))
     assert "subnet none does not exist" in refusal(lab, *nodes(), pool("10.1.0.9", subnet="none"))
