@@ -78,6 +78,7 @@ def compare_with_stored(prep: Prep) -> None:
     for cluster in CLUSTERS:
         for path in (prep.folder / cluster).iterdir():
             text = path.read_text().replace(str(prep.folder), "HOME")
+            text = re.sub(r"(?<=\[openstack-prep:mesh/)(\w+)@[^\]]+", r"\1", text)  # home project and cloud
             nodes = written(prep, cluster)["nodes"]
             for node in nodes:
                 text = text.replace(f"address: {node['address']}\n", f"address: of-{node['hostname_override']}\n")

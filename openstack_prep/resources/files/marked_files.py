@@ -38,21 +38,24 @@ ZONES = ".zone"
 SCRIPT = "#!"
 HOME = re.compile(r"(@[^@\]]*){0,2}\]$")
 """The home project and the cloud at the end of an ownership tag."""
-PLACE = re.compile(r"(?<=^[#;] )(\S+) ([0-9a-f]{12}) (?=\[)")
-"""The name of a file and a digest of its folder, before the ownership tag."""
+PLACE = re.compile(r"(?<=^[#;] )(\S+) (?:([0-9a-f]{12}) )?(?=\[)")
+"""The name of a file, and a digest of its folder if that is recorded, before the ownership tag."""
 
 
 @dataclass(frozen=True)
 class MarkedFiles:
-    """The files of one owner in a folder; ``head``, a comment, is their first line, or the second one of a script."""
+    """The files of one owner in a folder; ``head``, a comment, is their first line, or the second one of a script.
+
+    The line also records the file's name, so that a copy beside it is not taken for a managed file; files of earlier
+    versions lack it.
+    """
 
     folder: Path
     head: str
     is_ours: Callable[[str], bool] = lambda tag: False
     """Whether files are managed although their tag names another home project, such as one that was created again."""
     placed: bool = False
-    """Whether the first line also records the file's name and folder, so that copies are not taken for managed files.
-    """
+    """Whether the first line also records the folder, so that copies elsewhere are not taken for managed files."""
 
     def there(self) -> dict[str, str]:
         """Return the texts of the managed files by name."""
@@ -162,8 +165,8 @@ class MarkedFiles:
     def _tag(self, name: str) -> str:
         """Return the ownership tag as a comment of the file's language."""
         text = self.head.removeprefix("#").lstrip()
-        place = f"{name} {self._folder_digest} " if self.placed else ""
-        return f"{';' if name.endswith(ZONES) else '#'} {place}{text}"
+        place = f"{self._folder_digest} " if self.placed else ""
+        return f"{';' if name.endswith(ZONES) else '#'} {name} {place}{text}"
 
     @property
     def _folder_digest(self) -> str:
@@ -172,9 +175,9 @@ class MarkedFiles:
 
 
 def _place(text: str) -> tuple[str, str] | None:
-    """Return the name and the digest of the folder that a file was written with; None if it does not say so."""
+    """Return the name, and the digest of the folder, that a file was written with; None if it does not say so."""
     found = PLACE.search(_tag_line(text))
-    return (found[1], found[2]) if found else None
+    return (found[1], found[2] or "") if found else None
 
 
 def _without_place(text: str) -> str:

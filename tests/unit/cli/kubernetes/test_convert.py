@@ -45,7 +45,7 @@ def test_files_are_written_for_their_owner_alone(folder: Path, capsys: pytest.Ca
         written = {each.name: each.stat().st_mode & 0o777 for each in (folder / "new").iterdir()}
         assert written == dict.fromkeys(FILES, 0o600)
     text = (folder / "new" / "registries.yaml").read_text()
-    assert text.startswith("# [openstack-prep:convert/prod]\n")
+    assert text.startswith("# registries.yaml [openstack-prep:convert/prod]\n")
     assert "s3cret" in text
     assert "s3cret" not in capsys.readouterr().out
     assert main(["rke", "check", "--rke2", "server", "new/a.yaml"]) == 0

@@ -41,7 +41,7 @@ def drift(files: MarkedFiles, **changed: str) -> list[str]:
 def test_files_are_readable_by_their_owner_alone_and_begin_with_the_mark(files: MarkedFiles) -> None:
     for path in files.folder.iterdir():
         assert path.stat().st_mode & 0o777 == 0o600
-        assert path.read_text().startswith("# [ours]\n")
+        assert path.read_text().startswith(f"# {path.name} [ours]\n")
     assert drift(files) == []
 
 
@@ -87,7 +87,7 @@ def test_what_others_wrote_is_not_overwritten_nor_removed(files: MarkedFiles) ->
     (files.folder / "picture").write_bytes(b"\xff\xfe")
     with pytest.raises(PrepError, match=r"pools\.yaml exists and is not managed;"):
         files.write({"cluster.yml": "{}", "pools.yaml": POOLS})
-    assert (files.folder / "cluster.yml").read_text() == f"# [ours]\n{CLUSTER}"
+    assert (files.folder / "cluster.yml").read_text() == f"# cluster.yml [ours]\n{CLUSTER}"
     assert files.remove() == ["picture", "pools.yaml"]
     assert files.remove() == ["picture", "pools.yaml"]
 
@@ -137,8 +137,8 @@ def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "text", "written"),
     [
-        ("inside.zone", "$TTL 300\n", "; [ours]\n$TTL 300\n"),
-        ("bridge.sh", "#!/bin/bash\ntrue\n", "#!/bin/bash\n# [ours]\ntrue\n"),
+        ("inside.zone", "$TTL 300\n", "; inside.zone [ours]\n$TTL 300\n"),
+        ("bridge.sh", "#!/bin/bash\ntrue\n", "#!/bin/bash\n# bridge.sh [ours]\ntrue\n"),
     ],
 )
 def test_the_tag_is_a_comment_in_zones_and_leaves_scripts_their_interpreter(
@@ -157,8 +157,26 @@ def test_a_tag_elsewhere_does_not_make_a_file_managed(files: MarkedFiles) -> Non
     assert sorted(files.there()) == ["cluster.yml", "pools.yaml"]
 
 
+def test_a_copy_with_changes_of_its_own_is_kept(files: MarkedFiles) -> None:
+    mine = files.folder / "cluster-mine.yml"
+    mine.write_text((files.folder / "cluster.yml").read_text() + "mine: 1\n")
+    assert drift(files) == []
+    files.write({"cluster.yml": CLUSTER, "pools.yaml": POOLS})
+    assert files.of_others(["cluster-mine.yml"]) == [mine]
+    assert files.remove() == ["cluster-mine.yml"]
+
+
+def test_files_of_an_earlier_version_are_managed_and_stay_as_they_are(files: MarkedFiles) -> None:
+    former = f"# [ours]\n{CLUSTER}"
+    (files.folder / "cluster.yml").write_text(former)
+    assert drift(files) == []
+    files.write({"cluster.yml": CLUSTER, "pools.yaml": POOLS})
+    assert (files.folder / "cluster.yml").read_text() == former
+    assert files.remove() == []
+
+
 def test_a_copy_of_a_file_beside_it_is_kept(tmp_path: Path) -> None:
-    """Only where the first line records the name; the folder may have been moved as a whole."""
+    """The folder may have been moved as a whole."""
     files = MarkedFiles(tmp_path / "cluster", "# [ours]", placed=True)
     files.write({"a.conf": "1\n", "a.zone": "2\n", "former.sh": "#!/bin/sh\n3\n"})
     for name in ("a.conf", "a.zone", "former.sh"):
