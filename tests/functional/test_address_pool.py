@@ -90,7 +90,7 @@ def test_a_pool_grows_shrinks_and_mends_and_goes(lab: Lab, devcloud: Devcloud) -
 
 
 def test_what_stands_in_the_way_is_named_at_once(lab: Lab) -> None:
-    """Without a cloud: the gateway, another subnet, another pool, the broadcast address, too many; then others' ports."""
+    """Without a cloud: the gateway, another subnet, another pool, the broadcast address, too many; then ports."""
     lab.apply(*nodes(gateway_ip="10.1.0.210"))
     node = port(lab, "node", "10.1.0.205")
     other = pool("10.1.0.218-10.1.0.225", name="other")
