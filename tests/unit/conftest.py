@@ -232,6 +232,7 @@ def flavors(services: requests_mock.Mocker) -> list[dict[str, Any]]:
         return ""
 
     services.get(f"{nova}/flavors/detail", json=lambda *_: {"flavors": kept})
+    services.get(re.compile(f"{nova}/flavors/[^/]+/os-extra_specs$"), json={"extra_specs": {}})
     services.post(f"{nova}/flavors", json=create)
     services.delete(re.compile(f"{nova}/flavors/.*"), text=drop)
     return kept

@@ -44,6 +44,9 @@ SAFE = {
         "len(nodes) - servers",
         "target.version",
         "chosen",
+        "jump",
+        "kind",
+        "kind.kind",
     ),
     *("each.metallb.namespace", "each.cilium.namespace", "METALLB_CHART", "POOLS", "SERVICES", "BEFORE", "OF", "PATH"),
 }

@@ -52,7 +52,9 @@ networks: [{name: nodes}]
 subnets: [{name: one, network: nodes, cidr: 10.1.0.0/24}]
 security_groups: [{name: nodes}]
 stacks:
-  - {name: a, template: "shipped:rke-cluster.yaml", parameters: &nodes {network: nodes, security_groups: [nodes]}}
+  - name: a
+    template: "shipped:rke-cluster.yaml"
+    parameters: &nodes {network: nodes, security_groups: [nodes], image: i, flavor: f, key_name: k}
   - {name: b, template: "shipped:rke-cluster.yaml", parameters: *nodes}
 rke_clusters:
   - {name: a, stack: a, directory: a, cilium: {cluster_id: 1, mesh_address: 10.1.0.200}}
