@@ -68,6 +68,10 @@ Read = Callable[[Deletions], Iterable[Dependent]]
 Text = Callable[[CloudRun, Raw], str]
 
 
+class NotUsed(NotAllowed):
+    """The credentials in use may not read what nobody with a role in the project can have: a warning is enough."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CascadeRow:
     """A rule of a service.
@@ -76,7 +80,7 @@ class CascadeRow:
     what exists of it, before it raises if there may be more; ``what`` says in words what was not read if the
     credentials in use may not, or the service fails. ``hidden``: what belongs to other projects is only in an
     administrator's list. ``is_final``: no later run finds what remains, so what a connection may not read is
-    a loss.
+    a loss, unless nobody can have any, or this run has read it before it deleted the user who may.
     """
 
     effect: LossEffect
@@ -98,11 +102,13 @@ class CascadeRow:
                 for deletion in deletions:
                     yield from self.find(Deletions(deletions.run, [deletion], deletions.going))
                 return
-            unread = None if error.of_resource else self._unread(deletions.run, error)
+            unread = None if error.of_resource else self._unread(deletions, error)
         except (CloudError, ConfigError) as error:
-            unread = self._unread(deletions.run, error)
+            unread = self._unread(deletions, error)
         if unread is None and self.hidden and not sees_everything(deletions.run):
-            unread = self._unread(deletions.run, NotAllowed(ADMINISTRATORS))
+            unread = self._unread(deletions, NotAllowed(ADMINISTRATORS))
+        if unread is None:
+            _known(deletions.run).update((self.takes, deletion.id) for deletion in deletions)
         yield from ((dependent.deletion.key, self._loss(dependent)) for dependent in dependents)
         if unread is not None:
             yield from ((deletion.key, unread) for deletion in deletions)
@@ -119,17 +125,24 @@ class CascadeRow:
             is_own=dependent.is_own,
         )
 
-    def _unread(self, run: CloudRun, error: CloudError | ConfigError) -> DeletionLoss | Unchecked:
+    def _unread(self, deletions: Deletions, error: CloudError | ConfigError) -> DeletionLoss | Unchecked:
         """Return what nobody knows: what these credentials never may read, or what a service fails to answer now."""
         if not isinstance(error, NotAllowed):
             return DeletionLoss.unread(self.takes, self.what, error)
-        if self.is_final:
-            fix = ASK_READER if sees_everything(run) else ASK_ADMINISTRATOR
+        known = _known(deletions.run).issuperset((self.takes, deletion.id) for deletion in deletions)
+        if self.is_final and not (known or isinstance(error, NotUsed)):
+            fix = ASK_READER if sees_everything(deletions.run) else ASK_ADMINISTRATOR
             return DeletionLoss.unread(self.takes, self.what, error, fix=fix)
         return Unchecked(self.what, error.reason)
 
 
 CascadeTable = tuple[CascadeRow, ...]
+
+
+@fact
+def _known(run: CloudRun) -> set[tuple[str, str]]:
+    """Return what has been read in this run: what is taken along, by what would be deleted."""
+    return set()
 
 
 def find_losses(

@@ -65,7 +65,6 @@ def proxy(layout: Layout) -> Config:
             "use": "egg:swift#keystoneauth",
             "operator_roles": "admin, swiftoperator",
             "reseller_admin_role": "ResellerAdmin",
-            "system_reader_roles": "admin",  # administrators read all accounts, and write none
         },
         "filter:versioned_writes": {"use": "egg:swift#versioned_writes", "allow_object_versioning": True},
         "filter:proxy-logging": {"use": "egg:swift#proxy_logging"},

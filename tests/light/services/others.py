@@ -23,11 +23,10 @@ def list_stacks(asked: Request, _project_id: str) -> Answer:
 
 
 def _account(asked: Request, account: str) -> dict[bytes, bytes]:
-    """Return the metadata of an account, which only operators of its project change, and administrators see."""
+    """Return the metadata of an account, which only operators of its project see."""
     caller = asked.caller
     own = account == f"AUTH_{caller.project_id}"
-    reads = caller.is_admin and asked.method in ("GET", "HEAD")  # as on the devcloud
-    if "ResellerAdmin" not in caller.roles and not reads and not (own and OPERATORS & caller.roles):
+    if "ResellerAdmin" not in caller.roles and not (own and OPERATORS & caller.roles):
         raise Refused(403, "Access was denied to this resource.")
     return asked.cloud.accounts.setdefault(account, {})
 

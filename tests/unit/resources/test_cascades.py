@@ -14,7 +14,7 @@ import tenacity
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, LossEffect
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, LossEffect, Unchecked
 from openstack_prep.core.model import Observed
 from openstack_prep.resources.cascades import compute, identity, network, project
 from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions
@@ -220,6 +220,7 @@ def test_who_does_not_see_everything_may_not_delete_a_project(
     services.get(re.compile(NEUTRON), json={"networks": [], "extensions": []})
     services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
     services.get(THEIR_ACCOUNT, **({"json": []} if is_allowed else {"status_code": 403}))
+    holders(services, "member")
     for takes in ("network", "qos_policy", "container"):
         ((_, unread),) = list(row_of(project.PROJECT, takes).find(Deletions(run, [LAB], frozenset()))) or [(0, None)]
         if is_allowed:
@@ -365,6 +366,7 @@ def test_key_pairs_of_stacks_that_go_are_no_loss(run: CloudRun, services: reques
 def test_stacks_and_containers_need_a_user_of_the_project(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
     services.get(THEIR_ACCOUNT, status_code=403)
+    holders(services, "member")
     for takes in ("stack", "software_config", "container"):
         assert found(run, row_of(project.PROJECT, takes)) == [f"unread/{takes}"]
 
@@ -374,13 +376,53 @@ def test_containers_are_listed_or_named_as_unread(run: CloudRun, services: reque
     """Swift may let an administrator read all accounts; otherwise nobody knows, and that has to be allowed."""
     services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
     row = row_of(project.PROJECT, "container")
-    services.get(THEIR_ACCOUNT, json=[{"name": "backups"}])
-    assert found(run, row) == ["container/backups"]
-    services.get(THEIR_ACCOUNT, **failure(404))
-    assert found(run, row) == []
     services.get(THEIR_ACCOUNT, status_code=403)
+    holders(services, "member")
     ((_, unread),) = row.find(Deletions(run, [LAB], frozenset()))
     assert isinstance(unread, DeletionLoss)
     assert (unread.effect, unread.address) == (LossEffect.UNREAD, "unread/container")
     assert "403 Forbidden" in unread.detail
     assert unread.detail.endswith(f"; {project.NO_OPERATOR}")
+    services.get(THEIR_ACCOUNT, json=[{"name": "backups"}])
+    assert found(run, row) == ["container/backups"]
+    services.get(THEIR_ACCOUNT, **failure(404))
+    assert found(run, row) == []
+
+
+def holders(services: requests_mock.Mocker, *roles: str) -> None:
+    """Let users of the project have these roles."""
+    given = [{"user": {"id": "u"}, "role": {"id": each, "name": each}} for each in roles]
+    services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": given})
+
+
+@pytest.mark.parametrize(
+    ("given", "is_loss"), [([], False), (["Member", "reader"], False), (["member", "swiftoperator"], True)]
+)
+@pytest.mark.usefixtures("administrator")
+def test_roles_tell_whether_anybody_can_have_containers_that_nobody_may_list(
+    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch, given: list[str], is_loss: bool
+) -> None:
+    answer = token(roles=["member", "reader"], project_id="p1")
+    services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
+    tenant = Cloud(connection())
+    monkeypatch.setattr(run, "find_tenant", lambda project: tenant)
+    services.get(re.compile(re.escape(ENDPOINTS["object-store"].rpartition("/")[0])), status_code=403)
+    holders(services, *given)
+    ((_, unread),) = row_of(project.PROJECT, "container").find(Deletions(run, [LAB], frozenset()))
+    assert isinstance(unread, DeletionLoss if is_loss else Unchecked)
+
+
+@pytest.mark.usefixtures("administrator")
+def test_what_was_read_before_the_run_deleted_the_user_who_may_is_no_loss_afterwards(
+    run: CloudRun, services: requests_mock.Mocker
+) -> None:
+    services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
+    holders(services, "member")
+    services.get(THEIR_ACCOUNT, json=[])
+    row = row_of(project.PROJECT, "container")
+    assert found(run, row) == []
+    services.get(THEIR_ACCOUNT, status_code=403)
+    other = Deletion(LAB.resource, Observed(id="p2", ours=True))
+    services.get(THEIR_ACCOUNT.replace("p1/", "p2/"), status_code=403)
+    found_later = [list(row.find(Deletions(run.fresh(), [each], frozenset()))) for each in (LAB, other)]
+    assert [type(unread) for ((_, unread),) in found_later] == [Unchecked, DeletionLoss]
