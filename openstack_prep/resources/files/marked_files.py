@@ -152,8 +152,17 @@ class MarkedFiles:
         return f"{self._tag(name)}\n{text}"
 
     def _is_same(self, name: str, before: str | None, text: str) -> bool:
-        """Whether a file needs no change; a folder that was moved as a whole does not matter."""
-        return before is not None and _without_place(before) == _without_place(self._whole(name, text))
+        """Whether a managed file needs no change.
+
+        A folder that was moved as a whole does not matter, nor by which address of the cloud it was written, nor that
+        an earlier version has not recorded the home project.
+        """
+        if before is None:
+            return False
+        wanted = self._whole(name, text)
+        line, tag = _tag_line(before), _tag_line(wanted)
+        homes = {OwnershipTag.home_in(line) or OwnershipTag.home_in(tag), OwnershipTag.home_in(tag)}
+        return len(homes) == 1 and before.replace(line, "", 1) == wanted.replace(tag, "", 1)
 
     def _is_tagged(self, name: str, text: str) -> bool:
         place = _place(text)
@@ -178,11 +187,6 @@ def _place(text: str) -> tuple[str, str] | None:
     """Return the name, and the digest of the folder, that a file was written with; None if it does not say so."""
     found = PLACE.search(_tag_line(text))
     return (found[1], found[2] or "") if found else None
-
-
-def _without_place(text: str) -> str:
-    line = _tag_line(text)
-    return text.replace(line, PLACE.sub("", line), 1)
 
 
 def _tag_line(text: str) -> str:

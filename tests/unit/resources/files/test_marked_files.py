@@ -65,6 +65,22 @@ def test_what_was_changed_by_hand_is_told_and_mended(files: MarkedFiles, before:
     assert drift(files) == []
 
 
+def test_no_file_changes_for_another_address_of_the_cloud_or_an_earlier_version(tmp_path: Path) -> None:
+    def files(tag: str) -> MarkedFiles:
+        return MarkedFiles(tmp_path, f"# [openstack-prep:lab/{tag}]", is_ours=lambda tag: True)
+
+    path = tmp_path / "cluster.yml"
+    files("c@home@0123abcd").write({"cluster.yml": CLUSTER})
+    for line in ("c", "c@home", "c@home@9876dcba"):  # of earlier versions, and by an internal address
+        path.write_text(f"# [openstack-prep:lab/{line}]\n{CLUSTER}")
+        written = path.stat().st_mtime_ns
+        files("c@home@0123abcd").write({"cluster.yml": CLUSTER})
+        assert path.stat().st_mtime_ns == written
+        assert list(files("c@home@0123abcd").drift({"cluster.yml": CLUSTER}, {"cluster.yml": CLUSTER})) == []
+    files("c@another@0123abcd").write({"cluster.yml": CLUSTER})
+    assert "c@another@0123abcd" in path.read_text()
+
+
 def test_manifests_are_told_apart_by_kind_and_name(files: MarkedFiles) -> None:
     assert drift(files, **{"pools.yaml": POOLS.replace("10.0.0.2", "10.0.0.9")}) == [
         "pools.yaml: IPAddressPool/two.spec.addresses [10.0.0.2] -> [10.0.0.9]"
