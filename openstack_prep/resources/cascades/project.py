@@ -252,7 +252,11 @@ def _may_exist(run: CloudRun, service: str) -> bool:
 
 @fact
 def _registered_services(run: CloudRun) -> frozenset[str]:
-    return frozenset(str(raw["type"]) for raw in run.admin.identity.list("/services", "services"))
+    """Return the types of the cloud's services, "block-storage" for volumev3."""
+    from os_service_types import ServiceTypes  # reads a file of names
+
+    known, listed = ServiceTypes(), run.admin.identity.list("/services", "services")
+    return frozenset(known.get_service_type(str(raw["type"])) or str(raw["type"]) for raw in listed)
 
 
 def _cleanup(name: str) -> str:

@@ -234,6 +234,7 @@ def test_who_does_not_see_everything_may_not_delete_a_project(
     ("services_of_cloud", "losses"),
     [
         ({"json": {"services": [{"type": "identity"}, {"type": "block-storage"}]}}, ["unread/volume"]),
+        ({"json": {"services": [{"type": "volumev3"}]}}, ["unread/volume"]),
         ({"json": {"services": [{"type": "identity"}]}}, []),
         ({"status_code": 403}, ["unread/volume"]),
     ],
