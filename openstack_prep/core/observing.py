@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotUnique, PlanRefused
+from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotUnique, PlanRefused, PrepError
 from openstack_prep.base.key import labels
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, TakesAlong, Unchecked
@@ -123,7 +123,7 @@ def examine(
         Mistake.about(
             _users_of(key, resources),
             f"{_shown(key, names)} does not exist",
-            _suggestion(run, each, declared, _remedy(each, declared, others)),
+            suggestion(run, each, _remedy(each, declared, others), declared),
             code=Code.SPEC_UNRESOLVED,
         )
         for key, each in outside.items()
@@ -224,10 +224,10 @@ def _shown(key: Key, names: Mapping[Key, str]) -> str:
     return key.qualified if len(key.scope) == 1 else names[key]
 
 
-def _suggestion(run: Run, missing: Resource, declared: Set[Key], otherwise: str) -> str:
+def suggestion(run: Run, missing: Resource, otherwise: str, declared: Set[Key] = frozenset()) -> str:
     """Return which declared or existing resource a reference may mean, or else another fix."""
     names = {key.name for key in declared if (key.kind, key.scope) == (missing.key.kind, missing.key.scope)}
-    with contextlib.suppress(CloudError, NotUnique):  # the mistake itself does not depend on it
+    with contextlib.suppress(PrepError):  # the mistake itself does not depend on it
         names |= {*missing.list_alternatives(run)}
     return suggest(missing.name, sorted(names - {missing.name, ""}), otherwise, count=3)
 

@@ -16,8 +16,8 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFailed
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
-from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.core import observing
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.core.text import counted
 from openstack_prep.resources.addresses.address_room import Room
@@ -146,8 +146,8 @@ class AddressPool(PoolFields):
         if room is None:
             if self.neighbours.subnet is None:
                 what = f"subnet {self.subnet} does not exist"
-                known = self.sibling(Subnet, self.subnet).list_alternatives(run)
-                fix = suggest(self.subnet, known, "declare it in the spec, or correct the name", count=3)
+                otherwise = "declare it in the spec, or correct the name"
+                fix = observing.suggestion(run, self.sibling(Subnet, self.subnet), otherwise)
                 yield self.mistake(what, fix, Code.SPEC_UNRESOLVED)
             return
         yield from self.conflicts(room)

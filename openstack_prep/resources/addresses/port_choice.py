@@ -5,11 +5,12 @@ Source: Networking API v2.0, "Ports", "Security groups".
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake
+from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.fields import Name
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
@@ -119,15 +120,16 @@ class PortChoice(ByProjectUser):
 
     def _suggest(self, run: CloudRun, kind: str, name: str, otherwise: str) -> str:
         """Return which existing resource of the project a name may mean, or else another fix."""
-        project_id = run.find_project_id(self.owner)
+        project_id, known = run.find_project_id(self.owner), [""]
         if project_id is None:
             return otherwise
-        if kind == "port":
-            known = [port.name for port in ports_of(run, project_id)]
-        elif kind == "stack":
-            known = stack_names(run, self.owner)
-        else:
-            known = [each for _, each in _security_groups(run, project_id)]
+        with contextlib.suppress(PrepError):  # the mistake itself does not depend on it
+            if kind == "port":
+                known = [port.name for port in ports_of(run, project_id)]
+            elif kind == "stack":
+                known = [*stack_names(run, self.owner)]
+            else:
+                known = [each for _, each in _security_groups(run, project_id)]
         return suggest(name, filter(None, known), otherwise, count=3)
 
 
