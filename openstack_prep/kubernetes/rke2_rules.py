@@ -219,6 +219,7 @@ def _server(of: Raw) -> Iterator[Fault]:
         return
     right = f"write https://{f'[{host}]' if ':' in host else host}:{JOIN_PORT}"
     if port is None:
+        right += ", or :443 if a load balancer listens there"
         yield Fault(place, f"{server!r} has no port, which means 443", right)
     elif port == API_PORT:
         yield Fault(place, f"{API_PORT} is the port of the Kubernetes API, and nodes join at {JOIN_PORT}", right)

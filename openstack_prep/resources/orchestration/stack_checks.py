@@ -86,7 +86,8 @@ def list_losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
     record = observed.record_as(StackRecord)
     for name, secret in stack.secrets.items():
         if secret.is_to_generate:
-            yield consent.lost_secret(stack.key, f"secret_parameters.{name}", secret)
+            loss = consent.lost_secret(stack.key, f"secret_parameters.{name}", secret)
+            yield replace(loss, fix=f"{loss.fix}; if the stack does not have this secret yet, create the file")
     heat = record.stack
     standing = {place: each for place, each in heat.made.items() if place not in record.missing}
     if record.status == "DELETE_FAILED":
