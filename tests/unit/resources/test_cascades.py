@@ -378,7 +378,7 @@ def test_containers_are_listed_or_named_as_unread(run: CloudRun, services: reque
     services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
     row = row_of(project.PROJECT, "container")
     services.get(THEIR_ACCOUNT, status_code=403)
-    holders(services, "member")
+    holders(services, "member", "swiftoperator")
     ((_, unread),) = row.find(Deletions(run, [LAB], frozenset()))
     assert isinstance(unread, DeletionLoss)
     assert (unread.effect, unread.address) == (LossEffect.UNREAD, "unread/container")
@@ -397,15 +397,30 @@ def holders(services: requests_mock.Mocker, *roles: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "is_loss"), [([], False), (["Member", "reader"], False), (["member", "swiftoperator"], True)]
+    ("refused", "given", "is_loss"),
+    [
+        ((), [], False),
+        ((), ["Member", "reader"], False),
+        ((), ["member", "swiftoperator"], True),
+        ((), ["member", "creator"], True),
+        (["member", "creator"], ["member", "Creator"], False),
+        (["member"], ["member", "swiftoperator"], True),
+    ],
 )
 @pytest.mark.usefixtures("administrator")
 def test_roles_tell_whether_anybody_can_have_containers_that_nobody_may_list(
-    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch, given: list[str], is_loss: bool
+    run: CloudRun,
+    services: requests_mock.Mocker,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: list[str],
+    given: list[str],
+    is_loss: bool,
 ) -> None:
-    answer = token(roles=["member", "reader"], project_id="p1")
+    run.admin.authenticate()
+    answer = token(roles=refused, project_id="p1")
     services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
-    tenant = Cloud(connection())
+    services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
+    tenant = Cloud(connection()) if refused else None
     monkeypatch.setattr(run, "find_tenant", lambda project: tenant)
     services.get(re.compile(re.escape(ENDPOINTS["object-store"].rpartition("/")[0])), status_code=403)
     holders(services, *given)
@@ -418,7 +433,7 @@ def test_what_was_read_before_the_run_deleted_the_user_who_may_is_no_loss_afterw
     run: CloudRun, services: requests_mock.Mocker
 ) -> None:
     services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
-    holders(services, "member")
+    holders(services, "swiftoperator")
     services.get(THEIR_ACCOUNT, json=[])
     row = row_of(project.PROJECT, "container")
     assert found(run, row) == []
