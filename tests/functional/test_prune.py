@@ -117,7 +117,7 @@ def test_a_flavor_of_a_namesake_stays_although_a_role_in_its_project_is_declared
     users = [{"name": "prune6", "password": {"env": "PREP_PASSWORD"}}]
     prep.write({"name": "prune", "project": {"name": "prune-6"}, "users": users, "role_assignments": roles} | shared)
     prep.apply()
-    assert "not managed by this spec" in prep.run("show", prep.spec.name).stdout
+    assert "managed by spec prune of project prune" in prep.run("show", prep.spec.name).stdout
     prep.destroy()
     assert devcloud.admin.compute.find_flavor("prune-shared") is not None
     prep.write(REMAINING | shared)
