@@ -21,7 +21,7 @@ from openstack_prep.resources.cascades.row import (
     CascadeTable,
     Deletions,
     Dependent,
-    NotUsed,
+    UsuallyHidden,
     per_deletion,
     sees_everything,
     user_name,
@@ -31,8 +31,6 @@ from openstack_prep.resources.lists import queries
 
 NO_OPERATOR = "the user needs one of Swift's operator_roles, often swiftoperator"
 """Why Swift refuses the list of a user who may log in to the project: swift 2.38.3, keystoneauth.py, authorize."""
-MEMBERS = ("reader", "member", "manager")
-"""Keystone's own roles for projects, besides admin (30.0.0, cmd/bootstrap.py)."""
 ONLY_USERS = "only a user of the project may list them"
 NO_ENDPOINT = "a token without a project may not show its endpoint"
 """Keystone 30.0.0, catalog/backends/sql.py, get_v3_catalog: it leaves out endpoints whose URL contains a project."""
@@ -130,23 +128,9 @@ def _containers(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
         except NotAllowed as error:
             reason = f"{error.reason}; {NO_OPERATOR}" if error.status == 403 else error.reason
             refused = NotAllowed(reason, status=error.status)
-    if sees_everything(run) and not _may_have_containers(run, project):
-        raise NotUsed(str(refused), status=refused.status)
+    if sees_everything(run):  # by Swift's default settings no administrator may read the accounts of others
+        raise UsuallyHidden(str(refused), status=refused.status)
     raise refused
-
-
-def _may_have_containers(run: CloudRun, project: ProjectScope) -> bool:
-    """Whether anybody in the project may have containers: who has more than Keystone's own roles for projects.
-
-    Swift's ``operator_roles`` decide, by default admin and swiftoperator (2.38.3, keystoneauth.py, authorize). The
-    roles of a user whom it has refused are none of them.
-    """
-    which: Values = {"scope.project.id": project.id, "effective": True, "include_names": True}
-    assignments = run.admin.identity.list("/role_assignments", "role_assignments", **which)
-    given = {raw["role"]["name"].lower() for raw in assignments}
-    tenant = run.find_tenant(project.resource)
-    refused = tenant.roles if tenant is not None and tenant.project_id == project.id else ()
-    return not given <= {*MEMBERS, *(role.lower() for role in refused)}
 
 
 def _accounts(run: CloudRun, project: ProjectScope) -> Iterator[Service]:

@@ -68,8 +68,8 @@ Read = Callable[[Deletions], Iterable[Dependent]]
 Text = Callable[[CloudRun, Raw], str]
 
 
-class NotUsed(NotAllowed):
-    """The credentials in use may not read what nobody with a role in the project can have: a warning is enough."""
+class UsuallyHidden(NotAllowed):
+    """The credentials in use may not read what services usually hide from them: a refusal would end each destroy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class CascadeRow:
     what exists of it, before it raises if there may be more; ``what`` says in words what was not read if the
     credentials in use may not, or the service fails. ``hidden``: what belongs to other projects is only in an
     administrator's list. ``is_final``: no later run finds what remains, so what a connection may not read is
-    a loss, unless nobody can have any, or this run has read it before it deleted the user who may.
+    a loss, unless services usually hide it, or this run has read it before it deleted the user who may.
     """
 
     effect: LossEffect
@@ -130,7 +130,7 @@ class CascadeRow:
         if not isinstance(error, NotAllowed):
             return DeletionLoss.unread(self.takes, self.what, error)
         known = _known(deletions.run).issuperset((self.takes, deletion.id) for deletion in deletions)
-        if self.is_final and not (known or isinstance(error, NotUsed)):
+        if self.is_final and not (known or isinstance(error, UsuallyHidden)):
             fix = ASK_READER if sees_everything(deletions.run) else ASK_ADMINISTRATOR
             return DeletionLoss.unread(self.takes, self.what, error, fix=fix)
         return Unchecked(self.what, error.reason)
