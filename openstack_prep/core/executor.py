@@ -23,7 +23,7 @@ from openstack_prep.base.errors import (
     PrepError,
     is_transient,
 )
-from openstack_prep.core import consent, interrupts, planner
+from openstack_prep.core import interrupts, permission, planner
 from openstack_prep.core.deletion_loss import TakesAlong
 from openstack_prep.core.model import (
     INTERRUPT,
@@ -37,7 +37,7 @@ from openstack_prep.core.model import (
     Status,
     Step,
 )
-from openstack_prep.core.observing import (
+from openstack_prep.core.observation import (
     DELETING,
     ThisThread,
     companions,
@@ -47,7 +47,7 @@ from openstack_prep.core.observing import (
     observe,
     with_findings,
 )
-from openstack_prep.core.observing import JOBS as JOBS
+from openstack_prep.core.observation import JOBS as JOBS
 from openstack_prep.core.plan import Order, Plan, Report, order_of
 from openstack_prep.core.run import Run
 from openstack_prep.core.twin import everyone, late_twins
@@ -317,7 +317,7 @@ class _Execution:
             if observed is not None and step.resource.settle(run, observed):
                 observed = observe(run.fresh(), [step.resource]).get(step.key)
             again = replace(planner.decide(step.resource, observed, step.after), deletion_losses=step.deletion_losses)
-            refusals = consent.beyond(step, again, allow_replace=self.plan.allow_replace)
+            refusals = permission.beyond(step, again, allow_replace=self.plan.allow_replace)
         if again.action in DELETING and observed is not None:
             refusals += step.resource.check_delete(run, observed, self.going - self._left())
         if refusals:
@@ -329,7 +329,7 @@ class _Execution:
         if step.action not in DELETING or not isinstance(step.resource, TakesAlong):
             return
         found = losses_of(run, [step], self.going - self._left())
-        refusals = consent.refuse_losses([with_findings(step, found[step.key], self.managed)], self.plan.allow_loss)
+        refusals = permission.refuse_losses([with_findings(step, found[step.key], self.managed)], self.plan.allow_loss)
         if refusals:
             raise PlanRefused(refusals)
 

@@ -17,9 +17,6 @@ from urllib.parse import quote, unquote
 
 from openstack_prep.base.errors import Loss
 from openstack_prep.base.key import Key as Key
-from openstack_prep.core.adoptable import Adoptable as Adoptable
-from openstack_prep.core.adoptable import FromContext as FromContext
-from openstack_prep.core.adoptable import Resolved as Resolved
 from openstack_prep.core.deletion_loss import DeletionLoss as DeletionLoss
 from openstack_prep.core.deletion_loss import Unchecked as Unchecked
 from openstack_prep.core.observed import DIFFERS as DIFFERS
@@ -28,8 +25,11 @@ from openstack_prep.core.observed import Change as Change
 from openstack_prep.core.observed import Condition as Condition
 from openstack_prep.core.observed import Observed as Observed
 from openstack_prep.core.observed import Texts as Texts
+from openstack_prep.core.resource import Adoptable as Adoptable
 from openstack_prep.core.resource import Coherent as Coherent
 from openstack_prep.core.resource import Context as Context
+from openstack_prep.core.resource import FromContext as FromContext
+from openstack_prep.core.resource import Resolved as Resolved
 from openstack_prep.core.resource import Resource as Resource
 
 Groups = frozenset[frozenset[Key]]

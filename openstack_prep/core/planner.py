@@ -9,7 +9,7 @@ from dataclasses import replace
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.key import labels
-from openstack_prep.core import consent
+from openstack_prep.core import permission
 from openstack_prep.core.model import MANAGED, Action, Adoptable, Change, Groups, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan, unresolved_keys
 from openstack_prep.core.twin import Twin, created_at_once
@@ -53,7 +53,7 @@ def _with_losses(step: Step) -> Step:
     """Return a step with the losses that it causes if it is an update."""
     if step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
         return step
-    return replace(step, losses=(*consent.lost_secrets(step), *step.resource.list_losses(step.observed)))
+    return replace(step, losses=(*permission.lost_secrets(step), *step.resource.list_losses(step.observed)))
 
 
 def plan_apply(
@@ -87,10 +87,10 @@ def plan_apply(
     refusals = list(mistakes)
     judged = [step for step in steps if step.key not in unresolved]
     if not allow_replace:
-        refusals += consent.refuse_replacements(judged)
-    refusals += consent.refuse_always(judged)
+        refusals += permission.refuse_replacements(judged)
+    refusals += permission.refuse_always(judged)
     if not adopt:
-        refusals += consent.refuse_adoptions(judged)
+        refusals += permission.refuse_adoptions(judged)
     return Plan(
         spec=spec,
         purpose="apply",

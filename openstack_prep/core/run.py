@@ -8,12 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
 
 from openstack_prep.base.errors import NotFound
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
-from openstack_prep.core.wave import Wave
 
 IDS_PER_REQUEST = 50  # within the 8 KiB that servers take for a request line
 T = TypeVar("T")
@@ -27,6 +27,7 @@ class Reader(Protocol):
 
 
 R = TypeVar("R", bound=Reader)
+V = TypeVar("V")
 F = TypeVar("F", bound="Run")
 
 
@@ -153,3 +154,53 @@ class Run:
         if found is None:
             raise NotFound(f"{resource.key.qualified} exists neither in the spec nor in the cloud")
         return found
+
+
+# --- one read for all threads that write at the same time -------------------------------
+
+
+@dataclass
+class _Group:
+    writers: int = 0
+    waiting: int = 0
+    answer: Future[object] = field(default_factory=Future)
+
+
+class Wave:
+    """Lets steps that create resources of one kind at the same time share the list request that follows.
+
+    The last thread to end its write reads, so the answer is newer than each of the writes, and many concurrent writes
+    cost one list request.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[Hashable, _Group] = {}
+        self._lock = threading.Lock()
+
+    def write(self, name: Hashable, write: Callable[[], T], read: Callable[[], V]) -> tuple[T, V]:
+        """Return the results of ``write`` and ``read``; an error of ``read`` is raised in all threads of the wave."""
+        with self._lock:
+            group = self._groups.setdefault(name, _Group())
+            group.writers += 1
+        try:
+            written = write()
+        except BaseException:
+            self._leave(name, group, read)
+            raise
+        with self._lock:
+            group.waiting += 1
+        self._leave(name, group, read)
+        return written, cast(V, group.answer.result())
+
+    def _leave(self, name: Hashable, group: _Group, read: Callable[[], object]) -> None:
+        with self._lock:
+            group.writers -= 1
+            if group.writers:
+                return
+            del self._groups[name]
+        if not group.waiting:
+            return
+        try:
+            group.answer.set_result(read())
+        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+            group.answer.set_exception(error)

@@ -15,7 +15,7 @@ from openstack_prep.base.fields import File, Name
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import MANAGED, Change, Context, Observed, Resource
-from openstack_prep.core.written_file import WrittenFile
+from openstack_prep.core.resource import WrittenFile
 from openstack_prep.exposures.register.pool import Pool, PoolSettings
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from openstack_prep.resources.identity import home

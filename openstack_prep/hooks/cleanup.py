@@ -18,7 +18,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Key, OwnershipTag, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.openshift import cluster as openshift
@@ -98,7 +98,7 @@ def plan_cleanup(
             warnings.extend(_doubts(lists, name))
         observed = {each.key: each.observe(raw) for each, raw in leftovers}
         made = planner.plan_destroy(name, [each for each, _ in leftovers], observed)
-        refusals = tuple(observing.examine_deletes(run, made, jobs=jobs))
+        refusals = tuple(observation.examine_deletes(run, made, jobs=jobs))
         notes = {each.key: _note(each, raw) for each, raw in leftovers}
         return replace(made, steps=tuple(_explained(step, notes) for step in made.steps), refusals=refusals)
 

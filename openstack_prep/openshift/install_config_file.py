@@ -25,7 +25,7 @@ from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Condition, Context, Key, Observed, Resource, Texts
 from openstack_prep.core.observed import owner_text
-from openstack_prep.core.written_file import WrittenFile
+from openstack_prep.core.resource import WrittenFile
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import Cluster, Contents
 from openstack_prep.openshift.install_config.document import compact, nested

@@ -12,7 +12,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Context, Resource
-from openstack_prep.core.written_file import WritesFiles, WrittenFile
+from openstack_prep.core.resource import WritesFiles, WrittenFile
 from openstack_prep.spec.loading import Spec
 
 GENERATED = "generated secret"

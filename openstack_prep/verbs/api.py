@@ -11,7 +11,7 @@ from openstack_prep.base.errors import CloudError, ConfigError, Mistake, PlanRef
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT, Sight
-from openstack_prep.core import consent, executor, observing, planner
+from openstack_prep.core import executor, observation, permission, planner
 from openstack_prep.core.deletion_loss import DeletionLoss
 from openstack_prep.core.executor import JOBS, Event, silent
 from openstack_prep.core.model import Action, Key, Observed, Resource, Step
@@ -62,15 +62,15 @@ def plan(
         look = partial(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder)
         with (
             cloud.reading(ADMINISTRATOR),
-            observing.beside(look if prune or spec.is_whole else None, jobs=jobs) as standing,
+            observation.beside(look if prune or spec.is_whole else None, jobs=jobs) as standing,
         ):
-            observed, found = observing.examine(run, spec.chosen, others=others, jobs=jobs)
+            observed, found = observation.examine(run, spec.chosen, others=others, jobs=jobs)
         run.known.update(observed)
         consent = {"allow_replace": allow_replace, "adopt": adopt}
         made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=[*spec.unread, *found], **consent)
         if (sight := standing()) is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
-            all_observed = observed | (observing.observe(run, unchosen, jobs=jobs) if unchosen else {})
+            all_observed = observed | (observation.observe(run, unchosen, jobs=jobs) if unchosen else {})
             left = scan.undeclared(run, sight, spec.resources, all_observed, jobs=jobs)
             made = replace(planner.plan_removals(made, left, prune=prune), warnings=sight.warnings)
         made = _with_deletions(run, made, allow_loss, sight.failed if sight else {}, jobs)
@@ -101,8 +101,8 @@ def plan_destroy(
     def make() -> Plan:
         failed: dict[type[Resource], CloudError] = {}
         look = partial(scan.look, run, spec.resources, jobs=jobs, folder=spec.folder, all_may_fail=True)
-        with cloud.reading(ADMINISTRATOR), observing.beside(look if spec.is_whole else None, jobs=jobs) as standing:
-            observed = observing.observe(run, spec.resources, jobs=jobs, failed=failed.__setitem__)
+        with cloud.reading(ADMINISTRATOR), observation.beside(look if spec.is_whole else None, jobs=jobs) as standing:
+            observed = observation.observe(run, spec.resources, jobs=jobs, failed=failed.__setitem__)
             run.known.update(observed)
             sight = standing()
             left = []
@@ -230,7 +230,7 @@ def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = J
     """
     spec, run = open_run(cloud, wanted, jobs, name=name)
     with cloud.reading(ADMINISTRATOR):
-        observed = observing.observe(run, spec.resources, jobs=jobs)
+        observed = observation.observe(run, spec.resources, jobs=jobs)
     return {resource.key: observed.get(resource.key) for resource in spec.resources}
 
 
@@ -243,7 +243,7 @@ def _made_again(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, a
     moved = differences(old.data(), new.data())
     what = "has changed since the plan was created"
     refusals = [Mistake(key, what, "plan again", code=Code.PLAN_CHANGED) for key in moved]
-    refusals = refusals or consent.beyond_plan(old, new)
+    refusals = refusals or permission.beyond_plan(old, new)
     if refusals:
         raise PlanRefused(refusals)
     return new
@@ -275,14 +275,14 @@ def _with_deletions(
     It is refused if a service would refuse one of them, or unless all losses are allowed. ``failed`` are the kinds that
     were not looked for, because their service failed.
     """
-    blockers = observing.examine_deletes(run, made, jobs=jobs)
-    made = _with_unread(observing.find_losses(run, made, jobs=jobs), failed)
+    blockers = observation.examine_deletes(run, made, jobs=jobs)
+    made = _with_unread(observation.find_losses(run, made, jobs=jobs), failed)
     if isinstance(allow_loss, str):
         raise ConfigError(f"allow_loss={allow_loss!r} is one string; pass a list: [{allow_loss!r}]")
     made = replace(made, allow_loss=frozenset(allow_loss))
     unchecked = dict.fromkeys(str(each) for step in made for each in step.unchecked)
-    losses = consent.refuse_losses(made, made.allow_loss)
-    unknown = consent.unknown_losses(made, made.allow_loss) if losses else ()  # a repeated run may find them gone
+    losses = permission.refuse_losses(made, made.allow_loss)
+    unknown = permission.unknown_losses(made, made.allow_loss) if losses else ()  # a repeated run may find them gone
     warnings = (*made.warnings, *unchecked, *unknown)
     return replace(made, refusals=(*made.refusals, *blockers, *losses), warnings=warnings)
 

@@ -6,7 +6,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, EntryUnusable, LoginBlocked, Mistake
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Action, Step
-from openstack_prep.core.observing import in_parallel
+from openstack_prep.core.observation import in_parallel
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
 from openstack_prep.resources.files.env_file import EnvFile

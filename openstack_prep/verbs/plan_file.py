@@ -24,7 +24,7 @@ from openstack_prep.base.invalid import shown
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
 from openstack_prep.base.url_secrets import has_url_secrets
-from openstack_prep.core.consent import refuse_replacements
+from openstack_prep.core.permission import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
 from openstack_prep.spec.sections import is_in_files
 from openstack_prep.verbs.plan_content import AGAIN, FORMAT, SavedCloud, SavedSpec, digest_of, read, validated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.observing import JOBS
+from openstack_prep.core.observation import JOBS
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.credentials.credential_rotation import RotatedCredential
 from openstack_prep.resources.identity.role_assignment import RoleAssignment

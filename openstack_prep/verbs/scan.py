@@ -14,7 +14,7 @@ from openstack_prep import extensions
 from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun, in_project
 from openstack_prep.core.model import Key, Observed, Resource
-from openstack_prep.core.observing import beside, in_parallel
+from openstack_prep.core.observation import beside, in_parallel
 from openstack_prep.core.resource import HasContainer, HasId
 from openstack_prep.extensions import Scan
 from openstack_prep.resources.files.clouds_entry import CloudsEntry, InCloudsYaml

@@ -14,7 +14,7 @@ import pytest
 
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -193,7 +193,7 @@ def test_runs_that_meet(lab: Lab, zone: Zone) -> None:
         return executor.execute(plan, run)
 
     runs = [CloudRun(lab.as_user(), OwnershipTag(lab.name)) for _ in range(3)]
-    plans = [planner.plan_apply(lab.name, wanted, observing.observe(run, wanted)) for run in runs]
+    plans = [planner.plan_apply(lab.name, wanted, observation.observe(run, wanted)) for run in runs]
     assert [len(plan.pending) for plan in plans] == [5, 5, 5]
     both = threading.Barrier(len(runs))
     with ThreadPoolExecutor(len(runs)) as pool:

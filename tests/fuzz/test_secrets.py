@@ -70,7 +70,7 @@ COMMANDS = """
 read; ``tests/functional/test_secrets.py`` applies and destroys on a devcloud."""
 CRASHES = [
     *("openstack_prep.core.planner.plan_apply", "openstack_prep.core.planner.plan_destroy"),
-    *("openstack_prep.core.executor.execute", "openstack_prep.core.observing.examine"),
+    *("openstack_prep.core.executor.execute", "openstack_prep.core.observation.examine"),
     *("openstack_prep.cloud.service.Service.get", "openstack_prep.spec.completion.derive"),
     *("openstack_prep.resources.identity.user.User.find", "openstack_prep.spec.resolving.resolve_spec"),
     "openstack_prep.cli.running.print_result",

@@ -10,7 +10,7 @@ import requests_mock
 
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing
+from openstack_prep.core import executor, observation
 from openstack_prep.core.model import Action, Resource
 from openstack_prep.core.planner import plan_apply
 from openstack_prep.resources.compute.flavor import Flavor
@@ -73,7 +73,7 @@ def test_a_tag_that_came_after_the_plan_is_left_alone(
 ) -> None:
     row = play(empty_cloud)
     wanted = kind(name="x", adopt="permanently")  # type: ignore[call-arg]
-    observed, mistakes = observing.examine(run, [wanted])
+    observed, mistakes = observation.examine(run, [wanted])
     plan = plan_apply("lab", [wanted], observed, mistakes=mistakes)
     assert (plan.refusals, [step.action for step in plan]) == ((), [Action.ADOPT])
     row |= tag

@@ -20,7 +20,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.core.observed import owner_text
-from openstack_prep.core.written_file import WrittenFile
+from openstack_prep.core.resource import WrittenFile
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
 from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, all_members, member, mistakes, warnings

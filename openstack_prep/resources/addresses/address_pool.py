@@ -17,7 +17,7 @@ from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFa
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import observing
+from openstack_prep.core import observation
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.core.text import counted
 from openstack_prep.resources.addresses.address_room import Room
@@ -147,7 +147,7 @@ class AddressPool(PoolFields):
             if self.neighbours.subnet is None:
                 what = f"subnet {self.subnet} does not exist"
                 otherwise = "declare it in the spec, or correct the name"
-                fix = observing.suggestion(run, self.sibling(Subnet, self.subnet), otherwise)
+                fix = observation.suggestion(run, self.sibling(Subnet, self.subnet), otherwise)
                 yield self.mistake(what, fix, Code.SPEC_UNRESOLVED)
             return
         yield from self.conflicts(room)

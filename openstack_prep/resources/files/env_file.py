@@ -25,7 +25,7 @@ from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.entries import SELECTORS
 from openstack_prep.core.model import Change, Context, Key, Observed, Resource
-from openstack_prep.core.written_file import WrittenFile
+from openstack_prep.core.resource import WrittenFile
 from openstack_prep.resources.files.blocked_login import find_block, identity_in
 from openstack_prep.resources.files.client_login import UNUSABLE, ClientLogin
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, entry, folder_of

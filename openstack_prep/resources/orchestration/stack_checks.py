@@ -12,7 +12,7 @@ from pathlib import Path
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import DownloadError, Loss, Mistake, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import consent
+from openstack_prep.core import permission
 from openstack_prep.core.model import Observed
 from openstack_prep.resources.heat.heat import SERVER, HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_groups import MAYBE, Effect
@@ -86,7 +86,7 @@ def list_losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
     record = observed.record_as(StackRecord)
     for name, secret in stack.secrets.items():
         if secret.is_to_generate:
-            loss = consent.lost_secret(stack.key, f"secret_parameters.{name}", secret)
+            loss = permission.lost_secret(stack.key, f"secret_parameters.{name}", secret)
             yield replace(loss, fix=f"{loss.fix}; if the stack does not have this secret yet, create the file")
     heat = record.stack
     standing = {place: each for place, each in heat.made.items() if place not in record.missing}

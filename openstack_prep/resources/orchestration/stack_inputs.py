@@ -18,7 +18,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Context, Key, Resource
-from openstack_prep.core.written_file import WritesFiles
+from openstack_prep.core.resource import WritesFiles
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml

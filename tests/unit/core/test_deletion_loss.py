@@ -11,7 +11,7 @@ import pytest
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Loss, Mistake, PlanRefused, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import consent, executor, observing, planner, text
+from openstack_prep.core import executor, observation, permission, planner, text
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
 from openstack_prep.core.model import Action, Key, Observed, Result, Status, Step
 from tests.unit.box import LOST, Box, Shelf
@@ -74,7 +74,7 @@ class Shared(Box):
 
 def test_what_is_no_longer_managed_is_kept() -> None:
     shelf = Shelf({"a": {}})
-    plan = planner.plan_destroy("lab", [Box(name="a")], observing.observe(shelf.run(), [Box(name="a")]))
+    plan = planner.plan_destroy("lab", [Box(name="a")], observation.observe(shelf.run(), [Box(name="a")]))
     shelf.boxes["a"]["ours"] = False
     (result,) = executor.execute(plan, shelf.run()).results
     assert (result.status, result.step.action) == (Status.DONE, Action.KEEP)
@@ -85,14 +85,14 @@ def test_what_is_no_longer_managed_is_kept() -> None:
 def test_what_others_use_since_the_plan_is_kept(replaces: bool) -> None:
     shelf = Shelf({"a": {"material": "oak"}})
     box = Shared(name="a", material="tin" if replaces else "oak")
-    observed = observing.observe(shelf.run(), [box])
+    observed = observation.observe(shelf.run(), [box])
     if replaces:
         plan = planner.plan_apply("lab", [box], observed, allow_replace=True)
     else:
         plan = planner.plan_destroy("lab", [box], observed)
-    assert observing.examine_deletes(shelf.run(), plan) == []
+    assert observation.examine_deletes(shelf.run(), plan) == []
     shelf.boxes["guest"] = {}
-    assert [each.keys for each in observing.examine_deletes(shelf.run(), plan)] == [(box.key,)]
+    assert [each.keys for each in observation.examine_deletes(shelf.run(), plan)] == [(box.key,)]
     (failed,) = executor.execute(plan, shelf.run()).failed
     assert isinstance(failed.error, PlanRefused)
     assert shelf.boxes["a"] == {"material": "oak"}
@@ -101,7 +101,7 @@ def test_what_others_use_since_the_plan_is_kept(replaces: bool) -> None:
 def test_what_others_use_can_be_updated_in_a_second_attempt() -> None:
     shelf = Shelf({"a": {"size": 1}, "guest": {}}, before={"update a": [LOST]})
     box = Shared(name="a", size=2)
-    plan = planner.plan_apply("lab", [box], observing.observe(shelf.run(), [box]))
+    plan = planner.plan_apply("lab", [box], observation.observe(shelf.run(), [box]))
     executor.execute(plan, shelf.run()).raise_for_failures()
     assert shelf.boxes["a"] == {"size": 2}
 
@@ -120,7 +120,7 @@ class Judged(Box):
 def test_deletions_are_judged_together_with_those_that_are_left() -> None:
     shelf = Shelf({name: {} for name in "abc"})
     boxes = [Judged(name="a"), *(Judged(name=name, wants=(Key("judged", "a"),)) for name in "bc")]
-    executor.execute(planner.plan_destroy("lab", boxes, observing.observe(shelf.run(), boxes)), shelf.run(), jobs=1)
+    executor.execute(planner.plan_destroy("lab", boxes, observation.observe(shelf.run(), boxes)), shelf.run(), jobs=1)
     judged = [each for each in shelf.asked if each.startswith("judge")]
     assert judged == ["judge id-a id-b id-c"] * 2 + ["judge id-a"]
 
@@ -128,7 +128,7 @@ def test_deletions_are_judged_together_with_those_that_are_left() -> None:
 def test_deletions_that_begin_together_share_what_they_read() -> None:
     shelf = Shelf({name: {} for name in "abc"})
     boxes = [Box(name="a"), *(Box(name=name, on=("a",)) for name in "bc")]
-    executor.execute(planner.plan_destroy("lab", boxes, observing.observe(shelf.run(), boxes)), shelf.run(), jobs=1)
+    executor.execute(planner.plan_destroy("lab", boxes, observation.observe(shelf.run(), boxes)), shelf.run(), jobs=1)
     assert shelf.asked == ["find", "find", "delete c", "delete b", "find", "delete a"]
 
 
@@ -136,10 +136,10 @@ def test_what_a_service_fails_to_answer_is_refused_by_name() -> None:
     loss = DeletionLoss(effect=LossEffect.UNREAD, kind="unread", id="zone", detail="zones: 503")
     own = DeletionLoss(effect=LossEffect.DELETED, kind="role", id="mine", is_own=True)
     step = Step(resource=Box(name="a"), action=Action.DELETE, deletion_losses=(loss, own))
-    (refusal,) = consent.refuse_losses([step], frozenset())
+    (refusal,) = permission.refuse_losses([step], frozenset())
     assert refusal.code == Code.PLAN_LOSES
     assert "--allow-loss unread/zone" in refusal.fix
-    assert consent.refuse_losses([step], frozenset({"unread/zone"})) == []
+    assert permission.refuse_losses([step], frozenset({"unread/zone"})) == []
     assert [each.data(frozenset())["allowed"] for each in step.deletion_losses] == [False, True]
 
 
@@ -164,8 +164,8 @@ def test_what_a_stack_leaves_is_seen_before_its_project_goes(keeps: bool) -> Non
     shelf = Keeping({name: {} for name in ("room", "crate", VOLUME)})
     shelf.keeps = keeps
     run, spec = shelf.run(), [*resources()]
-    plan = observing.find_losses(run, planner.plan_destroy("lab", spec, observing.observe(run, spec)))
-    assert consent.refuse_losses(plan, frozenset()) == []  # nobody knows yet
+    plan = observation.find_losses(run, planner.plan_destroy("lab", spec, observation.observe(run, spec)))
+    assert permission.refuse_losses(plan, frozenset()) == []  # nobody knows yet
     report = executor.execute(plan, run)
     if not keeps:
         report.raise_for_failures()
@@ -197,8 +197,8 @@ def test_what_somebody_took_over_meanwhile_is_nothing_that_goes() -> None:
     house = House(name="house")
     spec = [house, Box(name="net", wants=(house.key,))]
     run = shelf.run()
-    plan = observing.find_losses(run, planner.plan_destroy("lab", spec, observing.observe(run, spec)))
-    assert not consent.refuse_losses(plan, frozenset())
+    plan = observation.find_losses(run, planner.plan_destroy("lab", spec, observation.observe(run, spec)))
+    assert not permission.refuse_losses(plan, frozenset())
     shelf.boxes["net"]["ours"] = False
     report = executor.execute(plan, run)
     assert {(str(each.step), each.step.action, each.status) for each in report.results} == {
@@ -212,10 +212,10 @@ def test_an_allowed_loss_that_no_deletion_has_is_reported_with_the_one_that_is_m
     shelf = Shelf({"house": {}, "net": {}})
     spec = [House(name="house")]
     run = shelf.run()
-    plan = observing.find_losses(run, planner.plan_destroy("lab", spec, observing.observe(run, spec)))
+    plan = observation.find_losses(run, planner.plan_destroy("lab", spec, observation.observe(run, spec)))
     (loss,) = plan.steps[0].deletion_losses
-    assert consent.unknown_losses(plan, {loss.address}) == []
-    (warning,) = consent.unknown_losses(plan, {loss.id})
+    assert permission.unknown_losses(plan, {loss.address}) == []
+    (warning,) = permission.unknown_losses(plan, {loss.id})
     assert f"did you mean {loss.address}?" in warning
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed, NotUnique, Overtaken, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.executor import Event
 from openstack_prep.core.interrupts import SIGNALS, Interrupted
 from openstack_prep.core.model import INTERRUPT, Action, Adoptable, Key, Observed, Resource, Result, Status
@@ -28,12 +28,12 @@ def shelf() -> Shelf:
 
 
 def plan(shelf: Shelf, *boxes: Box, consent: bool = False) -> Plan:
-    observed, mistakes = observing.examine(shelf.run(), boxes)
+    observed, mistakes = observation.examine(shelf.run(), boxes)
     return plan_apply("lab", boxes, observed, mistakes=mistakes, allow_replace=consent)
 
 
 def destruction(shelf: Shelf, *boxes: Box) -> Plan:
-    return plan_destroy("lab", boxes, observing.observe(shelf.run(), boxes))
+    return plan_destroy("lab", boxes, observation.observe(shelf.run(), boxes))
 
 
 def run(shelf: Shelf, made: Plan, jobs: int = 8, tell: Callable[[Event], None] = executor.silent) -> Report:
@@ -286,7 +286,7 @@ def test_consent_to_a_replacement_is_for_the_one_that_was_shown(shelf: Shelf) ->
     """Somebody else has put another in its place before the second attempt."""
     shelf.boxes["a"] = {"material": "tin"}
     box = Box(name="a", material="oak")
-    another = {key: replace(found, id="another") for key, found in observing.observe(shelf.run(), [box]).items()}
+    another = {key: replace(found, id="another") for key, found in observation.observe(shelf.run(), [box]).items()}
     shelf.before["delete a"] = [LOST]
     report = run(shelf, plan_apply("lab", [box], another, allow_replace=True))
     assert isinstance(result(report, "a").error, PlanRefused)
@@ -562,13 +562,13 @@ def test_what_somebody_else_has_created_by_then_is_told_and_stays_theirs(shelf: 
 def test_a_kind_is_read_in_one_go(shelf: Shelf) -> None:
     boxes = [Box(name=str(n)) for n in range(100)]
     shelf.boxes = {box.name: {} for box in boxes}
-    assert len(observing.observe(shelf.run(), boxes)) == 100
+    assert len(observation.observe(shelf.run(), boxes)) == 100
     assert shelf.asked == ["find"]
 
 
 def test_a_reference_that_exists_nowhere_is_a_mistake_of_its_users(shelf: Shelf) -> None:
     boxes = (Box(name="a", on=("gone",)), Box(name="b", on=("gone",)))
-    _, mistakes = observing.examine(shelf.run(), boxes)
+    _, mistakes = observation.examine(shelf.run(), boxes)
     assert [(each.code, each.where) for each in mistakes] == [("spec.unresolved-reference", "box/a, box/b")]
     assert "box/gone" in mistakes[0].what
     assert "declare it" in mistakes[0].fix
@@ -578,13 +578,13 @@ def test_a_second_one_of_what_a_spec_declares_once_is_not_to_be_declared(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Box, "one_per_spec", True)
-    _, (mistake,) = observing.examine(shelf.run(), [Box(name="a", on=("gone",))])
+    _, (mistake,) = observation.examine(shelf.run(), [Box(name="a", on=("gone",))])
     assert mistake.fix == "apply a spec that declares this box first, or correct the name"
 
 
 def test_a_reference_may_be_in_the_cloud_already(shelf: Shelf) -> None:
     shelf.boxes["there"] = {"ours": False}
-    observed, mistakes = observing.examine(shelf.run(), [Box(name="a", on=("there",))])
+    observed, mistakes = observation.examine(shelf.run(), [Box(name="a", on=("there",))])
     assert mistakes == []
     assert observed[Key("box", "there")].id == "id-there"
 
@@ -592,14 +592,14 @@ def test_a_reference_may_be_in_the_cloud_already(shelf: Shelf) -> None:
 def test_two_matches_of_a_name_refuse_the_plan(shelf: Shelf) -> None:
     shelf.before["find"] = [NotUnique("box/a: 2 resources have this name (x, y)")]
     with pytest.raises(PlanRefused, match=r"\(x, y\)") as caught:
-        observing.examine(shelf.run(), [Box(name="a")])
+        observation.examine(shelf.run(), [Box(name="a")])
     assert [each.code for each in caught.value.diagnostics] == ["cloud.not-unique"]
 
 
 def test_a_cloud_that_cannot_be_read_is_an_error(shelf: Shelf) -> None:
     shelf.before["find"] = [BROKEN]
     with pytest.raises(CloudError, match="no such colour"):
-        observing.examine(shelf.run(), [Box(name="a")])
+        observation.examine(shelf.run(), [Box(name="a")])
 
 
 class Inhabited(Box):
@@ -612,7 +612,7 @@ class Inhabited(Box):
 def test_all_deletions_are_examined_even_those_that_share_an_id(shelf: Shelf) -> None:
     boxes: list[Resource] = [Inhabited(name="a"), Inhabited(name="b")]
     made = plan_destroy("lab", boxes, {box.key: Observed(id="same", ours=True) for box in boxes})
-    assert [each.where for each in observing.examine_deletes(shelf.run(), made)] == ["box/b", "box/a"]
+    assert [each.where for each in observation.examine_deletes(shelf.run(), made)] == ["box/b", "box/a"]
     assert made.steps[0].action is Action.DELETE
 
 
@@ -729,7 +729,7 @@ def test_consent_to_adopt_covers_what_the_plan_has_shown(
     if shown is not None:
         shelf.boxes["c"] = dict(shown)
     chest = Chest(name="c", colour="blue", adopt=declared)
-    observed, _ = observing.examine(shelf.run(), [chest])
+    observed, _ = observation.examine(shelf.run(), [chest])
     made = plan_apply("lab", [chest], observed, adopt=True)
     assert not made.refusals
     if shown is None:
@@ -744,7 +744,7 @@ def test_consent_to_adopt_covers_what_the_plan_has_shown(
 def test_consent_to_adopt_is_for_the_one_that_was_shown(shelf: Shelf) -> None:
     shelf.boxes["c"] = {"colour": "red", "ours": False}
     chest = Chest(name="c", colour="blue")
-    observed, _ = observing.examine(shelf.run(), [chest])
+    observed, _ = observation.examine(shelf.run(), [chest])
     another = {chest.key: replace(observed[chest.key], id="another")}
     report = run(shelf, plan_apply("lab", [chest], another, adopt=True))
     assert isinstance(result(report, "c").error, PlanRefused)

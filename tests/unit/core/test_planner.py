@@ -9,9 +9,9 @@ import pytest
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import Secret
-from openstack_prep.core import observing, planner
-from openstack_prep.core.consent import beyond_plan
+from openstack_prep.core import observation, planner
 from openstack_prep.core.model import DIFFERS, Action, Change, Key, Observed, Resource
+from openstack_prep.core.permission import beyond_plan
 from openstack_prep.core.plan import Plan, unresolved_keys
 from openstack_prep.core.planner import plan_apply, plan_destroy, plan_removals
 from openstack_prep.resources.compute.flavor import Flavor
@@ -315,7 +315,7 @@ def test_what_is_missing_is_named_with_its_room(room: str) -> None:
         def references(self) -> list[Resource]:
             return [InRoom(name="a", room=room)]
 
-    _, (mistake,) = observing.examine(Shelf().run(), [Needy(name="n")])
+    _, (mistake,) = observation.examine(Shelf().run(), [Needy(name="n")])
     assert mistake.what.partition(" ")[0] == ("box/a@hall" if room == "hall" else "box/a")
 
 

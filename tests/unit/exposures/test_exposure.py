@@ -13,7 +13,7 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Context, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.exposure import Exposure, ResolvedExposure
@@ -121,7 +121,7 @@ def exposure(name: str = "web", **fields: Any) -> Exposure:
 
 def plan(run: CloudRun, *wanted: Any) -> Plan:
     placed = [resolved(each, wanted, run.admin) for each in wanted]
-    observed, mistakes = observing.examine(run, [each for each in placed if isinstance(each, Exposure | PoolFile)])
+    observed, mistakes = observation.examine(run, [each for each in placed if isinstance(each, Exposure | PoolFile)])
     return planner.plan_apply("lab", placed[-1:], observed, mistakes=mistakes)
 
 
@@ -246,7 +246,7 @@ def test_an_exposure_without_a_register_is_kept_and_never_deleted(run: CloudRun,
         exposure(pool="lb", address="10.0.0.100"),
     ):
         wanted = resolved(each, [outside, each], run.admin)
-        (found,) = observing.observe(run, [wanted]).values()
+        (found,) = observation.observe(run, [wanted]).values()
         assert planner.decide(wanted, found).action.value == "keep"
         assert not found.ours
         assert wanted.placed(found).address == each.address
@@ -258,7 +258,7 @@ def test_the_ports_are_read_twice_however_many_exposures_claim(
 ) -> None:
     """Explicit addresses come first; one that is refused does not keep the others from theirs."""
     many = [exposure(name, pool="lb") for name in "ab"] + [exposure("c", pool="lb", address="10.0.0.100")]
-    observed, _ = observing.examine(run, [resolved(each, [POOL, *many], run.admin) for each in many])
+    observed, _ = observation.examine(run, [resolved(each, [POOL, *many], run.admin) for each in many])
     made = planner.plan_apply("lab", [resolved(each, [POOL, *many], run.admin) for each in many], observed)
     before = len(services.request_history)
     report = executor.execute(made, run)
@@ -277,7 +277,7 @@ def test_the_ports_are_read_twice_however_many_exposures_claim(
 def test_what_is_rendered_gets_what_is_claimed(run: CloudRun, register: NeutronRegister) -> None:
     claim = claim_one(register, "web", mac=True)
     wanted = resolved(exposure(pool="lb", how="bridge"), [POOL], run.admin)
-    (found,) = observing.observe(run, [wanted]).values()
+    (found,) = observation.observe(run, [wanted]).values()
     placed = wanted.placed(found, "203.0.113.5")
     assert (placed.address, placed.mac, placed.outside) == (claim.address, claim.mac, "203.0.113.5")
     assert wanted.placed(None).address is None
@@ -357,7 +357,7 @@ def test_one_name_in_two_projects_cannot_claim_in_one_file(run: CloudRun, tmp_pa
 def left(run: CloudRun, *wanted: Any) -> Sequence[scan.Standing]:
     run.known.clear()
     seen = scan.Sight((), (None,), [*LeftClaim.scan(run, None), *scan._entries(run, wanted)])
-    observed = observing.observe(run, wanted)
+    observed = observation.observe(run, wanted)
     return scan.undeclared(run, seen, wanted, observed, jobs=1)
 
 
@@ -429,9 +429,9 @@ def test_an_exposure_that_two_pools_hold_is_deleted_from_both(
     declared = exposure(pool=wanted)
     placed = resolved(declared, [file, POOL, declared], run.admin)
     pool = resolved(POOL, [file, POOL, declared], run.admin)
-    observed = observing.observe(run.fresh(), [placed, pool])
+    observed = observation.observe(run.fresh(), [placed, pool])
     made = planner.plan_destroy("lab", [placed], observed)
-    assert list(pool.check_delete(run, observed[pool.key], observing.going_ids(made))) == []
+    assert list(pool.check_delete(run, observed[pool.key], observation.going_ids(made))) == []
     executor.execute(made, run.fresh()).raise_for_failures()
     assert (dict(file.register(run).held()), register_of(run)) == ({}, {})
 
@@ -454,11 +454,11 @@ def test_a_claim_in_a_pool_that_is_no_longer_declared_is_left_by_its_declared_ex
     assert [(str(each.key), observed.id, observed.ours) for each, observed in claims] == [
         ("exposure/web (lb)", "lb/10.0.0.100", True)
     ]
-    observed = observing.observe(run.fresh(), [placed])
+    observed = observation.observe(run.fresh(), [placed])
     made = planner.plan_destroy("lab", [placed], observed, claims)
     pool = resolved(POOL, [POOL], run.admin)
-    ports = observing.observe(run.fresh(), [pool])[pool.key]
-    assert list(pool.check_delete(run, ports, observing.going_ids(made))) == []
+    ports = observation.observe(run.fresh(), [pool])[pool.key]
+    assert list(pool.check_delete(run, ports, observation.going_ids(made))) == []
     executor.execute(made, run.fresh()).raise_for_failures()
     assert (dict(file.register(run).held()), register_of(run)) == ({}, {})
 

@@ -13,7 +13,7 @@ import yaml
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.spec.loading import Spec, load_spec
 from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
@@ -56,7 +56,7 @@ def ports(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 def plan(run: CloudRun, spec: Spec) -> tuple[Plan, Spec]:
     refuse_mistakes(spec)
     spec = resolve_spec(spec, run.admin, for_apply=True)
-    observed, mistakes = observing.examine(run, spec.resources)
+    observed, mistakes = observation.examine(run, spec.resources)
     return planner.plan_apply("lab", spec.resources, observed, mistakes=mistakes), spec
 
 

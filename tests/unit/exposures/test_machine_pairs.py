@@ -11,7 +11,7 @@ import requests_mock
 import yaml
 
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.machine_pairs import MachinePairs
@@ -63,7 +63,7 @@ class Trial:
     def plan(self, *exposures: dict[str, Any], **sections: Any) -> Plan:
         self.run = CloudRun(self.run.admin, self.run.ownership, homes=[None])
         wanted = self.resources(*exposures, **sections)
-        observed, mistakes = observing.examine(self.run, wanted)
+        observed, mistakes = observation.examine(self.run, wanted)
         self.run.known.update(observed)
         return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
 
@@ -114,7 +114,7 @@ def test_each_node_gets_what_the_exposures_claim_in_the_same_apply(trial: Trial)
     assert trial.pairs("node2") == {claims["database"], ("10.0.0.5", "fa:16:3e:00:00:02")}
 
     wanted = trial.resources(both[0])
-    made = planner.plan_destroy("lab", wanted, observing.observe(trial.run.fresh(), wanted))
+    made = planner.plan_destroy("lab", wanted, observation.observe(trial.run.fresh(), wanted))
     assert [step.key.kind for step in made] == ["address_pairs", "exposure", "pool_file"]
     executor.execute(made, trial.run).raise_for_failures()
     assert trial.pairs("node1") == {tuple(FOREIGN.values())}
@@ -188,13 +188,13 @@ def test_a_sync_leaves_pairs_whose_claims_it_does_not_see(trial: Trial) -> None:
     (trial.path.parent / "office.yaml").rename(trial.path.parent / "elsewhere.yaml")
     (alone,) = (each.resolve_with(others, alone=True) for each in wanted)
     run = CloudRun(trial.run.admin, trial.run.ownership, homes=[None])
-    made = planner.plan_apply("lab", [alone], observing.observe(run, [alone]))
+    made = planner.plan_apply("lab", [alone], observation.observe(run, [alone]))
     assert not made
     assert trial.pairs("node1") == before
     (trial.path.parent / "elsewhere.yaml").rename(trial.path.parent / "office.yaml")
     trial.neutron.ports[0]["allowed_address_pairs"] = []
     (alone,) = (each.resolve_with(others, alone=True) for each in wanted)
-    made = planner.plan_apply("lab", [alone], observing.observe(run.fresh(), [alone]))
+    made = planner.plan_apply("lab", [alone], observation.observe(run.fresh(), [alone]))
     executor.execute(made, run.fresh()).raise_for_failures()
     assert trial.pairs("node1") == before
 

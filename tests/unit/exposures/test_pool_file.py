@@ -11,7 +11,7 @@ import requests_mock
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.pool_file import PoolFile
@@ -43,7 +43,7 @@ def other(run: CloudRun) -> CloudRun:
 
 
 def plan(run: CloudRun, pool: PoolFile) -> Plan:
-    observed, mistakes = observing.examine(run.fresh(), [pool])
+    observed, mistakes = observation.examine(run.fresh(), [pool])
     return planner.plan_apply(run.ownership.spec, [pool], observed, mistakes=mistakes)
 
 
@@ -60,7 +60,7 @@ def destroy(run: CloudRun, pool: PoolFile) -> list[str]:
     run = run.fresh()
     run.known.clear()
     notes: list[str] = []
-    made = planner.plan_destroy(run.ownership.spec, [pool], observing.observe(run, [pool]))
+    made = planner.plan_destroy(run.ownership.spec, [pool], observation.observe(run, [pool]))
     report = executor.execute(made, run, tell=lambda event: notes.append(event.note))
     report.raise_for_failures()
     return [*(each.step.action.value for each in report.changed), *filter(None, notes)]

@@ -14,7 +14,7 @@ import yaml
 
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Context, Resource
 from openstack_prep.core.plan import ApplyFailed, Plan
 from openstack_prep.openshift.install_config import Machines, Pool, Proxy, RootVolume
@@ -67,7 +67,7 @@ def make(folder: Path) -> Make:
 
 
 def planned(run: CloudRun, *resources: Resource) -> Plan:
-    observed, mistakes = observing.examine(run.fresh(), resources)
+    observed, mistakes = observation.examine(run.fresh(), resources)
     return planner.plan_apply("lab", resources, observed, mistakes=mistakes)
 
 
@@ -204,7 +204,7 @@ def test_somebody_elses_file_is_left_alone(run: CloudRun, make: Make, text: str)
     file.file.write_text(text)
     owner = "managed by spec other" if "openstack-prep:" in text else "not managed by this spec"
     assert refusals(run, file) == [f"{file.path} exists and is {owner}; choose another file, or remove this one"]
-    (step,) = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
+    (step,) = planner.plan_destroy("lab", [file], observation.observe(run, [file]))
     assert step.action is Action.KEEP
 
 
@@ -233,7 +233,7 @@ def test_somebody_elses_copy_is_left_alone(run: CloudRun, make: Make, used: bool
     assert refusals(run, file) == [
         f"{file.kept} exists and is not managed by this spec; choose another file, or remove this one"
     ]
-    plan = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
+    plan = planner.plan_destroy("lab", [file], observation.observe(run, [file]))
     executor.execute(plan, run).raise_for_failures()
     assert file.kept.read_text() == "mine\n"
 
@@ -250,7 +250,7 @@ def test_a_file_that_cannot_be_read(run: CloudRun, make: Make) -> None:
     file = make()
     file.file.mkdir(parents=True)
     with pytest.raises(PrepError, match="cannot be read"):
-        observing.observe(run, [file])
+        observation.observe(run, [file])
 
 
 # --- after the installer ------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_somebody_elses_copy_without_the_file_is_left(run: CloudRun, make: Make)
     assert refusals(run, file) == [
         f"{file.kept} exists and is not managed by this spec; choose another file, or remove this one"
     ]
-    assert not list(planner.plan_destroy("lab", [file], observing.observe(run.fresh(), [file])))
+    assert not list(planner.plan_destroy("lab", [file], observation.observe(run.fresh(), [file])))
 
 
 @pytest.mark.parametrize("used", ["no", "installed", "destroyed"])
@@ -313,7 +313,7 @@ def test_destroy_removes_both(run: CloudRun, make: Make, used: str) -> None:
         eaten(file)
     if used == "destroyed":
         (file.file.parent / ".openshift_install_state.json").unlink()
-    plan = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
+    plan = planner.plan_destroy("lab", [file], observation.observe(run, [file]))
     executor.execute(plan, run).raise_for_failures()
     assert not file.file.exists()
     assert not file.kept.exists()

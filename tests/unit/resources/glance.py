@@ -10,7 +10,7 @@ from typing import Any
 import requests_mock
 
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Observed
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.image.glance import ID, NAME, SEALS, SPEC
@@ -180,7 +180,7 @@ class Glance:
 
 
 def plan(run: CloudRun, image: Image) -> Plan:
-    observed, mistakes = observing.examine(run.fresh(), [image])
+    observed, mistakes = observation.examine(run.fresh(), [image])
     return planner.plan_apply("lab", [image], observed, mistakes=mistakes)
 
 

@@ -13,7 +13,7 @@ import requests_mock
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import observing
+from openstack_prep.core import observation
 from openstack_prep.core.deletion_loss import LossEffect
 from openstack_prep.core.model import Action, Observed, Resource, Step
 from openstack_prep.core.plan import Plan
@@ -96,7 +96,7 @@ LOST = [
 
 
 def test_one_list_is_read_for_all_users(run: CloudRun, keystone: requests_mock.Mocker) -> None:
-    assert losses_in(observing.find_losses(run, users())) == LOST
+    assert losses_in(observation.find_losses(run, users())) == LOST
     found = asked(keystone)
     assert (found["/v3/os-trust/trusts"], found["/v3/credentials"], found["/v3/domains"]) == (1, 1, 1)
     assert (found["/v3/groups"], found["/v3/groups/g1/users"], found["/v3/users/U/groups"]) == (2, 1, 0)
@@ -119,10 +119,10 @@ def test_what_is_not_listed_as_a_whole_is_read_of_each_user(
             return not request.query
 
         keystone.get(f"{IDENTITY}/{path}", additional_matcher=is_whole, **answers[answer])
-    assert losses_in(observing.find_losses(run, users())) == LOST
+    assert losses_in(observation.find_losses(run, users())) == LOST
     assert asked(keystone)["/v3/users/U/groups"] == 6
     before = asked(keystone)
-    observing.find_losses(run.fresh(), users())
+    observation.find_losses(run.fresh(), users())
     assert asked(keystone)["/v3/domains"] == before["/v3/domains"]  # it is not tried again
 
 
@@ -134,7 +134,7 @@ def test_flavors_share_the_list_of_servers(run: CloudRun, services: requests_moc
     services.get(f"{NOVA}/servers/detail", json={"servers": servers})
     services.get(f"{NOVA}/servers/detail?flavor=id-f2", json={"servers": servers[:1]})
     services.get(f"{NOVA}/servers/detail?flavor=id-f3", json={"servers": []})  # of an earlier flavor of that name
-    assert losses_in(observing.find_losses(run, plan_of(flavors))) == ["f2: cut off server/s-f2"]
+    assert losses_in(observation.find_losses(run, plan_of(flavors))) == ["f2: cut off server/s-f2"]
     assert asked(services)["/v2.1/servers/detail"] == 3
 
 
@@ -144,7 +144,7 @@ def test_ids_are_asked_for_in_requests_that_servers_take(run: CloudRun, services
         (SecurityGroup(name=each), Observed(id=each, ours=True, record=GroupRecord(id=each, name=each))) for each in ids
     ]
     rules = services.get(f"{NEUTRON}/security-group-rules", json={"security_group_rules": []})
-    observing.find_losses(run, plan_of(groups))
+    observation.find_losses(run, plan_of(groups))
     assert rules.call_count == 2 * 3
     assert all(len(request.url) < 4096 for request in rules.request_history)
     of_groups = [each.qs["security_group_id"] for each in rules.request_history if "security_group_id" in each.qs]
@@ -159,7 +159,7 @@ def test_a_service_that_does_not_answer_is_waited_for_once(
         re.compile("^http://"), json=lambda request, _: {request.path.rpartition("/")[2].replace("-", "_"): []}
     )
     cinder = services.get(re.compile(f"^{CINDER}/"), **answer)
-    (step,) = observing.find_losses(run, plan_of([(Project(name="lab"), Observed(id="p1", ours=True))]))
+    (step,) = observation.find_losses(run, plan_of([(Project(name="lab"), Observed(id="p1", ours=True))]))
     unread = {loss.id: loss.detail for loss in step.deletion_losses if loss.effect is LossEffect.UNREAD}
     assert {"volume", "snapshot", "backup"} <= unread.keys()
     assert all(f"GET block-storage/{kind}s/detail: " in unread[kind] for kind in ("volume", "snapshot", "backup"))

@@ -13,7 +13,7 @@ import yaml
 from openstack_prep.base.errors import CloudError, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
@@ -58,7 +58,7 @@ def cloud(empty_cloud: requests_mock.Mocker) -> requests_mock.Mocker:
 def left(*resources: Resource) -> dict[str, bool]:
     """Return what the resources leave undeclared, each with whether it is the spec's for sure."""
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=scan.homes_of(resources))
-    observed = observing.observe(run, resources)
+    observed = observation.observe(run, resources)
     run.known.update(observed)
     return {
         str(each.key): found.ours
@@ -69,10 +69,10 @@ def left(*resources: Resource) -> dict[str, bool]:
 def prune(*resources: Resource) -> list[str]:
     """Delete what the resources leave undeclared; return what forbids it."""
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=scan.homes_of(resources))
-    observed = observing.observe(run, resources)
+    observed = observation.observe(run, resources)
     found = scan.undeclared(run, scan.look(run, resources, jobs=1), resources, observed, jobs=1)
     plan = planner.plan_removals(planner.plan_apply("lab", [], {}), found, prune=True)
-    refusals = [str(each) for each in observing.examine_deletes(run, plan)]
+    refusals = [str(each) for each in observation.examine_deletes(run, plan)]
     if not refusals:
         executor.execute(plan, run).raise_for_failures()
     return refusals
@@ -149,7 +149,7 @@ def test_a_declared_flavor_of_another_specs_home_is_not_managed(
     cloud.get(f"{IDENTITY}/projects/gone", **failure(404))
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[LAB])
-    (found,) = observing.observe(run, [Flavor(name="small")]).values()
+    (found,) = observation.observe(run, [Flavor(name="small")]).values()
     assert (found.ours, found.managed_by) == (ours, "" if ours else "lab of project their")
 
 
@@ -173,7 +173,7 @@ def test_a_flavor_is_not_managed_by_way_of_a_project_that_another_spec_manages(c
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
     cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor("of-another")]})
     run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[LAB, Project(name="side")])
-    (found,) = observing.observe(run, [Flavor(name="small")]).values()
+    (found,) = observation.observe(run, [Flavor(name="small")]).values()
     assert not found.ours
 
 
@@ -258,7 +258,7 @@ def test_a_flavor_is_managed_by_way_of_a_project_that_the_spec_works_in(
 
     def is_ours(*resources: Resource) -> bool:
         run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=scan.homes_of([LAB, small, *resources]))
-        (found,) = observing.observe(run, [small]).values()
+        (found,) = observation.observe(run, [small]).values()
         return found.ours
 
     assert not is_ours(shared)

@@ -12,7 +12,7 @@ import yaml
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Key, Resource
 from openstack_prep.core.plan import Plan
 from openstack_prep.kubernetes.cilium import Cilium, CiliumBGP, CiliumLoadBalancer, CiliumPeer, CiliumPool
@@ -71,7 +71,7 @@ def make(tmp_path: Path) -> Make:
 
 def planned(run: CloudRun, *resources: Resource) -> Plan:
     completed = [resolved(each, resources, run.admin) for each in resources]
-    observed, mistakes = observing.examine(run.fresh(), completed)
+    observed, mistakes = observation.examine(run.fresh(), completed)
     return planner.plan_apply("lab", completed, observed, mistakes=mistakes)
 
 
@@ -162,10 +162,10 @@ def test_destroy_removes_ours_and_says_what_stays(heat: Heat, run: CloudRun, mak
     (Path(make().directory) / "cluster.rkestate").write_text("{}")
     told: list[str] = []
     run.note = lambda key, text: told.append(text)
-    observed = observing.observe(run, [make()])
+    observed = observation.observe(run, [make()])
     make().delete(run, observed[make().key])
     assert told == [f"{make().directory} is kept because it contains cluster.rkestate"]
-    assert observing.observe(run, [make()]) == {}
+    assert observation.observe(run, [make()]) == {}
 
 
 def test_what_to_type_next(heat: Heat, run: CloudRun, make: Make) -> None:
@@ -236,7 +236,7 @@ def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, run: CloudRun, m
 def test_files_of_a_cluster_whose_stack_is_gone_can_be_destroyed(heat: Heat, run: CloudRun, make: Make) -> None:
     applied(run, make())
     heat.stands = False
-    observed = observing.observe(run.fresh(), [make()])
+    observed = observation.observe(run.fresh(), [make()])
     assert planner.plan_destroy("lab", [make()], observed)
 
 
@@ -347,7 +347,7 @@ def test_nodes_that_stay_and_will_do_something_else(heat: Heat, run: CloudRun, m
     def of_roles(**fields: Any) -> tuple[str, list[str]]:
         """Return what the plan says of it beside its stack, and what is refused."""
         cluster = resolved(make(**fields), [fewer, make(**fields)], run.admin)
-        plan = planner.plan_apply("lab", [cluster], observing.observe(run.fresh(), [cluster]))
+        plan = planner.plan_apply("lab", [cluster], observation.observe(run.fresh(), [cluster]))
         return plan.table, list(map(str, plan.refusals))
 
     line, refused = of_roles()

@@ -12,7 +12,7 @@ import requests_mock
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses import port_pairs
@@ -116,7 +116,7 @@ def neutron(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def plan(run: CloudRun, wanted: AddressPairs = VIPS) -> Plan:
-    observed, mistakes = observing.examine(run, [wanted])
+    observed, mistakes = observation.examine(run, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
 
 
@@ -223,7 +223,7 @@ def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(run: C
     assert neutron.pairs("master-0") == ["10.0.0.5", "10.9.9.9"]
     assert neutron.pairs("master-1") == ["10.0.0.5", "10.0.0.7"]
     assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}"]
-    (step,) = planner.plan_destroy("lab", [VIPS], observing.observe(run.fresh(), [VIPS]))
+    (step,) = planner.plan_destroy("lab", [VIPS], observation.observe(run.fresh(), [VIPS]))
     assert (step.action, step.reason) == (Action.KEEP, "not managed by this spec")
 
 
@@ -231,13 +231,15 @@ def test_destroy_of_a_port_that_is_gone_is_well(
     run: CloudRun, neutron: Neutron, services: requests_mock.Mocker
 ) -> None:
     neutron.ports.append(port("master-0", "10.0.0.5", tags=[f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5"]))
-    made = planner.plan_destroy("lab", [VIPS], observing.observe(run, [VIPS]))
+    made = planner.plan_destroy("lab", [VIPS], observation.observe(run, [VIPS]))
     services.put(re.compile(f"{NEUTRON}/ports/.*"), **failure(404))
     executor.execute(made, run).raise_for_failures()
 
 
 def destroy(run: CloudRun, wanted: AddressPairs = VIPS) -> None:
-    executor.execute(planner.plan_destroy("lab", [wanted], observing.observe(run, [wanted])), run).raise_for_failures()
+    executor.execute(
+        planner.plan_destroy("lab", [wanted], observation.observe(run, [wanted])), run
+    ).raise_for_failures()
 
 
 def test_what_is_no_longer_declared_goes_by_its_record(run: CloudRun, neutron: Neutron) -> None:
@@ -267,9 +269,9 @@ def test_pairs_of_one_spec_leave_each_others_records_alone(run: CloudRun, neutro
     for wanted in (declared, declared[:1]):
         now, together = run.fresh(), [each.resolve_with(wanted) for each in wanted]
         executor.execute(
-            planner.plan_apply("lab", together, observing.observe(now, together)), now
+            planner.plan_apply("lab", together, observation.observe(now, together)), now
         ).raise_for_failures()
-        assert not planner.plan_apply("lab", together, observing.observe(run.fresh(), together))
+        assert not planner.plan_apply("lab", together, observation.observe(run.fresh(), together))
         assert neutron.pairs("worker-0-abcde") == ["10.0.0.5"]
         assert sorted(neutron.pairs("master-0")) == ["10.0.0.5", "10.0.0.6"][: len(wanted)]
 
@@ -427,7 +429,7 @@ def test_a_pair_that_a_run_of_another_mind_puts_back_keeps_its_record(run: Cloud
 
     neutron.before_delete = [write]
     now, fewer = run.fresh(), AddressPairs(name="vips", infra_id=ID, addresses=("10.0.0.7",))
-    executor.execute(planner.plan_apply("lab", [fewer], observing.observe(now, [fewer])), now).raise_for_failures()
+    executor.execute(planner.plan_apply("lab", [fewer], observation.observe(now, [fewer])), now).raise_for_failures()
     assert neutron.pairs("master-0") == ["10.0.0.7", "10.0.0.5"]
     apply(run.fresh(), fewer)
     assert neutron.pairs("master-0") == ["10.0.0.7"]
@@ -598,7 +600,7 @@ def test_pairs_of_others_that_block_a_port_are_named(run: CloudRun, rejecting: N
 
 def test_a_blocked_port_does_not_stop_the_others(run: CloudRun, rejecting: Neutron) -> None:
     rejecting.ports += [port("master-0", "224.0.0.18"), port("master-1", number=1)]
-    made = planner.plan_apply("lab", [VIPS], observing.observe(run, [VIPS]))
+    made = planner.plan_apply("lab", [VIPS], observation.observe(run, [VIPS]))
     (result,) = executor.execute(made, run).results
     assert isinstance(result.error, PlanRefused)
     assert (rejecting.pairs("master-0"), rejecting.pairs("master-1")) == (["224.0.0.18"], ["10.0.0.5", "10.0.0.7"])
@@ -607,7 +609,7 @@ def test_a_blocked_port_does_not_stop_the_others(run: CloudRun, rejecting: Neutr
 def test_destroy_names_them_before_anything_is_deleted(run: CloudRun, rejecting: Neutron) -> None:
     tags = [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.5"]
     rejecting.ports += [port("master-0", "10.0.0.5", "224.0.0.18", tags=tags)]
-    (refusal,) = VIPS.check_delete(run, observing.observe(run, [VIPS])[VIPS.key], frozenset())
+    (refusal,) = VIPS.check_delete(run, observation.observe(run, [VIPS])[VIPS.key], frozenset())
     assert refusal.code == Code.ADDRESS_MULTICAST
     rejecting.ports[0]["allowed_address_pairs"].pop()
-    assert not list(VIPS.check_delete(run.fresh(), observing.observe(run.fresh(), [VIPS])[VIPS.key], frozenset()))
+    assert not list(VIPS.check_delete(run.fresh(), observation.observe(run.fresh(), [VIPS])[VIPS.key], frozenset()))

@@ -12,7 +12,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Context
 from openstack_prep.core.plan import Action, Plan, Report
 from openstack_prep.core.text import observed_table
@@ -65,7 +65,7 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
 
 
 def plan(run: CloudRun, wanted: AddressPool = POOL) -> Plan:
-    observed, mistakes = observing.examine(run, [wanted])
+    observed, mistakes = observation.examine(run, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
 
 
@@ -111,7 +111,7 @@ def test_a_pool_is_made_beside_a_stack_whose_parameter_names_its_subnet(
     services.post(f"{HEAT}/stacks/preview", json={"stack": {"resources": []}})
     services.get(re.compile("http://nova/v2.1/flavors.*"), json={"flavors": []})
     stack = Stack(name="s", template=str(template), parameters={"subnet": POOL.subnet})
-    observed, mistakes = observing.examine(run, [POOL, stack])
+    observed, mistakes = observation.examine(run, [POOL, stack])
     run.known.update(observed)
     assert not mistakes
     executor.execute(planner.plan_apply("lab", [POOL], observed), run).raise_for_failures()
@@ -126,7 +126,7 @@ def test_a_pool_that_is_too_big_is_not_counted_for_its_neighbour(
     services.get(re.compile(f"{NEUTRON}/quotas/.*"), json={"quota": {"port": free}})
     big = AddressPool(name="big", subnet="none", addresses=("10.0.0.0/16",))
     both = [resolved(each, [POOL, big], run.admin) for each in (POOL, big)]
-    _, mistakes = observing.examine(run, both)
+    _, mistakes = observation.examine(run, both)
     mistakes += big.list_mistakes(Context(resources=[POOL, big], cloud=run.admin))
     assert [(mistake.code, mistake.what) for mistake in mistakes if mistake.keys[0] == POOL.key] == [
         ("quota.short", "120 more ports are needed, but only 1 of 500 are left in the quota"),
@@ -166,7 +166,7 @@ def test_who_took_a_port_meanwhile_keeps_it(run: CloudRun, neutron: Neutron, ser
     one = AddressPool(name="lb", subnet="nodes", addresses=("10.0.0.100",))
     apply(run, one).raise_for_failures()
     now = run.fresh()
-    made = planner.plan_destroy("lab", [one], observing.observe(now, [one]))
+    made = planner.plan_destroy("lab", [one], observation.observe(now, [one]))
 
     def refuse(request: Any, context: Any) -> Any:
         assert request.headers["If-Match"] == "revision_number=1"
@@ -182,7 +182,7 @@ def test_who_took_a_port_meanwhile_keeps_it(run: CloudRun, neutron: Neutron, ser
 
 def test_destroy_says_that_a_pool_outside_the_allocation_pools_has_no_ports(run: CloudRun, neutron: Neutron) -> None:
     outside = replace(POOL, reserve="outside")
-    observed, _ = observing.examine(run, [outside])
+    observed, _ = observation.examine(run, [outside])
     (step,) = planner.plan_destroy("lab", [outside], observed).steps
     assert (step.action, step.reason) == (Action.KEEP, "no ports to delete")
     assert "(no ports to delete)" in observed_table(observed)

@@ -10,7 +10,7 @@ import requests_mock
 
 from openstack_prep.base.errors import Loss, NotFound, PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Key
 from openstack_prep.core.plan import Plan
 from openstack_prep.openshift.install_config import Machines
@@ -56,7 +56,7 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 
 
 def plan(run: CloudRun, *wanted: FloatingIP) -> Plan:
-    observed, mistakes = observing.examine(run, wanted)
+    observed, mistakes = observation.examine(run, wanted)
     return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
 
 
@@ -285,8 +285,8 @@ def test_two_may_not_want_one_address(run: CloudRun) -> None:
 def going(run: CloudRun, *wanted: FloatingIP | FloatingIPAttachment) -> Plan:
     """Return a plan to destroy, with what forbids it."""
     resources = [resolved(each, wanted, run.admin) for each in wanted]
-    made = planner.plan_destroy("lab", resources, observing.observe(run, resources))
-    return replace(made, refusals=tuple(observing.examine_deletes(run, made)))
+    made = planner.plan_destroy("lab", resources, observation.observe(run, resources))
+    return replace(made, refusals=tuple(observation.examine_deletes(run, made)))
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_one_that_serves_a_port_is_not_deleted(run: CloudRun, listed: list[Any],
 @pytest.mark.parametrize("gone", ["p1", "server1"])
 def test_one_goes_with_the_port_that_it_serves(run: CloudRun, listed: list[Any], ports: list[Any], gone: str) -> None:
     listed.append(answer(port_id="p1"))
-    observed = observing.observe(run, [API])[API.key]
+    observed = observation.observe(run, [API])[API.key]
     assert list(API.check_delete(run, observed, frozenset({"f1", gone}))) == []
     assert list(API.check_delete(run, observed, frozenset({"f1"}))) != []
 

@@ -8,7 +8,7 @@ import requests_mock
 from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -58,7 +58,7 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
 
 
 def plan(run: CloudRun, wanted: FloatingIPAttachment = INGRESS) -> Plan:
-    observed, mistakes = observing.examine(run, [wanted])
+    observed, mistakes = observation.examine(run, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes)
 
 

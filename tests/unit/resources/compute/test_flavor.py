@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.base.errors import ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Key
 from openstack_prep.resources.compute.flavor import Flavor
 from tests.unit.conftest import ENDPOINTS, IDENTITY, declared_mistakes, failure, sent
@@ -47,7 +47,7 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 
 
 def plan(run: CloudRun, flavor: Flavor) -> Any:
-    observed, mistakes = observing.examine(run, [flavor])
+    observed, mistakes = observation.examine(run, [flavor])
     return planner.plan_apply("lab", [flavor], observed, mistakes=mistakes)
 
 
@@ -115,7 +115,7 @@ WANTED = replace(MASTER, extra_specs={"a": "1"})
 def test_a_replacement_keeps_what_others_have_set(run: CloudRun, smaller: requests_mock.Mocker) -> None:
     made = smaller.post(f"{NOVA}/flavors", json={"flavor": answer(id="f2")})
     specs = smaller.post(f"{NOVA}/flavors/f2/os-extra_specs", json={})
-    observed = observing.observe(run, [WANTED])[WANTED.key]
+    observed = observation.observe(run, [WANTED])[WANTED.key]
     again = WANTED.recreate(run, observed)
     assert again.id == "f2"
     assert planner.diff(WANTED, again) == ()
@@ -125,7 +125,7 @@ def test_a_replacement_keeps_what_others_have_set(run: CloudRun, smaller: reques
 
 def test_a_replacement_that_fails_names_what_others_have_set(run: CloudRun, smaller: requests_mock.Mocker) -> None:
     smaller.post(f"{NOVA}/flavors", **failure(403, "quota"))
-    observed = observing.observe(run, [WANTED])[WANTED.key]
+    observed = observation.observe(run, [WANTED])[WANTED.key]
     with pytest.raises(ResourceFailed, match="b=3, c=4"):
         WANTED.recreate(run, observed)
 

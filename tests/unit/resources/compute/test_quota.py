@@ -7,7 +7,7 @@ import requests_mock
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.shared import SharedCloud
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
@@ -38,7 +38,7 @@ def limits(services: requests_mock.Mocker) -> requests_mock.Mocker:
 
 
 def plan(run: CloudRun, quota: Quota) -> Plan:
-    observed, mistakes = observing.examine(run, [quota])
+    observed, mistakes = observation.examine(run, [quota])
     return planner.plan_apply("lab", [quota], observed, mistakes=mistakes)
 
 
@@ -104,7 +104,7 @@ def test_an_absent_volume_type_is_refused_before_the_project_exists(
     limits.get(f"{CINDER}/types", json={"volume_types": [{"name": "ssd", "id": "t1"}]})
     wanted = {"ssd": VolumeTypeQuota(volumes=1), "no-such": VolumeTypeQuota(volumes=1)}
     project = Project(name="new")
-    observed, mistakes = observing.examine(run, [project, Quota(project="new", volume_types=wanted)])
+    observed, mistakes = observation.examine(run, [project, Quota(project="new", volume_types=wanted)])
     assert {key.kind for key in observed} == {"domain"}
     assert [each.what for each in mistakes] == ["volume type no-such does not exist"]
 

@@ -7,7 +7,7 @@ import requests_mock
 
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import late_twins
@@ -43,7 +43,7 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 
 
 def plan(run: CloudRun, *wanted: ServerGroup) -> Plan:
-    observed, mistakes = observing.examine(run, wanted)
+    observed, mistakes = observation.examine(run, wanted)
     return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
 
 
@@ -86,7 +86,7 @@ def in_our_project(services: requests_mock.Mocker, listed: list[Any]) -> ServerG
 def test_of_two_alike_none_is_deleted(run: CloudRun, in_our_project: ServerGroup) -> None:
     """Somebody else may have created one of them: neither apply nor destroy takes it, and both name it."""
     made = plan(run, in_our_project)
-    destruction = planner.plan_destroy("lab", [in_our_project], observing.observe(run, [in_our_project]))
+    destruction = planner.plan_destroy("lab", [in_our_project], observation.observe(run, [in_our_project]))
     for each in (made, destruction):
         assert {step.action for step in each} == {Action.KEEP}
         assert "duplicate g2" in str(each)
@@ -111,7 +111,7 @@ def test_it_is_ours_when_its_project_is(
     services.get(f"{IDENTITY}/projects", json={"projects": [{"id": "p1", "enabled": True, "tags": tags}]})
     listed += [answer(id="g2", project_id="p2"), answer(id="g3", project_id="p3"), answer(project_id="p1")]
     group = ServerGroup(name="masters", policy="soft-anti-affinity", project="lab")
-    (observed,) = observing.observe(run, [group]).values()
+    (observed,) = observation.observe(run, [group]).values()
     assert (observed.id, observed.ours) == ("g1", ours)
     assert [each for each in sent(services) if "server-groups" in each] == [
         f"GET /v2.1/os-server-groups?all_projects=true&offset={offset}" for offset in (0, 2, 3)

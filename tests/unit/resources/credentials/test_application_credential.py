@@ -14,7 +14,7 @@ from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.credentials.access_rule import AccessRule
@@ -93,7 +93,7 @@ def credential(run: CloudRun, path: Path, **more: Any) -> ApplicationCredential:
 
 def plan(run: CloudRun, wanted: ApplicationCredential, consent: bool = False) -> Plan:
     run = run.fresh()
-    observed, mistakes = observing.examine(run, [wanted])
+    observed, mistakes = observation.examine(run, [wanted])
     return planner.plan_apply("lab", [wanted], observed, mistakes=mistakes, allow_replace=consent)
 
 
@@ -217,7 +217,7 @@ def test_what_was_begun_is_taken_back(run: CloudRun, keystone: Keystone, path: P
     apply(run, wanted)
     begun = {"application_credential_name": "app", "auth_url": IDENTITY}
     clouds_yaml.put(path, "lab", {"auth": begun})  # as earlier versions wrote it
-    destroy = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
+    destroy = planner.plan_destroy("lab", [wanted], observation.observe(run.fresh(), [wanted]))
     executor.execute(destroy, run).raise_for_failures()
     assert not path.exists()
     assert not keystone.held
@@ -342,14 +342,14 @@ def test_somebody_elses_credential_is_not_taken(run: CloudRun, keystone: Keyston
     keystone.held[0]["expires_at"] = "2026-01-01T00:00:00.000000"
     assert "is not managed by this spec, and expired at 2026-01-01" in str(plan(run, credential(run, path)).refusals)
     wanted = credential(run, path)
-    (step,) = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
+    (step,) = planner.plan_destroy("lab", [wanted], observation.observe(run.fresh(), [wanted]))
     assert step.action is Action.KEEP
 
 
 def test_destroy_takes_entry_and_credentials(run: CloudRun, keystone: Keystone, path: Path) -> None:
     wanted = credential(run, path)
     apply(run, wanted)
-    destroy = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
+    destroy = planner.plan_destroy("lab", [wanted], observation.observe(run.fresh(), [wanted]))
     executor.execute(destroy, run).raise_for_failures()
     assert not path.exists()
     assert not keystone.held
@@ -418,7 +418,7 @@ def test_the_entry_for_predecessors_is_not_taken(run: CloudRun, keystone: Keysto
 def test_destroy_leaves_an_entry_that_is_somebody_elses_by_then(run: CloudRun, keystone: Keystone, path: Path) -> None:
     wanted = credential(run, path)
     apply(run, wanted)
-    destroy = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
+    destroy = planner.plan_destroy("lab", [wanted], observation.observe(run.fresh(), [wanted]))
     theirs = {"auth": {"username": "me"}}
     clouds_yaml.put(path, "lab", theirs)
     executor.execute(destroy, run).raise_for_failures()
@@ -476,7 +476,7 @@ def test_a_role_that_the_user_does_not_have_is_a_mistake(run: CloudRun, keystone
 
 
 def rotated(run: CloudRun, wanted: ApplicationCredential, keep_old: bool = False) -> ApplicationCredential:
-    return RotatedCredential.of(wanted, observing.observe(run.fresh(), [wanted])[wanted.key], keep_old)
+    return RotatedCredential.of(wanted, observation.observe(run.fresh(), [wanted])[wanted.key], keep_old)
 
 
 def test_a_rotation_needs_no_drift_and_happens_once(run: CloudRun, keystone: Keystone, path: Path) -> None:
@@ -517,7 +517,7 @@ def test_destroy_takes_the_kept_one_too(run: CloudRun, keystone: Keystone, path:
     wanted = credential(run, path)
     apply(run, wanted)
     apply(run, rotated(run, wanted, keep_old=True))
-    destroy = planner.plan_destroy("lab", [wanted], observing.observe(run.fresh(), [wanted]))
+    destroy = planner.plan_destroy("lab", [wanted], observation.observe(run.fresh(), [wanted]))
     executor.execute(destroy, run).raise_for_failures()
     assert not path.exists()
     assert not keystone.held

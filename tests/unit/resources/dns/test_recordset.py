@@ -12,7 +12,7 @@ import requests_mock
 from openstack_prep.base.errors import ConfigError, NotAllowed, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Observed, OwnershipTag
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -77,7 +77,7 @@ def designate(services: requests_mock.Mocker) -> Designate:
 
 
 def plan(run: CloudRun, *wanted: Recordset) -> Plan:
-    observed, mistakes = observing.examine(run, wanted)
+    observed, mistakes = observation.examine(run, wanted)
     run.known.update(observed)
     return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
 

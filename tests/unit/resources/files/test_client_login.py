@@ -13,7 +13,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import EntryUnusable
 from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Status
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.files import client_login
@@ -43,7 +43,7 @@ def wanted(run: CloudRun, folder: Path, **more: Any) -> CloudsEntry:
 
 
 def plan(run: CloudRun, entry: CloudsEntry) -> Plan:
-    observed, mistakes = observing.observe(run, [entry]), []
+    observed, mistakes = observation.observe(run, [entry]), []
     mistakes += entry.check(run, observed.get(entry.key))
     return planner.plan_apply("lab", [entry], observed, mistakes=mistakes)
 

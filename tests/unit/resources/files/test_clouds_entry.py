@@ -9,7 +9,7 @@ import yaml
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Context, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
@@ -33,12 +33,12 @@ def wanted(run: CloudRun, path: Path, password: str = "s3cret", **more: Any) -> 
 
 
 def plan(run: CloudRun, entry: CloudsEntry) -> Plan:
-    observed = observing.observe(run, [entry])
+    observed = observation.observe(run, [entry])
     return planner.plan_apply("lab", [entry], observed, mistakes=list(entry.check(run, observed.get(entry.key))))
 
 
 def mistakes(run: CloudRun, entry: CloudsEntry) -> list[str]:
-    return [str(each) for each in entry.check(run, observing.observe(run, [entry]).get(entry.key))]
+    return [str(each) for each in entry.check(run, observation.observe(run, [entry]).get(entry.key))]
 
 
 def test_it_is_written_once_and_kept(run: CloudRun, path: Path) -> None:
@@ -73,7 +73,7 @@ def test_an_entry_of_an_early_version_stays_as_it_is(run: CloudRun, path: Path) 
     entry.create(run)
     path.write_text(path.read_text().replace("'[openstack-prep:lab/lab]'", "lab"))
     assert not plan(run, entry)
-    (step,) = planner.plan_destroy("lab", [entry], observing.observe(run, [entry]))
+    (step,) = planner.plan_destroy("lab", [entry], observation.observe(run, [entry]))
     assert step.action is Action.DELETE
 
 
@@ -83,7 +83,7 @@ def test_the_entry_of_another_spec_is_neither_changed_nor_deleted(run: CloudRun,
     renamed = CloudRun(run.admin, OwnershipTag("renamed"))
     (said,) = mistakes(renamed, entry)
     assert "managed by spec lab" in said
-    (step,) = planner.plan_destroy("renamed", [entry], observing.observe(renamed, [entry]))
+    (step,) = planner.plan_destroy("renamed", [entry], observation.observe(renamed, [entry]))
     assert step.action is Action.KEEP
 
 
@@ -92,14 +92,14 @@ def test_of_two_specs_at_once_one_wins(run: CloudRun, path: Path) -> None:
     other = CloudRun(run.admin, OwnershipTag("other"))
     theirs = wanted(run, path, project="theirs")
     entry = wanted(run, path)
-    late = planner.plan_apply("other", [theirs], observing.observe(other, [theirs]))
+    late = planner.plan_apply("other", [theirs], observation.observe(other, [theirs]))
     executor.execute(plan(run, entry), run).raise_for_failures()
     before = path.read_text()
     (failed,) = executor.execute(late, other).failed
     assert isinstance(failed.error, PlanRefused)
     assert failed.error.diagnostics[0].code == "plan.foreign"
     assert "managed by spec lab" in str(failed.error)
-    destroy = planner.plan_destroy("lab", [entry], observing.observe(run, [entry]))
+    destroy = planner.plan_destroy("lab", [entry], observation.observe(run, [entry]))
     path.write_text(before.replace("openstack-prep:lab/", "openstack-prep:other/"))
     executor.execute(destroy, run).raise_for_failures()
     assert "s3cret" in path.read_text()
@@ -112,7 +112,7 @@ def test_the_file_behind_a_link_loses_the_entry(run: CloudRun, path: Path, tmp_p
     entry = wanted(run, path)
     executor.execute(plan(run, entry), run).raise_for_failures()
     assert "s3cret" in target.read_text()
-    executor.execute(planner.plan_destroy("lab", [entry], observing.observe(run, [entry])), run).raise_for_failures()
+    executor.execute(planner.plan_destroy("lab", [entry], observation.observe(run, [entry])), run).raise_for_failures()
     assert (path.is_symlink(), target.read_text()) == (True, "# mine\n")
 
 
@@ -122,7 +122,7 @@ def test_an_entry_without_an_owner_is_that_of_its_user(run: CloudRun, path: Path
     data = yaml.safe_load(path.read_text())
     del data["clouds"]["lab"]["openstack_prep"]  # as earlier versions wrote it
     path.write_text(yaml.safe_dump(data))
-    assert observing.observe(run, [entry])[entry.key].ours
+    assert observation.observe(run, [entry])[entry.key].ours
     executor.execute(plan(run, entry), run).raise_for_failures()
     assert not plan(run, entry)
     assert not mistakes(run, wanted(run, path, "new"))
@@ -168,12 +168,12 @@ def test_an_entry_for_another_cloud_or_domain_is_foreign(
         del data["clouds"]["lab"]["openstack_prep"]
     path.write_text(yaml.safe_dump(data))
     ours = owned and key in ("password", "trust_id")
-    assert observing.observe(run, [entry])[entry.key].ours is ours
+    assert observation.observe(run, [entry])[entry.key].ours is ours
     found = mistakes(run, entry)
     assert bool(found) is not ours
     assert all(f"that differs in {field}" in each for each in found)
     assert value not in str(found) or key != "password"
-    (step,) = planner.plan_destroy("lab", [entry], observing.observe(run, [entry]))
+    (step,) = planner.plan_destroy("lab", [entry], observation.observe(run, [entry]))
     assert step.action is (Action.DELETE if ours else Action.KEEP)
 
 
@@ -181,7 +181,7 @@ def test_keystones_address_may_end_in_its_version(run: CloudRun, path: Path) -> 
     entry = wanted(run, path)
     entry.create(run)
     path.write_text(path.read_text().replace(IDENTITY, IDENTITY.removesuffix("/v3") + "/"))
-    assert observing.observe(run, [entry])[entry.key].ours
+    assert observation.observe(run, [entry])[entry.key].ours
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_somebody_elses_entry_is_neither_overwritten_nor_removed(run: CloudRun, 
     path.write_text(yaml.safe_dump({"clouds": {"lab": theirs}}))
     entry = wanted(run, path)
     assert any("has an entry lab that differs in " in each for each in mistakes(run, entry))
-    (step,) = planner.plan_destroy("lab", [entry], observing.observe(run, [entry]))
+    (step,) = planner.plan_destroy("lab", [entry], observation.observe(run, [entry]))
     assert step.action is Action.KEEP
 
 
@@ -206,10 +206,10 @@ def test_destroy_takes_our_entry_and_then_the_file(run: CloudRun, path: Path) ->
     entry, other = wanted(run, path), wanted(run, path, cloud="lab2")
     for each in (entry, other):
         each.create(run)
-    executor.execute(planner.plan_destroy("lab", [entry], observing.observe(run, [entry])), run).raise_for_failures()
+    executor.execute(planner.plan_destroy("lab", [entry], observation.observe(run, [entry])), run).raise_for_failures()
     assert list(yaml.safe_load(path.read_text())["clouds"]) == ["theirs", "lab2"]
     path.write_text(path.read_text().replace("  theirs: {}\n", ""))
-    executor.execute(planner.plan_destroy("lab", [other], observing.observe(run, [other])), run).raise_for_failures()
+    executor.execute(planner.plan_destroy("lab", [other], observation.observe(run, [other])), run).raise_for_failures()
     assert not path.exists()
 
 

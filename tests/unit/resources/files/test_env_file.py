@@ -12,7 +12,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, OwnershipTag
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.files.env_file import EnvFile
@@ -44,7 +44,7 @@ def test_a_shell_reads_what_is_wanted(run: CloudRun, path: Path, tmp_path: Path)
         "ODD": odd,
     }
     assert path.stat().st_mode & 0o777 == 0o600
-    observed = observing.observe(run, [file])[file.key]
+    observed = observation.observe(run, [file])[file.key]
     assert observed.ours
     assert not planner.diff(file, observed)
     assert set(file.needs()) < set(entry.provides())
@@ -54,11 +54,11 @@ def test_drift_is_mended_and_destroy_removes_it(run: CloudRun, path: Path) -> No
     EnvFile(path=str(path), cloud="lab", variables={"OLD": "1"}).create(run)
     path.chmod(0o644)
     file = EnvFile(path=str(path), cloud="other")
-    plan = planner.plan_apply("lab", [file], observing.observe(run, [file]))
+    plan = planner.plan_apply("lab", [file], observation.observe(run, [file]))
     assert [each.field for step in plan for each in step.changes] == ["variables", "mode"]
     executor.execute(plan, run).raise_for_failures()
     assert sourced(path) == {"OS_CLOUD": "other"}
-    executor.execute(planner.plan_destroy("lab", [file], observing.observe(run, [file])), run).raise_for_failures()
+    executor.execute(planner.plan_destroy("lab", [file], observation.observe(run, [file])), run).raise_for_failures()
     assert not path.exists()
 
 
@@ -90,7 +90,7 @@ def test_a_file_of_another_cloud_is_of_somebody_else(
         patch.setattr(Cloud, "project_id", project_id)
         file.create(CloudRun(run.admin, run.ownership, homes=[None]))
     before, there = path.read_text(), replace(file, variables={"A": "1"})
-    observed, mistakes = observing.examine(here, [there])
+    observed, mistakes = observation.examine(here, [there])
     assert observed[file.key].ours is ours
     assert [each.code for each in mistakes] == ([] if ours else [Code.PLAN_FOREIGN])
     if not ours:
@@ -104,13 +104,13 @@ def test_a_file_of_an_earlier_version_names_no_cloud(run: CloudRun, services: re
     services.get(f"{IDENTITY}/projects/p1", **failure(404))
     path.write_text("# [openstack-prep:lab/lab.env@p1]\nexport OS_CLOUD=lab\n")
     here = CloudRun(run.admin, run.ownership, homes=[None])
-    assert observing.observe(here, [EnvFile(path=str(path))])[EnvFile(path=str(path)).key].ours
+    assert observation.observe(here, [EnvFile(path=str(path))])[EnvFile(path=str(path)).key].ours
 
 
 def test_destroy_makes_no_folder_that_is_gone(run: CloudRun, tmp_path: Path) -> None:
     file = EnvFile(path=str(tmp_path / "lab" / "lab.env"), cloud="lab")
     file.create(run)
-    plan = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
+    plan = planner.plan_destroy("lab", [file], observation.observe(run, [file]))
     shutil.rmtree(tmp_path / "lab")
     executor.execute(plan, run).raise_for_failures()
     assert not (tmp_path / "lab").exists()
@@ -120,10 +120,10 @@ def test_destroy_makes_no_folder_that_is_gone(run: CloudRun, tmp_path: Path) -> 
 def test_somebody_elses_file_is_left_alone(run: CloudRun, path: Path, text: str) -> None:
     path.write_text(text)
     file = EnvFile(path=str(path), cloud="lab")
-    _, (mistake,) = observing.examine(run, [file])
+    _, (mistake,) = observation.examine(run, [file])
     owner = "managed by spec other" if "openstack-prep:" in text else "not managed by this spec"
     assert mistake.what == f"{path} exists and is {owner}"
-    (step,) = planner.plan_destroy("lab", [file], observing.observe(run, [file]))
+    (step,) = planner.plan_destroy("lab", [file], observation.observe(run, [file]))
     assert step.action is Action.KEEP
     assert path.read_text() == text
 
@@ -135,7 +135,7 @@ def test_somebody_elses_file_with_the_same_variables_is_kept_or_refused(
     path.write_text("export OS_CLOUD=lab\n")
     path.chmod(file_mode)
     file = EnvFile(path=str(path), cloud="lab")
-    observed, mistakes = observing.examine(run, [file])
+    observed, mistakes = observation.examine(run, [file])
     assert [each.code for each in mistakes] == codes
     if not codes:
         assert not planner.plan_apply("lab", [file], observed)
@@ -145,14 +145,14 @@ def test_somebody_elses_file_with_the_same_variables_is_kept_or_refused(
 def test_of_two_specs_at_once_one_wins(run: CloudRun, path: Path, cloud: str) -> None:
     other = CloudRun(run.admin, OwnershipTag("other"))
     ours, theirs = EnvFile(path=str(path), cloud="lab"), EnvFile(path=str(path), cloud=cloud)
-    late = planner.plan_apply("other", [theirs], observing.observe(other, [theirs]))
+    late = planner.plan_apply("other", [theirs], observation.observe(other, [theirs]))
     ours.create(run)
     before = path.read_text()
     (failed,) = executor.execute(late, other).failed
     assert isinstance(failed.error, PlanRefused)
     assert failed.error.diagnostics[0].code == "plan.foreign"
     assert path.read_text() == before
-    destroy = planner.plan_destroy("lab", [ours], observing.observe(run, [ours]))
+    destroy = planner.plan_destroy("lab", [ours], observation.observe(run, [ours]))
     path.write_text("# somebody else's by now\n")
     executor.execute(destroy, run).raise_for_failures()
     assert path.read_text() == "# somebody else's by now\n"
@@ -162,9 +162,9 @@ def test_a_link_is_written_and_removed_through(run: CloudRun, path: Path, tmp_pa
     target = tmp_path / "target"
     path.symlink_to(target)
     file = EnvFile(path=str(path), cloud="lab")
-    assert not observing.examine(run, [file])[1]
+    assert not observation.examine(run, [file])[1]
     file.create(run)
-    observed = observing.observe(run, [file])
+    observed = observation.observe(run, [file])
     assert observed[file.key].ours
     assert target.stat().st_mode & 0o777 == 0o600
     executor.execute(planner.plan_destroy("lab", [file], observed), run).raise_for_failures()
@@ -172,11 +172,11 @@ def test_a_link_is_written_and_removed_through(run: CloudRun, path: Path, tmp_pa
     path.unlink()
     file.create(run)
     path.parent.chmod(0o500)
-    assert not observing.examine(run, [file])[1]  # nothing has to be written
+    assert not observation.examine(run, [file])[1]  # nothing has to be written
     path.parent.chmod(0o700)
     path.unlink()
     path.symlink_to(path.name)
-    (mistake,) = observing.examine(run, [file])[1]
+    (mistake,) = observation.examine(run, [file])[1]
     assert "leads back to itself" in mistake.what
 
 
@@ -184,7 +184,7 @@ def test_a_link_is_written_and_removed_through(run: CloudRun, path: Path, tmp_pa
 def test_what_stands_in_a_file_is_not_shown_when_it_may_be_a_secret(run: CloudRun, path: Path, head: str) -> None:
     path.write_text(f"{head}export OS_PASSWORD=hunter2\nexport OS_CLOUD=lab\n")
     file = EnvFile(path=str(path), cloud="lab")
-    observed, mistakes = observing.examine(run, [file])
+    observed, mistakes = observation.examine(run, [file])
     plan = planner.plan_apply("lab", [file], observed, mistakes=mistakes)
     assert "variables.OS_PASSWORD ******** -> (unset)" in str(plan)
     assert "OS_CLOUD" not in str(plan)

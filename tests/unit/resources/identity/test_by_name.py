@@ -10,7 +10,7 @@ import requests_mock
 
 from openstack_prep.base.errors import NotUnique
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import observing
+from openstack_prep.core import observation
 from openstack_prep.resources.identity.by_name import FEW, MOST
 from openstack_prep.resources.identity.user import User
 from tests.unit.conftest import IDENTITY, failure
@@ -44,7 +44,7 @@ NAMES = [f"u{number}" for number in range(3 * FEW)]
 
 
 def found(run: CloudRun, names: list[str]) -> set[str]:
-    return {key.name for key in observing.observe(run, [User(name=name) for name in names])}
+    return {key.name for key in observation.observe(run, [User(name=name) for name in names])}
 
 
 def test_few_are_asked_for_by_name(services: requests_mock.Mocker, run: CloudRun) -> None:

@@ -10,7 +10,7 @@ import requests_mock
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Loss, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import consent, executor, observing, planner
+from openstack_prep.core import executor, observation, permission, planner
 from openstack_prep.core.model import COPIED, Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.identity import default_group
@@ -39,7 +39,7 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 
 
 def plan(run: CloudRun, project: Project) -> Plan:
-    observed, mistakes = observing.examine(run, [project])
+    observed, mistakes = observation.examine(run, [project])
     return planner.plan_apply("lab", [project], observed, mistakes=mistakes)
 
 
@@ -97,7 +97,7 @@ def test_the_ownership_tags_are_added_alone(run: CloudRun, services: requests_mo
     services.get(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["green", "meanwhile"])})
     put = services.put(re.compile(f"^{IDENTITY}/projects/p1/tags/"), status_code=201)
     beside = CloudRun(run.admin, run.ownership, homes=[Project(name="home"), LAB])
-    taken = LAB.take_over(beside, observing.observe(beside, [LAB])[LAB.key])
+    taken = LAB.take_over(beside, observation.observe(beside, [LAB])[LAB.key])
     assert taken.ours
     assert taken.home == "p0"
     sent = [each.path.rpartition("/")[2] for each in put.request_history]
@@ -112,7 +112,7 @@ def test_what_is_not_declared_is_left_alone(run: CloudRun, listed: list[Any]) ->
 def test_it_is_ours_by_the_tag_alone(run: CloudRun, listed: list[Any]) -> None:
     for tags, ours in (([OwnershipTag("lab").tag], True), ([OwnershipTag("other").tag], False), ([], False)):
         listed[:] = [answer(tags=tags)]
-        assert observing.observe(run.fresh(), [LAB])[LAB.key].ours is ours
+        assert observation.observe(run.fresh(), [LAB])[LAB.key].ours is ours
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_it_is_ours_by_the_tag_alone(run: CloudRun, listed: list[Any]) -> None:
 def test_copied_tags_name_another_project(run: CloudRun, listed: list[Any], other: tuple[str, ...]) -> None:
     own = OwnershipTag("lab")
     listed.append(answer(tags=[own.tag, own.name_tag(*other)], description="theirs"))
-    found = observing.observe(run, [LAB])[LAB.key]
+    found = observation.observe(run, [LAB])[LAB.key]
     assert (found.ours, found.doubt) == (False, COPIED)
     (refusal,) = plan(run, LAB).refusals
     assert refusal.code == Code.PLAN_ADOPTS
@@ -173,7 +173,7 @@ def test_destroy_takes_the_default_group_along(run: CloudRun, empty: requests_mo
         empty.delete(f"{IDENTITY}/projects/p1"),
         empty.delete("http://neutron/v2.0/security-groups/g1"),
     ]
-    observed = observing.observe(run, [LAB])
+    observed = observation.observe(run, [LAB])
     executor.execute(planner.plan_destroy("lab", [LAB], observed), run).raise_for_failures()
     assert all(each.called_once for each in asked)
     writes = [each for each in empty.request_history if each.method in ("PUT", "DELETE")]
@@ -195,7 +195,7 @@ def test_a_default_group_that_neutron_does_not_let_go_is_not_forgotten(
     empty.put("http://neutron/v2.0/security-groups/g1/tags/openstack-prep%3Alab~default")
     empty.delete(f"{IDENTITY}/projects/p1", [{"status_code": 204}, failure(404)])
     empty.delete("http://neutron/v2.0/security-groups/g1", [*[failure(412)] * refusals, {"status_code": 204}])
-    observed = observing.observe(run, [LAB])
+    observed = observation.observe(run, [LAB])
     report = executor.execute(planner.plan_destroy("lab", [LAB], observed), run)
     assert [("is left; run destroy again" in str(each.error)) for each in report.failed] == ([True] if fails else [])
 
@@ -218,7 +218,7 @@ def test_a_group_that_a_killed_destroy_left_behind_is_found_once_its_project_is_
 
 def losses(run: CloudRun, plan: Plan, *allowed: str) -> list[Loss]:
     """Return what a plan takes from others, as refusals."""
-    found = consent.refuse_losses(observing.find_losses(run, plan), frozenset(allowed))
+    found = permission.refuse_losses(observation.find_losses(run, plan), frozenset(allowed))
     return [each for each in found if isinstance(each, Loss)]
 
 
@@ -226,8 +226,8 @@ def test_a_project_below_it_refuses_the_plan(run: CloudRun, empty: requests_mock
     listed.append(answer())
     below = {"projects": [{"id": "p2", "name": "below"}]}
     empty.get(f"{IDENTITY}/projects?parent_id=p1", json=below)
-    doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
-    (mistake,) = observing.examine_deletes(run, doomed)
+    doomed = planner.plan_destroy("lab", [LAB], observation.observe(run, [LAB]))
+    (mistake,) = observation.examine_deletes(run, doomed)
     assert (mistake.code, mistake.keys) == ("plan.still-used", (LAB.key,))
     assert "below (p2)" in mistake.what
 
@@ -249,7 +249,7 @@ def test_destroy_refuses_to_orphan_what_others_made(
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
     held = {"floatingips": [{"id": "f1", "floating_ip_address": "192.0.2.7"}]}
     empty.get("http://neutron/v2.0/floatingips", json=held)
-    observed = observing.observe(run, [LAB])
+    observed = observation.observe(run, [LAB])
     doomed = planner.plan_destroy("lab", [LAB], observed)
     servers, addresses = losses(run, doomed)
     assert (servers.code, servers.lost) == ("plan.still-used", ("server/s1",))
@@ -263,7 +263,7 @@ def test_a_server_that_came_after_the_plan_keeps_the_project(
 ) -> None:
     listed.append(answer())
     deleted = empty.delete(f"{IDENTITY}/projects/p1")
-    doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
+    doomed = planner.plan_destroy("lab", [LAB], observation.observe(run, [LAB]))
     assert losses(run, doomed) == []
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "theirs"}]})
     (result,) = executor.execute(doomed, run).results
@@ -291,7 +291,7 @@ def test_a_project_beside_the_home_project_is_managed_unless_it_names_another(
     services.get(f"{IDENTITY}/projects/their", json={"project": answer(id="their")})
     listed.append(answer(tags=[f"openstack-prep:lab~{named}", "openstack-prep:lab"]))
     home = Project(name="home")
-    found = observing.observe(CloudRun(run.admin, run.ownership, homes=[home, LAB]), [home, LAB])
+    found = observation.observe(CloudRun(run.admin, run.ownership, homes=[home, LAB]), [home, LAB])
     assert found[home.key].ours
     assert (found[LAB.key].ours, found[LAB.key].managed_by) == (ours, "" if ours else "lab")
 
@@ -301,7 +301,7 @@ def test_a_clusters_machines_have_a_way_of_their_own(
 ) -> None:
     listed.append(answer())
     empty.get(f"{ENDPOINTS['compute']}/servers", json={"servers": [{"id": "s1", "name": "dev-x7k2p-master-0"}]})
-    doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
+    doomed = planner.plan_destroy("lab", [LAB], observation.observe(run, [LAB]))
     (mistake,) = losses(run, doomed)
     assert "openstack-prep cleanup --infra-id dev-x7k2p " in mistake.fix
 
@@ -311,7 +311,7 @@ def test_nobody_destroys_the_project_that_he_works_in(
 ) -> None:
     listed.append(answer(id=ADMIN_PROJECT))
     empty.get("http://swift/v1/AUTH_admin-project/?format=json", json=[])
-    doomed = planner.plan_destroy("lab", [LAB], observing.observe(run, [LAB]))
-    (mistake,) = observing.examine_deletes(run, doomed)
+    doomed = planner.plan_destroy("lab", [LAB], observation.observe(run, [LAB]))
+    (mistake,) = observation.examine_deletes(run, doomed)
     assert (mistake.code, mistake.keys) == ("plan.own-connection", (LAB.key,))
     assert "--os-cloud" in mistake.fix

@@ -11,7 +11,7 @@ import requests_mock
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.key import labels
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import observing
+from openstack_prep.core import observation
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.identity.project import Project
@@ -136,7 +136,7 @@ def test_the_record_goes_after_the_role(run: CloudRun, services: requests_mock.M
     services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": [given("u1", "r1", project="p1")]})
     services.delete(re.compile(f"^{IDENTITY}/projects/p1/"), status_code=204)
     role = RoleAssignment(role="member", user="ocp", project="lab")
-    role.delete(run, observing.observe(run, [role])[role.key])
+    role.delete(run, observation.observe(run, [role])[role.key])
     sent = [unquote(each.path).split("/")[4] for each in services.request_history if each.method == "DELETE"]
     assert sent == ["users", "tags"]
 
@@ -150,7 +150,7 @@ def test_nothing_is_asked_of_a_project_yet_to_be_made(run: CloudRun, services: r
 def test_an_unknown_role_is_a_mistake_that_names_the_nearest(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": []})
     role = RoleAssignment(role="membr", user="ocp", project="lab")
-    _, (mistake,) = observing.examine(run, [role])
+    _, (mistake,) = observation.examine(run, [role])
     assert str(mistake) == (
         "role_assignment/user:ocp@project:lab/membr: role membr does not exist; did you mean member?"
     )
@@ -171,7 +171,7 @@ def test_an_unknown_user_is_a_mistake_that_names_the_nearest(
     listed = {"status_code": 403} if known is None else {"json": {"users": known}}
     services.get(f"{IDENTITY}/users", **listed)
     services.get(f"{IDENTITY}/users?name=nobody", json={"users": []})
-    _, (mistake,) = observing.examine(run, [RoleAssignment(role="member", user="nobody", project="lab")])
+    _, (mistake,) = observation.examine(run, [RoleAssignment(role="member", user="nobody", project="lab")])
     assert "user/nobody does not exist" in mistake.what
     assert (mistake.code, mistake.fix) == ("spec.unresolved-reference", fix)
 
@@ -206,7 +206,7 @@ def test_the_user_of_the_other_domain_gets_the_role(run: CloudRun, services: req
     default, corp = User(name="ops"), User(name="ops", domain="corp")
     role = RoleAssignment(role="member", user="ops", user_domain="corp", project="lab")
     assert len({default.key, corp.key, role.holder.key}) == 2
-    run.known.update(observing.observe(run, [default, corp]))
+    run.known.update(observation.observe(run, [default, corp]))
     role.create(run)
     assert sent(services)[-1] == "PUT /v3/projects/p1/users/u-corp/roles/r1"
 

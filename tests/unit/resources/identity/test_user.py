@@ -10,7 +10,7 @@ import requests_mock
 from openstack_prep.base.errors import NotAllowed, NotUnique
 from openstack_prep.base.secret import HIDDEN, Secret, from_spec
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import COPIED, DIFFERS, UNNAMED, Action, Observed
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
@@ -177,7 +177,7 @@ def test_a_password_is_not_generated_a_second_time_unasked(
     services.get(USERS, json={"users": [raw()]})
     play_login(services, "s3cret")
     user = User(name="ocp", password=from_spec({"generate": "ocp.password"}, base=tmp_path))
-    observed = observing.observe(run, [user])
+    observed = observation.observe(run, [user])
     (refusal,) = planner.plan_apply("lab", [user], observed).refusals
     file = tmp_path / "ocp.password"
     assert str(refusal) == (
@@ -188,7 +188,7 @@ def test_a_password_is_not_generated_a_second_time_unasked(
     assert not file.exists()
     file.touch(mode=0o600)
     file.write_text("another\n")
-    changed = planner.plan_apply("lab", [user], observing.observe(run, [user]))
+    changed = planner.plan_apply("lab", [user], observation.observe(run, [user]))
     assert [step.action for step in changed] == [Action.UPDATE]
     assert not changed.refusals
 
@@ -201,7 +201,7 @@ def test_a_password_is_mended_without_a_trace(
     services.patch(f"{USERS}/u1", json={"user": raw()})
     play_login(services, "old")
     user = User(name="ocp", password=Secret("s3cret"))
-    plan = planner.plan_apply("lab", [user], observing.observe(run, [user]))
+    plan = planner.plan_apply("lab", [user], observation.observe(run, [user]))
     assert f"password (differs) -> {HIDDEN}" in str(plan)
     report = executor.execute(plan, run)
     report.raise_for_failures()
@@ -229,7 +229,7 @@ def test_somebody_elses_password_is_not_touched(run: CloudRun, services: request
     services.get(USERS, json={"users": [raw(description="a person")]})
     play_login(services, "theirs")
     user = User(name="ocp", password=Secret("s3cret"))
-    _, mistakes = observing.examine(run, [user])
+    _, mistakes = observation.examine(run, [user])
     assert "is not managed by this spec" in str(mistakes[0])
 
 
@@ -291,7 +291,7 @@ def test_destroy_takes_only_what_is_ours(run: CloudRun, services: requests_mock.
 
 def test_our_own_user_is_known_from_our_token(run: CloudRun, services: requests_mock.Mocker) -> None:
     me = User(name="admin-user")
-    assert observing.observe(run, [me])[me.key].id == "admin-user"
+    assert observation.observe(run, [me])[me.key].id == "admin-user"
     assert sent(services) == []
 
 

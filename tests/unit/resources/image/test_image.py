@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from openstack_prep import Rhcos
 from openstack_prep.base.errors import DownloadError, Loss, NotUnique, PlanRefused, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action
 from openstack_prep.resources.image.glance import CONVERTED, ID, NAME, PACKED, SPEC
 from openstack_prep.resources.image.image import Image
@@ -295,7 +295,7 @@ def test_another_format_is_a_replacement(run: CloudRun, glance: Glance) -> None:
 def test_destroy_takes_all_of_ours(run: CloudRun, glance: Glance, image: Image) -> None:
     glance.ours("rhcos", OLD, protected=True)
     glance.ours("rhcos-new", status="queued")
-    made = planner.plan_destroy("lab", [image], observing.observe(run, [image]))
+    made = planner.plan_destroy("lab", [image], observation.observe(run, [image]))
     executor.execute(made, run).raise_for_failures()
     assert not glance.images
 
@@ -305,8 +305,8 @@ def test_destroy_names_all_that_goes_with_it(run: CloudRun, glance: Glance, imag
     for names in (("rhcos", "rhcos-new"), ("rhcos-new", "rhcos-old")):
         glance.images.clear()
         ids = {glance.ours(name, OLD if name == "rhcos" else None, status="queued")["id"] for name in names}
-        made = planner.plan_destroy("lab", [image], observing.observe(run.fresh(), [image]))
-        assert observing.going_ids(made) == ids
+        made = planner.plan_destroy("lab", [image], observation.observe(run.fresh(), [image]))
+        assert observation.going_ids(made) == ids
         ((_, scanned),) = Image.scan(run.fresh(), None)
         assert {scanned.id, *scanned.contained_ids} == ids
 
@@ -314,7 +314,7 @@ def test_destroy_names_all_that_goes_with_it(run: CloudRun, glance: Glance, imag
 def test_a_foreign_image_beside_an_unfinished_one_does_not_hide_it(run: CloudRun, glance: Glance, image: Image) -> None:
     foreign = glance.image("rhcos", OLD)
     glance.ours("rhcos", status="saving")
-    made = planner.plan_destroy("lab", [image], observing.observe(run, [image]))
+    made = planner.plan_destroy("lab", [image], observation.observe(run, [image]))
     executor.execute(made, run).raise_for_failures()
     assert list(glance.images.values()) == [foreign]
 
@@ -337,7 +337,7 @@ def test_copies_are_never_managed(run: CloudRun, services: Any, glance: Glance, 
         (original["id"], True, "")
     ]
     assert {found.managed_by for _, found in scanned} == {""}
-    executor.execute(planner.plan_destroy("lab", [image], observing.observe(run, [image])), run).raise_for_failures()
+    executor.execute(planner.plan_destroy("lab", [image], observation.observe(run, [image])), run).raise_for_failures()
     assert list(glance.images) == copies
 
 
@@ -367,14 +367,14 @@ def test_an_image_of_an_early_version_is_kept_until_it_is_taken_over(
         return
     assert [step.action for step in plan(run, image)] == [Action.KEEP]
     assert [found.ours for _, found in Image.scan(run.fresh(), None)] == [False]
-    (step,) = planner.plan_destroy("lab", [image], observing.observe(run.fresh(), [image])).steps
+    (step,) = planner.plan_destroy("lab", [image], observation.observe(run.fresh(), [image])).steps
     assert (step.action, "adopt: permanently" in step.reason) == (Action.KEEP, True)
     with pytest.raises(PlanRefused, match="present checksum and adopt: permanently first"):
         apply(run, replace(image, checksum=f"sha256:{sha256(OLD)}"))
     taken = replace(image, adopt="permanently")
     settle(run, glance, taken)
     assert early[ID] == early["id"]
-    executor.execute(planner.plan_destroy("lab", [taken], observing.observe(run.fresh(), [taken])), run)
+    executor.execute(planner.plan_destroy("lab", [taken], observation.observe(run.fresh(), [taken])), run)
     assert not glance.images
 
 
@@ -462,7 +462,7 @@ def test_it_is_taken_over_permanently_with_its_content(run: CloudRun, glance: Gl
     apply(run, image).raise_for_failures()
     assert made.items() >= {SPEC: "lab", NAME: "rhcos", "theirs": "x", "min_disk": 10}.items()
     assert not plan(run, image)
-    found, _ = observing.examine(run.fresh(), [image])
+    found, _ = observation.examine(run.fresh(), [image])
     assert found[image.key].ours
     assert not any(asked.startswith(("create", "upload", "delete")) for asked in glance.asked)
     executor.execute(planner.plan_destroy("lab", [image], found), run).raise_for_failures()

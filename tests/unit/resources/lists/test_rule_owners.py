@@ -9,7 +9,7 @@ import requests_mock
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.lists.neutron_records import GroupRecord
@@ -33,7 +33,7 @@ def as_spec(name: str) -> CloudRun:
 
 
 def plan(run: CloudRun, *resources: Resource) -> Plan:
-    observed, mistakes = observing.examine(run, resources)
+    observed, mistakes = observation.examine(run, resources)
     run.known.update(observed)
     return planner.plan_apply(run.ownership.spec, resources, observed, mistakes=mistakes)
 
@@ -46,7 +46,7 @@ def apply(name: str, *resources: Resource) -> None:
 
 def destroy(name: str, *resources: Resource) -> None:
     run = as_spec(name)
-    made = planner.plan_destroy(name, resources, observing.observe(run, resources))
+    made = planner.plan_destroy(name, resources, observation.observe(run, resources))
     executor.execute(made, run).raise_for_failures()
 
 

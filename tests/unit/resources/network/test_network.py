@@ -8,7 +8,7 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.network.network import Network
@@ -54,7 +54,7 @@ def test_fields_that_agree(fields: dict[str, Any]) -> None:
 
 
 def plan(run: CloudRun, network: Network) -> Plan:
-    observed, mistakes = observing.examine(run, [network])
+    observed, mistakes = observation.examine(run, [network])
     return planner.plan_apply("lab", [network], observed, mistakes=mistakes)
 
 

@@ -7,7 +7,7 @@ import requests_mock
 
 from openstack_prep.base.codes import Code
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.router import INTERFACES, Router
@@ -127,7 +127,7 @@ def neutron(services: requests_mock.Mocker) -> Neutron:
 
 
 def plan(run: CloudRun, router: Router) -> Plan:
-    observed, mistakes = observing.examine(run.fresh(), [router])
+    observed, mistakes = observation.examine(run.fresh(), [router])
     return planner.plan_apply("lab", [router], observed, mistakes=mistakes)
 
 
@@ -181,7 +181,7 @@ def test_a_route_that_comes_in_keeps_the_router(
     """It comes in while the interfaces are removed."""
     neutron.router("a-id")
     router = Router(name="r", interfaces=("a",))
-    made = planner.plan_destroy("lab", [router], observing.observe(run, [router]))
+    made = planner.plan_destroy("lab", [router], observation.observe(run, [router]))
 
     def part(request: Any, context: Any) -> Any:
         neutron.route("10.8.0.0/16")
@@ -245,8 +245,8 @@ def test_what_is_ours_goes_first(run: CloudRun, services: requests_mock.Mocker, 
     neutron.router("a-id", "b-id", routes=[{"destination": "10.9.0.0/16", "nexthop": "10.0.0.9"}])
     routes = (Route(destination="10.9.0.0/16", nexthop="10.0.0.9"),)
     router = Router(name="r", interfaces=("a",), routes=routes)  # b was declared in an earlier spec
-    made = planner.plan_destroy("lab", [router], observing.observe(run, [router]))
-    assert not observing.examine_deletes(run, made)
+    made = planner.plan_destroy("lab", [router], observation.observe(run, [router]))
+    assert not observation.examine_deletes(run, made)
     executor.execute(made, run).raise_for_failures()
     remove = "PUT /r1/remove_router_interface"
     assert writes(services) == ["PUT /r1", remove, remove, "DELETE /r1"]
@@ -256,7 +256,7 @@ def test_what_is_ours_goes_first(run: CloudRun, services: requests_mock.Mocker, 
 def test_one_without_a_gateway_goes_as_it_was_read(run: CloudRun, neutron: Neutron) -> None:
     neutron.router("a-id", external_gateway_info=None)
     router = Router(name="r", interfaces=("a",))
-    made = planner.plan_destroy("lab", [router], observing.observe(run, [router]))
+    made = planner.plan_destroy("lab", [router], observation.observe(run, [router]))
     executor.execute(made, run).raise_for_failures()
     assert neutron.deleted.last_request.headers["If-Match"] == "revision_number=3"
 
@@ -267,7 +267,7 @@ def test_an_interface_that_another_deletion_removed_counts_as_removed(
     """The deletion of a duplicate network removes the interfaces on it as well, at the same time."""
     neutron.router("a-id")
     router = Router(name="r", interfaces=("a",))
-    made = planner.plan_destroy("lab", [router], observing.observe(run, [router]))
+    made = planner.plan_destroy("lab", [router], observation.observe(run, [router]))
     services.put(f"{NEUTRON}/routers/r1/remove_router_interface", **failure(404))
     executor.execute(made, run).raise_for_failures()
     assert writes(services) == ["PUT /r1/remove_router_interface", "DELETE /r1"]
@@ -275,8 +275,8 @@ def test_an_interface_that_another_deletion_removed_counts_as_removed(
 
 def test_interfaces_of_others_keep_it(run: CloudRun, neutron: Neutron) -> None:
     neutron.router("a-id", "theirs-id")
-    made = planner.plan_destroy("lab", [ROUTER], observing.observe(run, [ROUTER]))
-    (mistake,) = observing.examine_deletes(run, made)
+    made = planner.plan_destroy("lab", [ROUTER], observation.observe(run, [ROUTER]))
+    (mistake,) = observation.examine_deletes(run, made)
     assert str(mistake) == (
         "router/r: has interfaces in subnets that this spec does not manage: theirs-id; remove them first"
     )
@@ -290,12 +290,12 @@ def test_what_needs_its_gateway_keeps_it(
     run: CloudRun, services: requests_mock.Mocker, neutron: Neutron, alias: str, path: str, noun: str
 ) -> None:
     neutron.router("a-id")
-    made = planner.plan_destroy("lab", [ROUTER], observing.observe(run, [ROUTER]))
+    made = planner.plan_destroy("lab", [ROUTER], observation.observe(run, [ROUTER]))
     member, row = path.rpartition("/")[2], {"id": "x1", "name": "theirs", "project_id": ""}
     services.get(f"{NEUTRON}/{path}?router_id=r1", json={member: [row]})
-    assert observing.examine_deletes(CloudRun(run.admin, run.ownership), made) == []  # without the extension
+    assert observation.examine_deletes(CloudRun(run.admin, run.ownership), made) == []  # without the extension
     services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": alias}]})
-    (mistake,) = observing.examine_deletes(CloudRun(run.admin, run.ownership), made)
+    (mistake,) = observation.examine_deletes(CloudRun(run.admin, run.ownership), made)
     assert mistake.what.startswith(f"{noun} theirs x1")
     assert mistake.code == Code.STILL_USED
 

@@ -10,7 +10,7 @@ import requests_mock
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Context, OwnershipTag, Resource, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.network.security_group import SecurityGroup
@@ -32,7 +32,7 @@ def apart(run: CloudRun, *groups: SecurityGroup) -> list[Resource]:
 
 def plan(run: CloudRun, *groups: SecurityGroup) -> Plan:
     resources = apart(run, *groups)
-    observed, mistakes = observing.examine(run, resources)
+    observed, mistakes = observation.examine(run, resources)
     run.known.update(observed)
     return planner.plan_apply("lab", resources, observed, mistakes=mistakes)
 
@@ -53,7 +53,7 @@ def pending(*groups: SecurityGroup) -> dict[str, Step]:
 def destroy(run: CloudRun, group: SecurityGroup) -> None:
     resources = apart(run, group)
     executor.execute(
-        planner.plan_destroy("lab", resources, observing.observe(run, resources)), run
+        planner.plan_destroy("lab", resources, observation.observe(run, resources)), run
     ).raise_for_failures()
 
 
@@ -201,7 +201,7 @@ def test_a_rule_that_came_in_does_not_go_with_the_group(
 
     deleted = services.delete(f"{NEUTRON}/security-groups/web-id", json=delete)
     resources = apart(run, SecurityGroup(name="web", rules=(Rule(), Rule(protocol="tcp"))))
-    report = executor.execute(planner.plan_destroy("lab", resources, observing.observe(run, resources)), run)
+    report = executor.execute(planner.plan_destroy("lab", resources, observation.observe(run, resources)), run)
     assert bool(report.failed) is not is_deleted
     assert [each.headers["If-Match"][-1] for each in deleted.request_history] == (["1", "2"] if is_deleted else ["1"])
 

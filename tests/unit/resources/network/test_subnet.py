@@ -8,7 +8,7 @@ import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.network.subnet import Route, Subnet
@@ -48,7 +48,7 @@ def listed(services: requests_mock.Mocker) -> list[dict[str, Any]]:
 
 
 def plan(run: CloudRun, *wanted: Subnet) -> Plan:
-    observed, mistakes = observing.examine(run, wanted)
+    observed, mistakes = observation.examine(run, wanted)
     return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
 
 

@@ -10,7 +10,7 @@ import requests_mock
 from openstack_prep.base.errors import NotAllowed, PlanRefused
 from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import COPIED, MANAGED, UNNAMED, Key, OwnershipTag
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.network.network import Network
@@ -40,11 +40,11 @@ def test_what_its_parameters_name_must_exist_or_be_declared(
     services.get("http://neutron/v2.0/networks", json={"networks": []})
     services.get("http://neutron/", json={"versions": []})
     stack = Stack(name="s", template=template, parameters={"network": "nodes"})
-    _, mistakes = observing.examine(run, [stack])
+    _, mistakes = observation.examine(run, [stack])
     assert [str(each) for each in mistakes] == [
         "stack/s: network/nodes does not exist; declare it in the spec, or correct the name"
     ]
-    _, mistakes = observing.examine(run, [Network(name="nodes"), stack])
+    _, mistakes = observation.examine(run, [Network(name="nodes"), stack])
     assert mistakes == []
 
 
@@ -103,7 +103,7 @@ def test_the_tags_of_a_stack_name_it(
     services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, tags: list[str], ours: bool, doubt: str
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, ",".join(tags)))
-    observed = observing.observe(run, [stack])[stack.key]
+    observed = observation.observe(run, [stack])[stack.key]
     ((_, scanned),) = Stack.scan(run, None)
     assert {(each.ours, each.doubt) for each in (observed, scanned)} == {(ours, doubt)}
 
@@ -138,7 +138,7 @@ def test_taking_over_is_a_change_of_its_own_and_no_status(
 ) -> None:
     template = standing(services, tmp_path, tag)
     stack = Stack(name="s", template=template, adopt=adopt)
-    observed, mistakes = observing.examine(run, [stack])
+    observed, mistakes = observation.examine(run, [stack])
     (step,) = planner.plan_apply("lab", [stack], observed, mistakes=mistakes).steps
     assert (step.action, observed[stack.key].values["status"]) == (action, "complete")
     assert [each.field for each in step.changes] == ([MANAGED] if action == "adopt" else [])
@@ -149,7 +149,7 @@ def test_what_another_spec_manages_is_not_taken_over(
     services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, adopt: Any, refused: bool
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, "openstack-prep:theirs"), adopt=adopt)
-    observed, mistakes = observing.examine(run, [stack])
+    observed, mistakes = observation.examine(run, [stack])
     assert not mistakes
     planned = planner.plan_apply("lab", [stack], observed)
     assert [each.keys for each in planned.refusals] == ([(stack.key,)] if refused else [])
@@ -164,7 +164,7 @@ def test_one_update_changes_it_and_only_taking_over_adds_the_ownership_tag(
     services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, adopt: Any, tags: set[str]
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, "theirs"), tags=("a",), adopt=adopt)
-    planned = planner.plan_apply("lab", [stack], observing.observe(run, [stack]))
+    planned = planner.plan_apply("lab", [stack], observation.observe(run, [stack]))
     assert not planned.refusals
 
     def put(request: Any, context: Any) -> str:
@@ -182,7 +182,7 @@ def test_what_another_spec_has_marked_since_the_plan_is_not_taken_over(
     services: requests_mock.Mocker, run: CloudRun, tmp_path: Path
 ) -> None:
     stack = Stack(name="s", template=standing(services, tmp_path, ""), adopt="permanently")
-    planned = planner.plan_apply("lab", [stack], observing.observe(run, [stack]))
+    planned = planner.plan_apply("lab", [stack], observation.observe(run, [stack]))
     standing(services, tmp_path, "openstack-prep:theirs")
     put = services.put(f"{HEAT}/stacks/s/i1")
     (failed,) = executor.execute(planned, run.fresh()).failed

@@ -10,7 +10,7 @@ import requests_mock
 from openstack_prep.base.errors import Loss, NotAllowed
 from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import executor, observing, planner
+from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import DIFFERS, Action, Observed
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.storage.object_store import ObjectStore
@@ -58,7 +58,7 @@ def test_keys_are_compared_and_mended_unseen(
     services.head(ACCOUNT, headers=OURS | stands)
     services.post(ACCOUNT, status_code=204)
     store = key(temp_url_key_2=Secret("k2"), metadata={"owner": "me"})
-    plan = planner.plan_apply("lab", [store], observing.observe(run, [store]))
+    plan = planner.plan_apply("lab", [store], observation.observe(run, [store]))
     assert [(change.field, change.before) for step in plan for change in step.changes] == [("temp_url_key_2", DIFFERS)]
     report = executor.execute(plan, run)
     report.raise_for_failures()
@@ -76,7 +76,7 @@ def test_keys_in_use_are_not_generated_a_second_time_unasked(
     services.head(ACCOUNT, headers=in_use | (OURS if owned else {}))
     first, second = (from_spec({"generate": name}, base=tmp_path) for name in ("one.key", "two.key"))
     store = ObjectStore(temp_url_key=first, temp_url_key_2=second)
-    observed = observing.observe(run, [store])
+    observed = observation.observe(run, [store])
     refusals = planner.plan_apply("lab", [store], observed).refusals
     assert {each.code for each in refusals} == {"plan.loses"}
     assert [each.lost for each in refusals if isinstance(each, Loss)] == [("temp_url_key",), ("temp_url_key_2",)]
@@ -85,7 +85,7 @@ def test_keys_in_use_are_not_generated_a_second_time_unasked(
     for name in ("one.key", "two.key"):
         (tmp_path / name).touch(mode=0o600)
         (tmp_path / name).write_text("in-use\n")
-    assert not planner.plan_apply("lab", [store], observing.observe(run, [store]))
+    assert not planner.plan_apply("lab", [store], observation.observe(run, [store]))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_reserved_metadata_is_refused_and_its_value_seen_by_nobody(
 ) -> None:
     services.head(ACCOUNT, headers=OURS | dict.fromkeys(RESERVED_HEADERS, "the-current-key"))
     store = ObjectStore(metadata={name: "the-wanted-key", "owner": "me"})
-    observed, mistakes = observing.examine(run, [store])
+    observed, mistakes = observation.examine(run, [store])
     (mistake,) = declared_mistakes(store)
     assert name in mistake.what
     assert observed[store.key].values == {"metadata": {}}
@@ -109,7 +109,7 @@ def test_reserved_metadata_is_refused_and_its_value_seen_by_nobody(
 def test_current_metadata_with_the_name_of_a_secret_is_not_shown(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Db-Password": "hunter2", "X-Account-Meta-Owner": "me"})
     store = ObjectStore(metadata={"Db-Password": "new", "Owner": "you"})
-    plan = planner.plan_apply("lab", [store], observing.observe(run, [store]))
+    plan = planner.plan_apply("lab", [store], observation.observe(run, [store]))
     assert "metadata.db-password ******** -> new, metadata.owner me -> you" in str(plan)
     assert "hunter2" not in str(plan.data())
 
@@ -130,7 +130,7 @@ def test_delete_takes_back_what_we_set(run: CloudRun, services: requests_mock.Mo
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Temp-Url-Key": "k1"})
     services.post(ACCOUNT, status_code=204)
     store = key()
-    plan = planner.plan_destroy("lab", [store], observing.observe(run, [store]))
+    plan = planner.plan_destroy("lab", [store], observation.observe(run, [store]))
     executor.execute(plan, run).raise_for_failures()
     headers = {name: value for name, value in services.last_request.headers.items() if name.startswith("X-Account")}
     assert headers == {"X-Account-Meta-Temp-Url-Key": "", "X-Account-Meta-Openstack-Prep": ""}
@@ -143,7 +143,7 @@ def test_delete_leaves_values_that_others_have_set_since(run: CloudRun, services
     services.post(ACCOUNT, status_code=204)
     metadata = {"Owner": "me", "Site": "here", "Gone": "x"}
     store = key(temp_url_key_2=Secret("k2"), quota_bytes=10, metadata=metadata)
-    plan = planner.plan_destroy("lab", [store], observing.observe(run, [store]))
+    plan = planner.plan_destroy("lab", [store], observation.observe(run, [store]))
     (step,) = plan
     assert [name in step.reason for name in ("temp_url_key,", "quota_bytes", "metadata.owner")] == [True] * 3
     assert "theirs" not in str(plan.data())
@@ -159,7 +159,7 @@ def test_delete_leaves_a_key_whose_secret_no_longer_exists(
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Temp-Url-Key": "k1"})
     services.post(ACCOUNT, status_code=204)
     store = ObjectStore(temp_url_key=Secret(fetch=str, path=str(tmp_path / "gone")))
-    executor.execute(planner.plan_destroy("lab", [store], observing.observe(run, [store])), run).raise_for_failures()
+    executor.execute(planner.plan_destroy("lab", [store], observation.observe(run, [store])), run).raise_for_failures()
     headers = {name for name in services.last_request.headers if name.startswith("X-Account")}
     assert headers == {"X-Account-Meta-Openstack-Prep"}
 
@@ -176,7 +176,7 @@ def test_a_refused_quota_says_who_may(run: CloudRun, services: requests_mock.Moc
 
 def test_a_user_without_a_role_there_is_a_mistake_of_the_plan(run: CloudRun, services: requests_mock.Mocker) -> None:
     services.head(ACCOUNT, status_code=403)
-    observed, (mistake,) = observing.examine(run, [key()])
+    observed, (mistake,) = observation.examine(run, [key()])
     assert observed == {}
     assert mistake.keys == (key().key,)
     assert "user admin-user may not use the object store" in mistake.what

@@ -11,7 +11,7 @@ import pytest
 
 from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.base.secret import Secret
-from openstack_prep.core import consent
+from openstack_prep.core import permission
 from openstack_prep.core.deletion_loss import DeletionLoss, LossEffect
 from openstack_prep.core.model import Action, Adoptable, Change, Observed, Step
 from openstack_prep.core.plan import Plan
@@ -42,7 +42,7 @@ def codes(mistakes: Iterable[Mistake]) -> list[str]:
 
 
 def beyond(shown: Step, now: Step, allow_replace: bool = False) -> list[Mistake]:
-    return consent.beyond(shown, now, allow_replace=allow_replace)
+    return permission.beyond(shown, now, allow_replace=allow_replace)
 
 
 def update(resource: Box, observed: Observed, *changes: Change, **more: Any) -> Step:
@@ -73,13 +73,13 @@ def test_an_adoption_that_the_plan_has_not_shown_names_its_option() -> None:
 
 def test_an_adoption_is_refused_with_its_owner_and_its_changes() -> None:
     two = replace(adoption(), changes=(GROWS, Change("colour", "red", "blue")))
-    (found,) = consent.refuse_adoptions([two])
+    (found,) = permission.refuse_adoptions([two])
     assert codes([found]) == ["plan.adopts"]
     assert "not managed by this spec" in found.what
     assert "size 1 -> 2, colour red -> blue" in found.what
-    (found,) = consent.refuse_adoptions([adoption(replace(THEIRS, managed_by="web"))])
+    (found,) = permission.refuse_adoptions([adoption(replace(THEIRS, managed_by="web"))])
     assert "managed by spec web" in found.what
-    assert codes(consent.refuse_adoptions([adoption(), adoption()])) == ["plan.adopts"] * 2
+    assert codes(permission.refuse_adoptions([adoption(), adoption()])) == ["plan.adopts"] * 2
 
 
 def test_a_replacement_that_the_plan_has_not_shown_is_a_change_by_somebody_else() -> None:
@@ -94,21 +94,21 @@ def test_a_replacement_of_what_others_manage_is_refused_once_and_whatever_was_sh
     assert codes(beyond(CREATION, foreign)) == ["plan.foreign"]
     assert codes(beyond(foreign, foreign, allow_replace=True)) == ["plan.foreign"]
     of_web = replacement(replace(THEIRS, managed_by="web"))
-    assert codes(consent.refuse_always([of_web, foreign])) == ["plan.other-spec", "plan.foreign"]
+    assert codes(permission.refuse_always([of_web, foreign])) == ["plan.other-spec", "plan.foreign"]
 
 
 def test_what_another_spec_manages_is_not_taken_over() -> None:
     taken = replace(adoption(replace(THEIRS, managed_by="web")), resource=replace(CHEST, adopt="permanently"))
-    (found,) = consent.refuse_always([taken])
+    (found,) = permission.refuse_always([taken])
     assert codes([found]) == ["plan.other-spec"]
     assert "spec web," in found.what
-    assert consent.refuse_always([replace(taken, observed=THEIRS)]) == []
+    assert permission.refuse_always([replace(taken, observed=THEIRS)]) == []
     assert codes(beyond(taken, taken)) == ["plan.other-spec"]
 
 
 def test_only_what_cannot_be_changed_in_place_is_the_reason_of_a_replacement() -> None:
     step = replace(replacement(), changes=(Change("material", "tin", "oak"), GROWS, Change("material", 1, 2)))
-    (found,) = consent.refuse_replacements([step, update(BOX, OURS, GROWS)])
+    (found,) = permission.refuse_replacements([step, update(BOX, OURS, GROWS)])
     assert codes([found]) == ["plan.replaces"]
     assert found.what.endswith("material 'tin' -> 'oak', material 1 -> 2")
 
@@ -178,18 +178,18 @@ def test_an_update_loses_what_the_plan_has_shown_and_no_more() -> None:
     assert "b goes" in found.what
     assert "--allow-replace)" in found.fix
     assert beyond(losing("a", previewed_later=True), losing("b"), allow_replace=True) == []
-    assert codes(consent.refuse_replacements([losing("a", "b")])) == ["plan.loses"] * 2
+    assert codes(permission.refuse_replacements([losing("a", "b")])) == ["plan.loses"] * 2
 
 
 def test_a_plan_covers_the_same_plan_with_the_permission_that_it_has() -> None:
     def plan(*steps: Step, allowed: bool = True) -> Plan:
         return Plan(spec="lab", purpose="apply", steps=steps, allow_replace=allowed)
 
-    assert consent.beyond_plan(plan(losing("a")), plan(losing("a"))) == []
-    assert codes(consent.beyond_plan(plan(losing("a"), allowed=False), plan(losing("a")))) == ["plan.loses"]
-    assert codes(consent.beyond_plan(plan(losing("a")), plan(losing("b"), allowed=False))) == ["plan.loses"]
+    assert permission.beyond_plan(plan(losing("a")), plan(losing("a"))) == []
+    assert codes(permission.beyond_plan(plan(losing("a"), allowed=False), plan(losing("a")))) == ["plan.loses"]
+    assert codes(permission.beyond_plan(plan(losing("a")), plan(losing("b"), allowed=False))) == ["plan.loses"]
     other = replace(losing("b"), resource=Box(name="b"))
-    assert consent.beyond_plan(plan(losing("a")), plan(other)) == [], "the plans have no step in common"
+    assert permission.beyond_plan(plan(losing("a")), plan(other)) == [], "the plans have no step in common"
 
 
 # --- secrets ------------------------------------------------------------------------------
@@ -203,16 +203,16 @@ def test_a_secret_whose_file_is_not_here_is_lost(
 ) -> None:
     secret = Secret(fetch=lambda: "x", path=str(tmp_path / "gone"))
     step = update(resource, observed, Change("material", "old", secret), Change("colour", None, secret))
-    found = list(consent.lost_secrets(step))
+    found = list(permission.lost_secrets(step))
     assert codes(found) == ["plan.loses"] * is_lost
     assert [each.lost for each in found] == [("material",)] * is_lost
     assert all("its material" in each.what and str(tmp_path) in each.what for each in found)
     (tmp_path / "gone").write_text("x")
-    assert list(consent.lost_secrets(step)) == []
+    assert list(permission.lost_secrets(step)) == []
 
 
 def test_nothing_is_lost_of_what_is_not_there() -> None:
-    assert list(consent.lost_secrets(Step(resource=CHEST, action=Action.CREATE))) == []
+    assert list(permission.lost_secrets(Step(resource=CHEST, action=Action.CREATE))) == []
 
 
 # --- losses of deletions ------------------------------------------------------------------
@@ -227,7 +227,7 @@ def deletion(*losses: DeletionLoss, name: str = "a") -> Step:
 
 
 def refusals(*steps: Step, allowed: Iterable[str] = ()) -> list[Loss]:
-    found = consent.refuse_losses(steps, frozenset(allowed))
+    found = permission.refuse_losses(steps, frozenset(allowed))
     assert all(isinstance(each, Loss) for each in found)
     return [each for each in found if isinstance(each, Loss)]
 
@@ -269,7 +269,7 @@ def test_a_loss_has_the_code_and_the_fix_of_its_kind() -> None:
 )
 def test_an_allowed_loss_that_there_is_not_has_the_one_that_is_meant(given: str, meant: str) -> None:
     step = deletion(*loss("port", "1", name="web"), *loss("role", "2/3"))
-    assert consent.unknown_losses([step], {"port/1", "role/2/3"}) == []
-    (warning,) = consent.unknown_losses([step], {given})
+    assert permission.unknown_losses([step], {"port/1", "role/2/3"}) == []
+    (warning,) = permission.unknown_losses([step], {given})
     assert warning.startswith(f"--allow-loss {given}: ")
     assert (f"did you mean {meant}?" in warning) is bool(meant)

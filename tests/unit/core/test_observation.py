@@ -11,10 +11,10 @@ import pytest
 
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotUnique, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import observing
+from openstack_prep.core import observation
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, Unchecked
 from openstack_prep.core.model import Action, Key, Observed, Step
-from openstack_prep.core.observing import beside, in_parallel
+from openstack_prep.core.observation import beside, in_parallel
 from openstack_prep.core.plan import Plan
 from tests.unit.box import Box, Shelf
 
@@ -86,17 +86,17 @@ PLAN = Plan(spec="lab", purpose="apply", steps=STEPS)
 
 
 def test_what_goes_is_deleted_or_replaced_and_what_is_managed_has_our_tag() -> None:
-    assert observing.going_ids(PLAN) == {"a", "a1", "b"}
-    assert observing.managed_ids(PLAN) == {"a", "a1", "c", "c1"}
+    assert observation.going_ids(PLAN) == {"a", "a1", "b"}
+    assert observation.managed_ids(PLAN) == {"a", "a1", "c", "c1"}
 
 
 def test_companions_are_what_one_list_is_read_for() -> None:
-    assert observing.companions(STEPS) == {("box", "a"): ("a", "b"), ("box", "b"): ("a", "b")}
+    assert observation.companions(STEPS) == {("box", "a"): ("a", "b"), ("box", "b"): ("a", "b")}
 
 
 @pytest.mark.parametrize(("number", "sizes"), [(50, {50}), (51, {26, 25}), (100, {50}), (101, {34, 33})])
 def test_lists_are_of_about_the_same_length(number: int, sizes: set[int]) -> None:
-    found = observing.companions(step(str(each), Action.DELETE) for each in range(number))
+    found = observation.companions(step(str(each), Action.DELETE) for each in range(number))
     assert {len(each) for each in found.values()} == sizes
     assert len(found) == number
     assert all(name in together for (_, name), together in found.items())
@@ -109,7 +109,7 @@ def test_to_cut_off_what_the_spec_manages_takes_nothing_from_others() -> None:
         for each in ("mine", "theirs")
     ]
     unchecked = Unchecked("trunks", "403")
-    found = observing.with_findings(STEPS[0], [unchecked, *losses], frozenset({"mine"}))
+    found = observation.with_findings(STEPS[0], [unchecked, *losses], frozenset({"mine"}))
     assert [(each.effect, each.id) for each in found.deletion_losses] == [
         (LossEffect.CUT_OFF, "theirs"),
         (LossEffect.DELETED, "mine"),
@@ -144,7 +144,7 @@ def shelved(*names: str) -> Plan:
 def test_losses_are_read_by_kind_without_much_patience(jobs: int) -> None:
     shelf = Shelf()
     run = shelf.run()
-    plan = observing.find_losses(run, shelved("x", "y"), jobs=jobs)
+    plan = observation.find_losses(run, shelved("x", "y"), jobs=jobs)
     assert shelf.asked == ["losses x y False"]
     assert run.is_patient
     assert run.companions[("shelved", "x")] == ("x", "y")
@@ -162,15 +162,15 @@ def test_what_is_only_cut_off_from_the_spec_itself_is_no_loss() -> None:
                     yield each.key, DeletionLoss(effect=LossEffect.CUT_OFF, kind="port", id=name)
 
     plan = replace(PLAN, steps=(*STEPS, replace(step("x", Action.DELETE), resource=CutOff(name="x"))))
-    found = observing.find_losses(Shelf().run(), plan, jobs=1)
+    found = observation.find_losses(Shelf().run(), plan, jobs=1)
     assert [each.id for each in found.steps[-1].deletion_losses] == ["d"]
 
 
 @pytest.mark.parametrize("jobs", [1, 8])
 def test_what_a_service_would_refuse_is_told_for_each_deletion(jobs: int) -> None:
     run = Shelf().run()
-    assert observing.examine_deletes(run, shelved("x"), jobs=jobs) == []
-    found = observing.examine_deletes(run, shelved("x", "d"), jobs=jobs)
+    assert observation.examine_deletes(run, shelved("x"), jobs=jobs) == []
+    found = observation.examine_deletes(run, shelved("x", "d"), jobs=jobs)
     assert [(str(each.keys[0]), each.what) for each in found] == [("shelved/x", "x of 5"), ("shelved/d", "d of 5")]
     assert run.companions[("shelved", "x")] == ("x", "d")
 
@@ -184,11 +184,11 @@ def test_what_a_service_would_refuse_is_told_for_each_deletion(jobs: int) -> Non
 def test_a_kind_whose_service_fails_may_be_left_out(error: CloudError, is_left_out: bool) -> None:
     shelf = Shelf({"a": {}}, before={"find": [error] * 3})
     with pytest.raises(type(error)):
-        observing.observe(shelf.run(), [Box(name="a")])
+        observation.observe(shelf.run(), [Box(name="a")])
     failed: list[object] = []
 
     def observe() -> object:
-        return observing.observe(shelf.run(), [Box(name="a")], failed=lambda *each: failed.extend(each))
+        return observation.observe(shelf.run(), [Box(name="a")], failed=lambda *each: failed.extend(each))
 
     if is_left_out:
         assert observe() == {}
@@ -201,7 +201,7 @@ def test_a_kind_whose_service_fails_may_be_left_out(error: CloudError, is_left_o
 def test_a_name_that_several_have_is_a_refusal() -> None:
     shelf = Shelf(before={"find": [NotUnique("two boxes a")]})
     with pytest.raises(PlanRefused) as caught:
-        observing.examine(shelf.run(), [Box(name="a")])
+        observation.examine(shelf.run(), [Box(name="a")])
     (found,) = caught.value.mistakes
     assert (found.where, found.what, found.code) == ("cloud", "two boxes a", NotUnique.code)
 
@@ -213,7 +213,7 @@ def test_what_is_missing_is_told_with_its_users_and_what_is_there_is_not(others:
     run.known[Key("box", "known")] = Observed(id="k")
     boxes = [Box(name="a", on=("gone", "there", "known")), Box(name="b", on=("gone", "a"))]
     keys = frozenset(Key("box", each) for each in others)
-    found, mistakes = observing.examine(run, boxes, others=keys)
+    found, mistakes = observation.examine(run, boxes, others=keys)
     assert [(each.code, each.keys) for each in mistakes] == [
         ("spec.unresolved-reference", (Key("box", "a"), Key("box", "b")))
     ]
@@ -232,5 +232,5 @@ class Wrong(Box):
 
 
 def test_each_kind_checks_with_what_was_observed() -> None:
-    _, mistakes = observing.examine(Shelf({"a": {}}).run(), [Wrong(name="a"), Wrong(name="b")], jobs=1)
+    _, mistakes = observation.examine(Shelf({"a": {}}).run(), [Wrong(name="a"), Wrong(name="b")], jobs=1)
     assert [(str(each.keys[0]), each.what) for each in mistakes] == [("wrong/a", "id-a"), ("wrong/b", "nothing")]
