@@ -279,9 +279,8 @@ class _Execution:
         with self.lock:
             now = time.monotonic()
             if self.viewed < max(since, now - FRESH):
-                self.view, self.viewed = self.run.fresh(), now
                 left = (step for step in self.plan if step.key not in self.results)
-                self.view.companions = companions(left)
+                self.view, self.viewed = self.run.fresh().for_deletions(companions(left)), now
             return self.view
 
     def _was_overtaken(self, step: Step) -> bool:

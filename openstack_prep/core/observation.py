@@ -123,7 +123,7 @@ def examine(
         Mistake.about(
             _users_of(key, resources),
             f"{_shown(key, names)} does not exist",
-            suggestion(run, each, _remedy(each, declared, others), declared),
+            suggestion(run, each, _fix(each, declared, others), declared),
             code=Code.SPEC_UNRESOLVED,
         )
         for key, each in outside.items()
@@ -137,8 +137,8 @@ def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     """Check which deletions and replacements of a plan the services would refuse in its middle, or would break."""
     going = [(step.resource, step.observed) for step in _deletions(plan) if step.observed is not None]
     ids = going_ids(plan)
-    run.companions = companions(plan)
-    found = in_parallel(lambda each: list(each[0].check_delete(run, each[1], ids)), going, jobs=jobs)
+    view = run.for_deletions(companions(plan))
+    found = in_parallel(lambda each: list(each[0].check_delete(view, each[1], ids)), going, jobs=jobs)
     return [mistake for each in found for mistake in each]
 
 
@@ -151,11 +151,7 @@ def _deletions(plan: Plan) -> Iterator[Step]:
 def find_losses(run: Run, plan: Plan, *, jobs: int = JOBS) -> Plan:
     """Return a plan whose deletions and replacements show what they take from others: each kind read in bulk."""
     deleting = [step for step in _deletions(plan) if step.observed is not None]
-    run.companions, run.is_patient = companions(plan), False
-    try:
-        found = losses_of(run, deleting, going_ids(plan), jobs=jobs)
-    finally:
-        run.is_patient = True
+    found = losses_of(run.for_deletions(companions(plan), is_patient=False), deleting, going_ids(plan), jobs=jobs)
     managed = managed_ids(plan)
     return replace(plan, steps=tuple(with_findings(step, found.get(step.key, ()), managed) for step in plan))
 
@@ -232,7 +228,7 @@ def suggestion(run: Run, missing: Resource, otherwise: str, declared: Set[Key] =
     return suggest(missing.name, sorted(names - {missing.name, ""}), otherwise, count=3)
 
 
-def _remedy(missing: Resource, declared: Set[Key], others: Set[Key]) -> str:
+def _fix(missing: Resource, declared: Set[Key], others: Set[Key]) -> str:
     if missing.key in others:
         return "apply the whole spec first"
     if missing.one_per_spec and any(key.kind == missing.kind for key in declared):

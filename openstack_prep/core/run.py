@@ -80,8 +80,8 @@ class Run:
         self.carried_out = False  # whether a plan from these answers has been carried out
         self.wave = Wave()
         self.pending: frozenset[Key] = frozenset()  # what the plan in progress creates or updates
-        self.companions: Mapping[tuple[str, str], tuple[str, ...]] = {}  # see companions_of
-        self.is_patient = True  # whether what is read only to show losses is asked for as often as anything else
+        self.companions: Mapping[tuple[str, str], tuple[str, ...]] = {}  # only for_deletions sets these two
+        self.is_patient = True
         self._read: dict[Hashable, Future[object]] = {}
         self._facts: dict[Hashable, Future[object]] = {}
         self._lock = threading.Lock()
@@ -93,6 +93,18 @@ class Run:
         other.progress, other.note = self.progress, self.note
         other.wave, other.check_lease, other.pending = self.wave, self.check_lease, self.pending
         return other
+
+    def for_deletions(self, companions: Mapping[tuple[str, str], tuple[str, ...]], *, is_patient: bool = True) -> Self:
+        """Return a view of the same run, with all that it has read, that judges the deletions of a plan together.
+
+        ``companions`` are, by kind and id, the resources that the same list is read for (see ``companions_of``).
+        ``is_patient``: a service that does not answer is asked again, as it is for what decides the plan; a plan that
+        only shows losses names what it could not read.
+        """
+        view = self.fresh()
+        view._read = self._read
+        view.companions, view.is_patient = companions, is_patient
+        return view
 
     def _again(self) -> Self:
         return type(self)(self.ownership, homes=self.homes)

@@ -126,13 +126,15 @@ class Shelved(Box):
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
-        cls._shelf(run).asked.append(f"losses {' '.join(each.id for each in deletions)} {run.is_patient}")
+        together = " ".join(run.companions_of(cls.kind, deletions[0].id))
+        cls._shelf(run).asked.append(f"losses {' '.join(each.id for each in deletions)} {run.is_patient} {together}")
         for each in deletions:
             yield each.key, DeletionLoss(effect=LossEffect.DELETED, kind="label", id=f"{each.id} of {len(going)}")
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
         if "d" in going:
-            yield Mistake.about(self.key, f"{observed.id} of {len(going)}", "wait")
+            together = " ".join(run.companions_of(self.kind, observed.id))
+            yield Mistake.about(self.key, f"{observed.id} of {len(going)}, beside {together}", "wait")
 
 
 def shelved(*names: str) -> Plan:
@@ -145,9 +147,9 @@ def test_losses_are_read_by_kind_without_much_patience(jobs: int) -> None:
     shelf = Shelf()
     run = shelf.run()
     plan = observation.find_losses(run, shelved("x", "y"), jobs=jobs)
-    assert shelf.asked == ["losses x y False"]
+    assert shelf.asked == ["losses x y False x y"]
     assert run.is_patient
-    assert run.companions[("shelved", "x")] == ("x", "y")
+    assert run.companions_of("shelved", "x") == ("x",)
     losses = {step.resource.name: [each.id for each in step.deletion_losses] for step in plan if step.deletion_losses}
     assert losses == {"x": ["x of 5"], "y": ["y of 5"]}
     assert [each.key for each in plan] == [each.key for each in shelved("x", "y")]
@@ -171,8 +173,8 @@ def test_what_a_service_would_refuse_is_told_for_each_deletion(jobs: int) -> Non
     run = Shelf().run()
     assert observation.examine_deletes(run, shelved("x"), jobs=jobs) == []
     found = observation.examine_deletes(run, shelved("x", "d"), jobs=jobs)
-    assert [(str(each.keys[0]), each.what) for each in found] == [("shelved/x", "x of 5"), ("shelved/d", "d of 5")]
-    assert run.companions[("shelved", "x")] == ("x", "d")
+    texts = [(str(each.keys[0]), each.what) for each in found]
+    assert texts == [("shelved/x", "x of 5, beside x d"), ("shelved/d", "d of 5, beside x d")]
 
 
 # --- what is there, and what is missing ---------------------------------------------------

@@ -128,10 +128,21 @@ def test_what_is_known_is_not_looked_for() -> None:
 
 def test_companions_are_judged_by_one_list(run: Run) -> None:
     assert run.companions_of("box", "1") == ("1",)
-    run.companions = {("box", "1"): ("1", "2"), ("box", "2"): ("1", "2"), ("crate", "9"): ("9",)}
-    assert [run.companions_of("box", "2"), run.companions_of("crate", "1")] == [("1", "2"), ("1",)]
-    assert [run.deletes_many("box", number) for number in (1, 2, 3)] == [True, True, False]
-    assert [run.deletes_many("crate", 2), run.deletes_many("room", 1)] == [False, False]
+    view = run.for_deletions({("box", "1"): ("1", "2"), ("box", "2"): ("1", "2"), ("crate", "9"): ("9",)})
+    assert [view.companions_of("box", "2"), view.companions_of("crate", "1")] == [("1", "2"), ("1",)]
+    assert [view.deletes_many("box", number) for number in (1, 2, 3)] == [True, True, False]
+    assert [view.deletes_many("crate", 2), view.deletes_many("room", 1)] == [False, False]
+    assert run.companions_of("box", "1") == ("1",)
+
+
+def test_a_view_for_deletions_shares_what_was_read(run: Run) -> None:
+    answers = Answers()
+    assert run.read_once("a", answers) == 1
+    view = run.for_deletions({}, is_patient=False)
+    assert [view.read_once("a", answers), view.read_once("b", answers), run.read_once("b", answers)] == [1, 2, 2]
+    assert [run.is_patient, view.is_patient, view.for_deletions({}).is_patient] == [True, False, True]
+    view.known[Box(name="new").key] = Observed(id="new")
+    assert run.known == view.known
 
 
 def test_steps_that_write_at_once_share_one_look() -> None:
