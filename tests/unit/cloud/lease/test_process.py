@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,8 @@ def test_one_that_ended_is_dead_even_before_its_parent_notices() -> None:
 def test_without_proc_nothing_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(lease, "PROC", tmp_path)
     assert lease.place() == lease.started(os.getpid()) == ""
+
+
+def test_its_clock_counts_while_the_machine_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease.time, "clock_gettime", float)
+    assert lease.now() == time.CLOCK_BOOTTIME

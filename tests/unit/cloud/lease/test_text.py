@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openstack_prep.cloud.lease import LIMIT, Description, Entry, digest, plain, strip
+from openstack_prep.cloud.lease import BARE, LIMIT, PROCESS, WHOLE, Description, Entry, digest, keep, plain, strip
 
 ANN = Entry(
     spec=digest("lab"),
@@ -66,6 +66,22 @@ def test_twenty_specs_fit_beside_neutrons_own_text_and_then_no_more() -> None:
         text = Description.read(written)
     assert len(text.entries) == 21
     assert {each.run for each in text.entries} == {"aaaa"}
+
+
+def test_shorter_forms_leave_out_what_only_people_read() -> None:
+    bare = f"{ANN.spec}aaaaD"
+    assert [ANN.text(level) for level in (BARE, PROCESS, WHOLE)] == [
+        bare,
+        f"{bare}.1700000000.plac.12.abc",
+        f"{bare}.1700000000.plac.12.abc.ann@laptop",
+    ]
+
+
+def test_a_new_description_keeps_the_leases_of_the_old_one() -> None:
+    old = Description(before="x", after=" y").holding(ANN, counted=True).write()
+    assert keep(old, "new") == Description(before="new").holding(ANN, counted=True).write()
+    assert keep(old, "n" * LIMIT) == "n" * LIMIT
+    assert keep(None, "new") == "new"
 
 
 def test_people_are_told_who_and_since_when() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -16,9 +17,11 @@ from openstack_prep.base.errors import CloudError, LeaseHeld, LeaseLost
 from openstack_prep.cloud import lease
 from openstack_prep.cloud import lease as keeping
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import Description, Entry, digest
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.identity.project import Project
-from tests.unit.conftest import IDENTITY, LEASE, default_group, failure
+from tests.unit.conftest import IDENTITY, LEASE, connection, default_group, failure
 
 LIST = "http://neutron/v2.0/security-groups"
 THEIRS = Entry(spec=digest("lab"), run="thei", since=1, place="else", pid=1, start="abc", who="ann@laptop")
@@ -76,10 +79,13 @@ def test_it_is_released_after_any_error(run: CloudRun, group: Group, error: Exce
     assert entries(group) == ()
 
 
-def test_who_leaves_at_once_lets_it_end_by_itself(run: CloudRun, group: Group) -> None:
+def test_who_leaves_at_once_lets_it_end_by_itself(run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "RENEWAL", 0.02)
     with pytest.raises(KeyboardInterrupt), lease.held(run, lease.look(run, "lab", None)):
         raise KeyboardInterrupt
-    assert len(entries(group)) == 1
+    (left,) = entries(group)
+    time.sleep(0.2)
+    assert entries(group) == (left,)
 
 
 def test_a_held_one_is_named(run: CloudRun, group: Group) -> None:
@@ -98,6 +104,13 @@ def test_two_runs_of_one_process_are_two(run: CloudRun, group: Group) -> None:
     seen = lease.look(run, "lab", None)
     with lease.held(run, seen), pytest.raises(LeaseHeld), lease.held(run, seen, 0):
         pass
+
+
+def test_a_wait_is_reported_once(run: CloudRun, group: Group, caplog: pytest.LogCaptureFixture) -> None:
+    put_in(group, THEIRS)
+    with pytest.raises(LeaseHeld), lease.held(run, lease.look(run, "lab", None), 0.05):
+        pass
+    assert [each.levelno for each in caplog.records if each.name == lease.__name__] == [logging.WARNING]
 
 
 def test_another_spec_is_not_in_the_way(run: CloudRun, group: Group) -> None:
@@ -124,6 +137,18 @@ def test_a_holder_that_is_seen_not_to_renew_is_followed(
     with lease.held(run, lease.look(run, "lab", None), 5) as held:
         assert not held.untouched
         assert [each.run for each in entries(group)] != [THEIRS.run]
+
+
+def test_time_during_which_this_machine_slept_ends_no_lease(
+    run: CloudRun, group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_in(group, THEIRS)
+    seen = lease.look(run, "lab", None)
+    clock = itertools.count(step=1000)
+    monkeypatch.setattr(lease.time, "monotonic", lambda: float(next(clock)))
+    with pytest.raises(LeaseHeld), lease.held(run, seen, 9000):
+        pass
+    assert entries(group) == (THEIRS,)
 
 
 def test_a_holder_that_renews_is_not_followed(
@@ -162,6 +187,76 @@ def test_a_live_or_foreign_process_is_not(
     put_in(group, replace(THEIRS, place=digest("here"), start=digest("7", 3)))
     with pytest.raises(LeaseHeld), lease.held(run, lease.look(run, "lab", None), 0):
         pass
+
+
+# --- whose group it is --------------------------------------------------------------------
+
+
+def test_it_lies_in_the_project_of_the_spec(
+    services: requests_mock.Mocker, run: CloudRun, project: Project, group: Group
+) -> None:
+    seen = lease.look(run, "lab", project)
+    assert (seen.existed, seen.group is not None) == (True, True)
+    assert [each.qs["project_id"] for each in services.request_history if each.url.startswith(LIST)] == [["p"]]
+
+
+@pytest.mark.parametrize("hidden", [failure(403), {"json": {"security_groups": []}}])
+def test_a_user_of_the_project_reads_what_the_administrator_may_not(
+    services: requests_mock.Mocker, group: Group, project: Project, hidden: dict[str, Any]
+) -> None:
+    tenant = Cloud(connection(username="tenant"))
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), tenant=tenant)
+    services.get(f"{LIST}?project_id=p", **hidden)
+    other = {**group, "id": "other", "name": "web"}
+    services.get(f"{LIST}?name=default&project_id=p", json=lambda *_: {"security_groups": [other, dict(group)]})
+    seen = lease.look(run, "lab", project)
+    assert seen.group is not None
+    assert (seen.group.id, seen.group.cloud) == (group["id"], tenant)
+
+
+def test_a_plan_is_outdated_once_its_project_exists(
+    services: requests_mock.Mocker, run: CloudRun, group: Group, project: Project
+) -> None:
+    rows = services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
+    seen = lease.look(run, "lab", project, declared=True)
+    assert (seen.existed, seen.group, lease.is_outdated(run, seen)) == (False, None, False)
+    services._adapter._matchers.remove(rows)
+    assert lease.is_outdated(run, seen)
+
+
+@pytest.mark.parametrize(("status", "outdated"), [(404, True), (403, False)])
+def test_a_plan_is_outdated_if_its_group_is_gone(
+    services: requests_mock.Mocker, run: CloudRun, group: Group, status: int, outdated: bool
+) -> None:
+    seen = lease.look(run, "lab", None)
+    services.get(LEASE, **failure(status))
+    assert lease.is_outdated(run, seen) is outdated
+
+
+@pytest.mark.parametrize(
+    ("description", "untouched"),
+    [
+        ("Default security group", True),
+        ("Default security group [openstack-prep 1]", False),  # another run has declared the project
+        (Description().holding(replace(THEIRS, place="")).write(), False),
+    ],
+)
+def test_a_created_project_that_others_found_first_is_not_untouched(
+    services: requests_mock.Mocker,
+    run: CloudRun,
+    group: Group,
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    description: str,
+    untouched: bool,
+) -> None:
+    monkeypatch.setattr(lease, "DURATION", 0.05)
+    rows = services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
+    seen = lease.look(run, "lab", project, declared=True)
+    services._adapter._matchers.remove(rows)
+    group["description"] = description
+    with lease.held(run.fresh(), seen, 5) as held:
+        assert held.untouched is untouched
 
 
 @pytest.fixture
@@ -284,7 +379,7 @@ def test_a_passing_error_of_the_write_is_met(
 
     seen = lease.look(run, "lab", None, declared=True)
     once(services, "PUT", LEASE, write)
-    once(services, "GET", LEASE)
+    once(services, "GET", LEASE, status=409)  # which no layer below sends again
     with lease.held(run, seen) as held:
         assert held.lease
         assert not held.untouched
@@ -358,8 +453,9 @@ def test_a_lease_that_was_taken_is_lost_and_not_released(
     monkeypatch.setattr(lease, "MARGIN", keeping.DURATION)  # as after a long sleep
     with lease.held(run, lease.look(run, "lab", None)) as held:
         put_in(group, THEIRS)
-        with pytest.raises(LeaseLost, match="ann@laptop"):
-            held.check()
+        for _ in range(2):
+            with pytest.raises(LeaseLost, match="ann@laptop"):
+                held.check()
     assert entries(group) == (THEIRS,)
 
 
