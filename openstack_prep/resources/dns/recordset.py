@@ -34,8 +34,18 @@ from openstack_prep.core.model import (
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.dns import record_data
 from openstack_prep.resources.dns.record_data import RecordType, canonical, is_within, recordset_name, zone_name
-from openstack_prep.resources.dns.recordsets import ACTIVE, ERROR, RecordsetRecord, in_project, in_zone, until_active
-from openstack_prep.resources.dns.zones import DnsZone, ZoneRecord, writer, zones
+from openstack_prep.resources.dns.recordsets import (
+    ACTIVE,
+    ERROR,
+    DnsZone,
+    RecordsetRecord,
+    ZoneRecord,
+    in_project,
+    in_zone,
+    until_active,
+    writer,
+    zones,
+)
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import ByProjectUser
 

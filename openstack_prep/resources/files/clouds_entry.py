@@ -25,8 +25,7 @@ from openstack_prep.cloud.entries import IDENTITY_VERSION, PER_SERVICE, absolute
 from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import WrittenFile
-from openstack_prep.resources.files.blocked_login import find_block
-from openstack_prep.resources.files.client_login import INSECURE, PAUSES, UNUSABLE, ClientLogin
+from openstack_prep.resources.files.client_login import INSECURE, PAUSES, UNUSABLE, ClientLogin, find_block
 from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity.in_project import InProject, access
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project

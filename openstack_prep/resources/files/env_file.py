@@ -26,8 +26,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.entries import SELECTORS
 from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.core.resource import WrittenFile
-from openstack_prep.resources.files.blocked_login import find_block, identity_in
-from openstack_prep.resources.files.client_login import UNUSABLE, ClientLogin
+from openstack_prep.resources.files.client_login import UNUSABLE, ClientLogin, find_block, identity_in
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml, entry, folder_of
 from openstack_prep.resources.files.marked_files import SECRET
 from openstack_prep.resources.files.owned_file import foreign_file, is_up_to_date, refuse_file_of_others, unwritable

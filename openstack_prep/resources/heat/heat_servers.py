@@ -22,8 +22,7 @@ from openstack_prep.base.style import printable
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat.heat import SERVER
-from openstack_prep.resources.heat.heat_places import containers, place, resource_name
-from openstack_prep.resources.heat.heat_types import ResourceTypes
+from openstack_prep.resources.heat.heat_places import ResourceTypes, containers, place, resource_name
 
 DETAILS = (2, 84)
 EVERY = 15.0  # minimum seconds between two readings of one server

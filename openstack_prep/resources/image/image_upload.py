@@ -11,18 +11,186 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import IO, cast
 
-from openstack_prep.base.errors import CloudError, PrepError, ResourceFailed, is_transient
+from openstack_prep.base.errors import (
+    CloudError,
+    DownloadError,
+    NotFound,
+    PrepError,
+    ResourceFailed,
+    WaitTimeout,
+    is_transient,
+)
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.run import query
 from openstack_prep.download import disk_format, qemu_img
-from openstack_prep.download.fetching import local_path
+from openstack_prep.download.compression import open_packed
+from openstack_prep.download.fetching import local_path, shown
 from openstack_prep.download.installer_cache import Kept, cached
 from openstack_prep.download.spool import Shared
 from openstack_prep.download.verified import Verified
-from openstack_prep.resources.image import glance, web_download
-from openstack_prep.resources.image.glance import CONVERTED, ID, NAME, PACKED, SEALS, SPEC, ImageRecord
-from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
+from openstack_prep.resources.image import glance
+from openstack_prep.resources.image.glance import CONVERTED, ID, NAME, PACKED, SEALS, SPEC, ImageRecord, glances_sums
+from openstack_prep.resources.image.image_fields import EVERYBODYS, UPLOAD, ImageFields, shown_by_glance
+
+# --- Glance's import by web-download: Glance itself fetches a URL ----------------------------------------
+# Source: Image API v2, "Interoperable image import" and "Import info"; an image's tasks since 2.12 (Wallaby). Glance
+# fetches in the background. If the import fails, the image becomes queued again, and one of its tasks contains the
+# reason.
+
+
+METHOD = "web-download"
+COMPUTED = ("sha512", "md5")  # the checksums that Glance computes, unless its administrator has replaced sha512
+DEADLINE = 3600.0  # seconds for Glance to fetch and store it
+PAUSE = 0.5  # seconds before the second poll, doubled before each further one up to LONGEST
+LONGEST = 5.0
+
+# the properties in which Glance's import records its progress and its failures
+LOCK, STORES, FAILED = "os_glance_import_task", "os_glance_importing_to_stores", "os_glance_failed_import"
+
+
+# --- checks ---------------------------------------------------------------------------
+
+
+def _check_import(image: ImageFields, run: CloudRun) -> Iterator[tuple[str, str]]:
+    """Yield what prevents this import of an image, and the fix."""
+    assert image.source is not None
+    without = "remove import_method"
+    methods = _methods(run)
+    if METHOD not in methods:
+        has = f"only supports {', '.join(methods)}" if methods else "does not support image import"
+        yield f"import_method: this Glance {has}", f"{without}, or have its administrator enable {METHOD}"
+    algorithm = (image.checksum or "").partition(":")[0]
+    if algorithm not in ("", *COMPUTED):
+        yield (
+            f"checksum: Glance computes no {algorithm} of imported images, so the image cannot be verified",
+            f"use sha512 or md5, or {without}",
+        )
+    if not image.source.startswith(("http://", "https://")):
+        yield f"source: {image.source} is a local file, which Glance cannot fetch", f"use a URL, or {without}"
+    elif what := shown_by_glance(image.source):
+        yield f"source: {what}", UPLOAD
+    elif image.compressed_checksum or image.compression not in (None, "none"):
+        yield f"source: is compressed, and {METHOD} does not decompress", f"use an uncompressed image, or {without}"
+    elif not (image.compression and image.disk_format):
+        yield from _check_content(image.source, image.container_format == "compressed")
+
+
+@query
+def _methods(run: CloudRun) -> list[str]:
+    try:
+        return list(run.admin.image.get("/info/import")["import-methods"]["value"])
+    except NotFound:  # before 2.6 (Queens)
+        return []
+
+
+def _check_content(source: str, may_be_packed: bool) -> Iterator[tuple[str, str]]:
+    """Read the first bytes; if the spec declares compression and format, no access to the source is needed."""
+    try:
+        chunks, _, compression = open_packed(source)
+    except DownloadError as error:
+        yield f"source: {error}", "if Glance can reach the URL anyway, set disk_format and compression: none"
+        return
+    chunks.close()
+    if compression != "none" and not may_be_packed:
+        yield (
+            f"source: is compressed with {compression}, and {METHOD} does not decompress",
+            "use an uncompressed image, or remove import_method",
+        )
+
+
+# --- the import ---------------------------------------------------------------------------
+
+
+class Import:
+    """One image's import."""
+
+    def __init__(self, image: ImageFields) -> None:
+        self.image = image
+        self.source = image.source or ""
+
+    @property
+    def disk_format(self) -> str:
+        return self.image.disk_format or disk_format.of_source(self.source, "none")
+
+    def fill(self, maker: Cloud, image_id: str) -> tuple[ImageRecord, dict[str, str | None]]:
+        """Have Glance fetch the source, and wait; return the image and its seal.
+
+        Raises ResourceFailed with Glance's reason or if the content is not as declared, and WaitTimeout.
+        """
+        method = {"name": METHOD, "uri": self.source}
+        maker.image.post(f"/images/{image_id}/import", {"method": method})
+        raw = self._wait(maker, image_id)
+        return raw, self._verify(raw)
+
+    def _wait(self, maker: Cloud, image_id: str) -> ImageRecord:
+        import tenacity
+
+        seen: set[str] = set()
+        done = tenacity.Retrying(
+            retry=tenacity.retry_if_result(lambda found: found is None),
+            stop=tenacity.stop_after_delay(DEADLINE),
+            wait=tenacity.wait_exponential(PAUSE, max=LONGEST),
+            retry_error_callback=lambda state: None,
+        )(self._look, maker, image_id, seen)
+        if done is None:
+            raise WaitTimeout(
+                f"image {image_id}: Glance has not imported {shown(self.source)} after {DEADLINE:.0f} s; "
+                "check the logs of Glance, or remove import_method"
+            )
+        return done
+
+    def _look(self, maker: Cloud, image_id: str, seen: set[str]) -> ImageRecord | None:
+        """Return the image if the import is complete, None while it is in progress; raises ResourceFailed."""
+        found = glance.show(maker, image_id)
+        notes = found.properties
+        seen.add(found.status)
+        if found.status == "active":  # Glance still writes to the image while it holds the lock
+            return None if notes.get(LOCK) or notes.get(STORES) else found
+        if found.status in ("importing", "uploading", "saving"):
+            return None
+        task = self._task(maker, image_id)
+        if task.get("status") == "failure" or notes.get(FAILED) or "importing" in seen or found.status != "queued":
+            raise ResourceFailed(self._failure(image_id, task))
+        return None
+
+    def _task(self, maker: Cloud, image_id: str) -> Values:
+        """Return the newest of an image's tasks, if Glance lists them; each contains the URL."""
+        try:
+            answer = maker.image.ask("GET", f"/images/{image_id}/tasks")
+        except NotFound:
+            return {}
+        return max(answer["tasks"], key=lambda task: task["created_at"], default={})
+
+    def _failure(self, image_id: str, task: Values) -> str:
+        """Return Glance's reason for a failure; it may repeat the URL in full."""
+        reason = str(task.get("message") or "no reason given").replace(self.source, shown(self.source))
+        origin = f" (task {task['id']}, request {task.get('request_id')})" if task else ""
+        return (
+            f"image {image_id}: Glance cannot import {shown(self.source)}: {reason}{origin}; check that Glance can "
+            "reach the URL and that disk_format matches its content, or remove import_method"
+        )
+
+    def _verify(self, made: ImageRecord) -> dict[str, str | None]:
+        known = glances_sums(made)
+        algorithm, _, expected = (self.image.checksum or "").partition(":")
+        where = f"image {made.id}: what Glance fetched from {shown(self.source)}"
+        if self.image.size not in (None, made.size):
+            raise ResourceFailed(f"{where} has {made.size} bytes instead of {self.image.size}")
+        if algorithm and known.get(algorithm) != expected:
+            found = known.get(algorithm, f"none, but {made.os_hash_algo}")
+            raise ResourceFailed(
+                f"{where} is {made.disk_format} with {algorithm} {found} instead of {expected}; correct the "
+                "checksum, use the right file, or remove import_method"
+            )
+        if self.image.disk_format not in (None, made.disk_format):
+            raise ResourceFailed(
+                f"{where} was converted to {made.disk_format}, as this Glance converts all imports; remove disk_format "
+                "or import_method"
+            )
+        return {SEALS[kept]: known[kept] for kept in known if kept in SEALS}
+
 
 TIMEOUT = 600.0  # seconds for Glance to answer after the upload: it may first copy the image to its store
 
@@ -35,7 +203,7 @@ def check(image: ImageFields, run: CloudRun) -> Iterator[tuple[str, str]]:
     if image.source is None:
         yield "does not exist, and cannot be created without a source", "set source, or correct the name"
     elif image.import_method:
-        yield from web_download.check(image, run)
+        yield from _check_import(image, run)
     elif not _distant(image.source) and not os.access(local_path(image.source), os.R_OK):
         yield f"source: {image.source} cannot be read", "correct the path, or provide the file"
     if image.output_format:
@@ -64,7 +232,7 @@ def upload(image: ImageFields, run: CloudRun, name: str) -> ImageRecord:
     """Create an image under a name: verified, sealed and shared; an image that failed permanently is deleted."""
     maker, owner = _uploader(image, run)
     with contextlib.ExitStack() as stack:
-        way = web_download.Import(image) if image.import_method else _Sent(image, run, stack)
+        way = Import(image) if image.import_method else _Sent(image, run, stack)
         body = _body(image, run, way.disk_format) | owner | {"name": name}
         image_id = _create(maker, body)
         try:
@@ -150,7 +318,7 @@ class _Sent:
         self.chunks: Iterable[bytes] = self.source
         self.seal: dict[str, str | None] = {}
         if image.cached_as and self.source.source == image.source:  # and is not read from the cache
-            digits = cast(str, image.checksum).partition(":")[2]
+            digits = cast("str", image.checksum).partition(":")[2]
             self.chunks = stack.enter_context(Kept(self.source, image.cached_as, digits))
         if image.output_format:
             self._convert(image, stack)
@@ -159,7 +327,7 @@ class _Sent:
 
     def _convert(self, image: ImageFields, stack: contextlib.ExitStack) -> None:
         """Copy the content here and convert it to raw, in unnamed files, which vanish however the process ends."""
-        self.disk_format = cast(str, image.output_format)
+        self.disk_format = cast("str", image.output_format)
         file = _stored(self.chunks, _nameless(stack))
         found = disk_format.of_source(_path(file), "none")
         if found not in ("qcow2", "raw"):

@@ -18,18 +18,17 @@ from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, Ow
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_outputs
 from openstack_prep.resources.heat.heat import SERVER, VOLUME, HeatResource, HeatStack
-from openstack_prep.resources.heat.heat_events import Waiting, in_progress
+from openstack_prep.resources.heat.heat_events import Signals, Waiting, in_progress
 from openstack_prep.resources.heat.heat_groups import Effect
 from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
 from openstack_prep.resources.heat.heat_package import Package, digest
+from openstack_prep.resources.heat.heat_places import ResourceTypes
 from openstack_prep.resources.heat.heat_preview import Refused, preview_update
 from openstack_prep.resources.heat.heat_servers import ServerActions
-from openstack_prep.resources.heat.heat_signals import Signals
-from openstack_prep.resources.heat.heat_types import ResourceTypes
 from openstack_prep.resources.image.glance import ID, NAME, SPEC
-from openstack_prep.resources.orchestration import stack_checks, stack_warnings
+from openstack_prep.resources.orchestration import stack_checks
+from openstack_prep.resources.orchestration.stack_checks import QuotaCheck
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
-from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
 from openstack_prep.resources.orchestration.stack_record import StackRecord
 from openstack_prep.resources.orchestration.stack_secrets import SecretsImage
 from openstack_prep.resources.orchestration.trusts import BY_PASSWORD, NO_TRUSTS
@@ -75,8 +74,8 @@ class Stack(Inputs):
         if not isinstance(self.package, Package):
             return
         images = self.secrets_images or self._list_secrets_images(self._comes_after(context), for_apply=False)
-        yield from stack_warnings.list_shown(self, self.package, images)
-        yield from stack_warnings.list_unset(self)
+        yield from stack_checks.list_shown(self, self.package, images)
+        yield from stack_checks.list_unset(self)
 
     # --- existing state -------------------------------------------------------------------
 

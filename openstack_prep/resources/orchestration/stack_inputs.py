@@ -23,8 +23,7 @@ from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
 from openstack_prep.resources.heat import heat_outputs, heat_package, heat_parameters
-from openstack_prep.resources.heat.heat_destinations import Destinations
-from openstack_prep.resources.heat.heat_flow import NOT_EMPTY, Flow
+from openstack_prep.resources.heat.heat_flow import NOT_EMPTY, Destinations, Flow
 from openstack_prep.resources.heat.heat_package import Package, Template, digest
 from openstack_prep.resources.heat.heat_parameters import Found
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject

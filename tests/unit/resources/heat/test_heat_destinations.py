@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.resources.heat.heat_destinations import Destinations
+from openstack_prep.resources.heat.heat_flow import Destinations
 
 DATABASE = "{type: 'OS::Trove::Instance', properties: {users: [{name: u, password: %s}]}}"
 NODE = "{type: 'OS::Nova::Server', properties: {user_data: %s, metadata: {image: {get_param: secrets}}}}"

@@ -11,9 +11,8 @@ import requests_mock
 from openstack_prep.base.errors import ResourceFailed, WaitTimeout
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.heat import heat_events
-from openstack_prep.resources.heat.heat_events import Waiting
-from openstack_prep.resources.heat.heat_signals import Signals
-from openstack_prep.resources.heat.heat_types import ResourceTypes
+from openstack_prep.resources.heat.heat_events import Signals, Waiting
+from openstack_prep.resources.heat.heat_places import ResourceTypes
 from tests.unit.conftest import failure
 
 HEAT = "http://heat/v1/admin-project"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.resources.heat.heat_in_place import revealing
+from openstack_prep.resources.heat.heat_preview import revealing
 
 SERVER = {"type": "OS::Nova::Server", "properties": {"image": "a"}}
 REVEALED = {"type": "OS::Nova::Server", "properties": {"image": "a", "image_update_policy": "REPLACE"}}

@@ -9,8 +9,8 @@ from openstack_prep.base.errors import ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.heat import heat_events, heat_servers
 from openstack_prep.resources.heat.heat_events import Waiting
+from openstack_prep.resources.heat.heat_places import ResourceTypes
 from openstack_prep.resources.heat.heat_servers import ServerActions
-from openstack_prep.resources.heat.heat_types import ResourceTypes
 from tests.unit.conftest import failure
 from tests.unit.resources.heat.test_heat_events import STACK, event, resource, stack
 

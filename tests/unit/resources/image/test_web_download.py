@@ -11,7 +11,7 @@ import requests_mock
 from openstack_prep.base.errors import PlanRefused, ResourceFailed, WaitTimeout
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.plan import Plan
-from openstack_prep.resources.image import web_download
+from openstack_prep.resources.image import image_upload
 from openstack_prep.resources.image.glance import SEALS
 from openstack_prep.resources.image.image import Image
 from tests.unit.conftest import failure as refusal
@@ -26,7 +26,7 @@ def sha512(content: bytes) -> str:
 
 @pytest.fixture
 def image(services: requests_mock.Mocker, glance: Glance, monkeypatch: pytest.MonkeyPatch) -> Image:
-    monkeypatch.setattr(web_download, "PAUSE", 0.0)
+    monkeypatch.setattr(image_upload, "PAUSE", 0.0)
     glance.web = NEW
     services.get(URL, content=NEW)
     return Image(name="rhcos", source=URL, checksum=sha512(NEW), import_method="web-download")
@@ -152,7 +152,7 @@ def test_it_is_whole_when_glance_lets_go(run: CloudRun, glance: Glance, image: I
 
 
 def test_the_waiting_ends(run: CloudRun, glance: Glance, image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_download, "DEADLINE", 0.0)
+    monkeypatch.setattr(image_upload, "DEADLINE", 0.0)
     glance.stages = [{"status": "importing"}]
     assert isinstance(failure(run, image), WaitTimeout)
     assert not glance.images

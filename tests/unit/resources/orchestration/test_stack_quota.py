@@ -11,7 +11,7 @@ from openstack_prep.core.model import Observed
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.orchestration.stack import Stack
-from openstack_prep.resources.orchestration.stack_quota import QuotaCheck
+from openstack_prep.resources.orchestration.stack_checks import QuotaCheck
 from tests.unit.conftest import failure, resolved
 
 PREVIEW = "http://heat/v1/admin-project/stacks/preview"
