@@ -12,7 +12,7 @@ from pathlib import Path
 from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.secret import without_prompts
 from openstack_prep.cloud.connection import Cloud, connect
-from openstack_prep.cloud.shared import SharedCloud
+from openstack_prep.cloud.shared_cloud import SharedCloud
 from openstack_prep.download.spool import Contents
 from openstack_prep.fleet.order import Order
 from openstack_prep.resources.identity.project import Project

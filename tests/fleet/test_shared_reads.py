@@ -15,7 +15,7 @@ import pytest
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.shared import SharedCloud
+from openstack_prep.cloud.shared_cloud import SharedCloud
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.spec import Spec

@@ -26,11 +26,11 @@ import yaml
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
 from openstack_prep.base.fields import Address, Mac, Name, Reads
+from openstack_prep.base.file_lock import WAIT, LockWait
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import read_bytes, unreadable
 from openstack_prep.base.invalid import InvalidValue, shown
-from openstack_prep.base.lock_wait import WAIT, LockWait
 from openstack_prep.base.private_file import remove_temporary, write_shared
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.exposures.register.pool import (

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base import file_lock, lock_wait
+from openstack_prep.base import file_lock
 from openstack_prep.base.errors import FileLocked
 from openstack_prep.base.file_lock import LOCK, one_writer, writer_after
 from openstack_prep.resources.files.marked_files import MarkedFiles
@@ -74,7 +74,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_who_waits_says_for_whom_and_goes_on(
     tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(lock_wait, "INFORM_AFTER", 0.1)
+    monkeypatch.setattr(file_lock, "INFORM_AFTER", 0.1)
     path = tmp_path / "clouds.yaml"
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(write, path)

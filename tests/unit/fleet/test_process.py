@@ -8,7 +8,7 @@ import requests_mock
 
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.shared import SharedCloud
+from openstack_prep.cloud.shared_cloud import SharedCloud
 from openstack_prep.download.spool import Contents, Shared
 from openstack_prep.fleet import process
 from openstack_prep.fleet.order import Order, Verb

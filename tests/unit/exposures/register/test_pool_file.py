@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base import lock_wait, private_file
+from openstack_prep.base import file_lock, private_file
 from openstack_prep.base.errors import ConfigError, FileLocked, PrepError, SpecError
 from openstack_prep.exposures.register import pool_file
 from openstack_prep.exposures.register.pool import ClaimRefused, PoolSettings, Request
@@ -275,7 +275,7 @@ def test_a_dead_holder_has_no_lock(register: PoolFileRegister, holder: subproces
 def test_without_proc_the_holder_is_unknown(
     register: PoolFileRegister, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock_wait, "LOCKS", Path("/nonexistent"))
+    monkeypatch.setattr(file_lock, "LOCKS", Path("/nonexistent"))
     with pytest.raises(FileLocked, match="another process"):
         claim_one(replace(register, timeout=0.0), "web")
 

@@ -6,7 +6,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.shared import SharedCloud
+from openstack_prep.cloud.shared_cloud import SharedCloud
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan

@@ -12,7 +12,7 @@ import requests_mock
 from openstack_prep.base.errors import CloudError, NotAllowed, NotFound
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.shared import WHOLE, SharedCloud
+from openstack_prep.cloud.shared_cloud import WHOLE, SharedCloud
 from openstack_prep.resources.lists.queries import list_images
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, token
 
