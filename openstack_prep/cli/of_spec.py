@@ -59,7 +59,7 @@ def read_of(
     ``saved`` are values in a saved plan. A command that only checks a spec needs no values of secrets. Raises
     SpecError.
     """
-    from openstack_prep.spec.loading import read_spec
+    from openstack_prep.spec.spec import read_spec
     from openstack_prep.spec.variables import Given
 
     given = Given(options.var, options.vars_file, saved=saved or {}, needs_secrets=needs_secrets)

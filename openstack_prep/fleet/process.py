@@ -17,7 +17,7 @@ from openstack_prep.download.spool import Contents
 from openstack_prep.fleet.order import Order
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
-from openstack_prep.spec.loading import read_spec
+from openstack_prep.spec.spec import read_spec
 from openstack_prep.spec.variables import Given, Origin
 
 FROM = 3

@@ -10,8 +10,8 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.spec.filling import Reference
 from openstack_prep.spec.schema import known_keys
+from openstack_prep.spec.substitution import Reference
 from openstack_prep.spec.variables import has_type
 
 

@@ -19,11 +19,9 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import shown
-from openstack_prep.spec.filling import Filling, Reference
 from openstack_prep.spec.sections import Sections, all_fields, is_included, new_sections, read
-from openstack_prep.spec.tokens import Tokens
-from openstack_prep.spec.variable_values import Values
-from openstack_prep.spec.variables import Declared, Given, Variable
+from openstack_prep.spec.substitution import Reference, Substitution, Tokens
+from openstack_prep.spec.variables import Declared, Given, Variable, VariableValues
 
 if TYPE_CHECKING:
     from openstack_prep.spec.mistakes import Placed
@@ -75,7 +73,7 @@ class Part:
     data: dict[str, Any] = field(repr=False)
     moved: dict[tuple[str | int, ...], list[int]] = field(default_factory=dict)
     failed: frozenset[tuple[str | int, ...]] = frozenset()
-    filling: Filling | None = field(default=None, repr=False, compare=False)
+    substitution: Substitution | None = field(default=None, repr=False, compare=False)
 
     def place(self, where: Sequence[str | int]) -> str:
         return self.document.place(self._source(where))
@@ -85,7 +83,7 @@ class Part:
 
     def reference(self, where: Sequence[str | int]) -> Reference | None:
         """Return the reference that a value came from; None if the file itself has the value."""
-        return self.filling.reference(self._source(where)) if self.filling else None
+        return self.substitution.reference(self._source(where)) if self.substitution else None
 
     def has_failed(self, where: Sequence[str | int]) -> bool:
         """Whether this value, or one in it or around it, could not be filled in, which was reported as such."""
@@ -125,17 +123,17 @@ def read_parts(
     files.add(path)
     declared = files.declared()
     tokens = Tokens()
-    values = Values.read(declared, given)
+    values = VariableValues.read(declared, given)
     values.refused |= files.unclear
     mistakes, used, parts = files.mistakes, set[str](), []
     for each in files.found:
-        filling = Filling(each.document, values, tokens)
+        substitution = Substitution(each.document, values, tokens)
         wanted = {name: value for name, value in each.data.items() if sections is None or name in sections}
-        data = filling.fill(wanted if sections is None else _without_secrets(wanted))
-        failed = frozenset((*filling.failed, *((name,) for name in each.document.doubled)))
-        parts.append(Part(each.document, each.path, each.base, data, filling.moved, failed, filling))
-        mistakes += filling.mistakes
-        used |= filling.used
+        data = substitution.fill(wanted if sections is None else _without_secrets(wanted))
+        failed = frozenset((*substitution.failed, *((name,) for name in each.document.doubled)))
+        parts.append(Part(each.document, each.path, each.base, data, substitution.moved, failed, substitution))
+        mistakes += substitution.mistakes
+        used |= substitution.used
     mistakes += [*values.mistakes, *values.missing(used & declared.keys())]
     if sections is None:
         mistakes += values.unused(declared.keys() - used - files.unclear)

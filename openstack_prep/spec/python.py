@@ -21,9 +21,9 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import FromContext, Resource
 from openstack_prep.spec import completion
 from openstack_prep.spec.completion import Declaration
-from openstack_prep.spec.loading import Spec
 from openstack_prep.spec.sections import is_declared_kind, section_of
-from openstack_prep.spec.tokens import Tokens
+from openstack_prep.spec.spec import Spec
+from openstack_prep.spec.substitution import Tokens
 
 WRITTEN_AS_TEXT = (
     PurePath,

@@ -14,7 +14,7 @@ from openstack_prep.cloud.entries import Reached
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.planner import dependencies
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.spec.loading import Spec
+from openstack_prep.spec.spec import Spec
 
 
 @dataclass(frozen=True)

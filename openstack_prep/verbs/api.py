@@ -18,7 +18,7 @@ from openstack_prep.core.model import Action, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan, Report, differences
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.spec.resolving import list_warnings
+from openstack_prep.spec.resolution import list_warnings
 from openstack_prep.verbs import entry_logins, exclusive, hidden_entries, rights, scan
 from openstack_prep.verbs.live_plan import LivePlan
 from openstack_prep.verbs.opening import Progress, Wanted, no_progress, open_run, refuse_no_cloud

@@ -25,8 +25,8 @@ from openstack_prep.resources.network.security_group import SecurityGroup, Secur
 from openstack_prep.resources.network.security_group_rule import is_made_by_neutron
 from openstack_prep.resources.orchestration.stack_record import StackRecord
 from openstack_prep.spec import spec_of
-from openstack_prep.spec.filling import escape, has_reference_in_key
 from openstack_prep.spec.sections import all_fields, section_of
+from openstack_prep.spec.substitution import escape, has_reference_in_key
 from openstack_prep.verbs import scan
 from openstack_prep.verbs.unlisted import hidden_stacks, unlisted
 

@@ -14,7 +14,7 @@ from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
-from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
+from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
 from openstack_prep.verbs import scan
 from openstack_prep.verbs.live_plan import LivePlan
 

@@ -10,8 +10,8 @@ from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.pictures.topology import looking
 from openstack_prep.reports import files, html, html_content
-from openstack_prep.spec.loading import load_spec
-from openstack_prep.spec.resolving import resolve_spec
+from openstack_prep.spec.resolution import resolve_spec
+from openstack_prep.spec.spec import load_spec
 from openstack_prep.spec.targets import NoCloud
 from tests.browser import program, started
 

@@ -19,7 +19,7 @@ from openstack_prep.cloud.shared_cloud import SharedCloud
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.spec import Spec
-from openstack_prep.spec.loading import load_spec
+from openstack_prep.spec.spec import load_spec
 from openstack_prep.verbs import api
 from openstack_prep.verbs.live_plan import LivePlan
 from tests.devcloud.pytest_devcloud import Devcloud

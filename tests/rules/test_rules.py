@@ -27,7 +27,7 @@ from openstack_prep.openshift.install_config import rules as installer_rules
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.heat import heat_package
 from openstack_prep.spec import load_spec
-from openstack_prep.spec.resolving import refuse_mistakes
+from openstack_prep.spec.resolution import refuse_mistakes
 from tests.unit.conftest import connection
 
 HERE = Path(__file__).parent

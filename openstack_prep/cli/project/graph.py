@@ -38,7 +38,7 @@ def _run(options: argparse.Namespace) -> int:
 def _of_spec(options: argparse.Namespace) -> Graph:
     with no_garbage():
         from openstack_prep.pictures.graph import Graph
-        from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
+        from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
         from openstack_prep.spec.targets import NoCloud
 
     spec = read_spec(options, options.spec, needs_secrets=False)

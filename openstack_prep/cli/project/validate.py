@@ -92,7 +92,7 @@ def check(spec: Spec) -> tuple[Spec, list[str]]:
     """
     with no_garbage():
         from openstack_prep.core import planner
-        from openstack_prep.spec.resolving import list_warnings, refuse_mistakes, resolve_spec
+        from openstack_prep.spec.resolution import list_warnings, refuse_mistakes, resolve_spec
         from openstack_prep.spec.targets import NoCloud
 
     refuse_mistakes(spec)

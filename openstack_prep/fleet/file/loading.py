@@ -29,11 +29,9 @@ from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.fleet.file.model import Fleet, FleetFields, Target, TargetFields, adapter
 from openstack_prep.fleet.file.schema import known_keys
-from openstack_prep.spec.filling import REFERENCE, Filling
 from openstack_prep.spec.parts import IGNORED, Part
-from openstack_prep.spec.tokens import Tokens
-from openstack_prep.spec.variable_values import Values
-from openstack_prep.spec.variables import FILES, is_plain
+from openstack_prep.spec.substitution import REFERENCE, Substitution, Tokens
+from openstack_prep.spec.variables import FILES, VariableValues, is_plain
 
 # --- row --------------------------------------------------------------------------------------
 
@@ -173,11 +171,11 @@ class _Reading:
             raise SpecError([Mistake(f"{self.path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
         self.mistakes += [*document.repeated, *document.misread(ignored=IGNORED)]
         rows = Rows(self.path, base)
-        filling = Filling(document, Values({}), Tokens(), rows=rows.read)
+        substitution = Substitution(document, VariableValues({}), Tokens(), rows=rows.read)
         given = {key: value for key, value in document.data.items() if not str(key).startswith(IGNORED)}
-        data = filling.fill(given)
-        self.mistakes += [*filling.mistakes, *rows.mistakes]
-        part = Part(document, self.path, base, data, filling.moved, frozenset(filling.failed), filling)
+        data = substitution.fill(given)
+        self.mistakes += [*substitution.mistakes, *rows.mistakes]
+        part = Part(document, self.path, base, data, substitution.moved, frozenset(substitution.failed), substitution)
         placed = _Placed(part, rows)
         read = self._validated(placed, given)
         if read is None:

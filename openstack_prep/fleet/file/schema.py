@@ -9,8 +9,7 @@ from typing import Any
 
 from openstack_prep.base.raw import Values
 from openstack_prep.fleet.file import model
-from openstack_prep.spec.references import REFERENCE, with_variables
-from openstack_prep.spec.schema import docstrings_of
+from openstack_prep.spec.schema import REFERENCE, docstrings_of, with_variables
 from openstack_prep.spec.schema import known_keys as known_keys_of
 
 SOURCES: Values = {

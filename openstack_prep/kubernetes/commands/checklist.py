@@ -30,7 +30,7 @@ def _run(options: argparse.Namespace) -> int:
         from openstack_prep.kubernetes.cluster import rke_checklist
         from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
         from openstack_prep.resources.files.clouds_entry import CloudsEntry
-        from openstack_prep.spec.resolving import resolve_spec
+        from openstack_prep.spec.resolution import resolve_spec
         from openstack_prep.spec.targets import NoCloud
 
     spec = read_spec(options, options.spec, needs_secrets=False)

@@ -15,7 +15,7 @@ from openstack_prep.pictures.topology.model import Topology
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
-from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
+from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
 from openstack_prep.spec.targets import NoCloud
 from openstack_prep.verbs import opening
 

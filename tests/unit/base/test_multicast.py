@@ -11,7 +11,7 @@ from openstack_prep.base import multicast
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import SpecError
 from openstack_prep.spec import Spec, load_spec
-from openstack_prep.spec.resolving import list_warnings, refuse_mistakes
+from openstack_prep.spec.resolution import list_warnings, refuse_mistakes
 
 REFUSED = ["224.0.0.18", "239.255.255.255", "224.0.0.0/4", "128.0.0.0/1", "192.0.0.0/2", "ff02::12", "::/0", "8000::/1"]
 ACCEPTED = ["0.0.0.0/0", "0.0.0.0/1", "223.255.255.255", "240.0.0.0/4", "240.0.0.1", "10.0.0.0/8", "fe80::/10", "::/1"]

@@ -10,7 +10,7 @@ import yaml
 
 from openstack_prep.base.codes import Code
 from openstack_prep.core.model import Context
-from openstack_prep.spec.loading import load_spec
+from openstack_prep.spec.spec import load_spec
 
 EXPOSURE = {"name": "a", "cluster": "one", "how": "metallb", "target": {"service": "a/b"}, "ports": [{"port": 443}]}
 RIGHT: dict[str, Any] = {

@@ -15,8 +15,8 @@ from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.plan import Plan, Report
-from openstack_prep.spec.loading import Spec, load_spec
-from openstack_prep.spec.resolving import refuse_mistakes, resolve_spec
+from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
+from openstack_prep.spec.spec import Spec, load_spec
 from openstack_prep.verbs import scan
 from tests.unit.conftest import ENDPOINTS, port_row
 

@@ -19,8 +19,8 @@ from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses import port_pairs
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.lists.queries import Subport, subports
-from openstack_prep.spec.loading import load_spec
-from openstack_prep.spec.resolving import resolve_spec
+from openstack_prep.spec.resolution import resolve_spec
+from openstack_prep.spec.spec import load_spec
 from tests.unit.conftest import failure
 from tests.unit.resources.addresses.test_address_pairs import NEUTRON, Neutron
 

@@ -20,8 +20,8 @@ from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIP
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules
 from openstack_prep.spec.completion import derive
-from openstack_prep.spec.loading import Spec, load_spec
 from openstack_prep.spec.python import spec_from
+from openstack_prep.spec.spec import Spec, load_spec
 
 POOL = {"name": "lb", "subnet": "nodes", "addresses": ["10.1.0.200-10.1.0.203"]}
 CLUSTER = {"name": "one", "directory": "one", "nodes": {"stack": "k"}, "open_in": "nodes"}

@@ -14,8 +14,8 @@ from openstack_prep.exposures.recordsets import ExposedRecordset
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.completion import derive
-from openstack_prep.spec.loading import Spec, load_spec
-from openstack_prep.spec.resolving import NoCloud, refuse_mistakes
+from openstack_prep.spec.resolution import NoCloud, refuse_mistakes
+from openstack_prep.spec.spec import Spec, load_spec
 from openstack_prep.verbs import exclusive, scan
 
 POOL = {"name": "lb", "subnet": "nodes", "addresses": ["10.1.0.200-10.1.0.203"]}

@@ -24,7 +24,7 @@ from openstack_prep.resources.credentials.application_credential import Applicat
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.files.env_file import EnvFile
 from openstack_prep.spec import load_spec
-from openstack_prep.spec.resolving import refuse_mistakes
+from openstack_prep.spec.resolution import refuse_mistakes
 from tests.unit.conftest import ENDPOINTS, resolved
 from tests.unit.openshift.install_config.parsable import CERTIFICATE
 

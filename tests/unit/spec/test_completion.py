@@ -23,7 +23,7 @@ from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.python import spec_from
-from openstack_prep.spec.resolving import resolve_spec
+from openstack_prep.spec.resolution import resolve_spec
 from openstack_prep.spec.sections import section_of
 from openstack_prep.spec.targets import NoCloud
 from openstack_prep.verbs import opening

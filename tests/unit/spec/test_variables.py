@@ -14,7 +14,7 @@ from openstack_prep.base.errors import SpecError
 from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.secret import Secret
 from openstack_prep.spec import Spec, load_spec, schema
-from openstack_prep.spec.loading import read_spec
+from openstack_prep.spec.spec import read_spec
 from openstack_prep.spec.variables import Given
 
 HEAD = """\

@@ -24,7 +24,7 @@ from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.spec import Spec
-from openstack_prep.spec.loading import load_spec
+from openstack_prep.spec.spec import load_spec
 from tests.unit.conftest import ENDPOINTS, connection, failure, sent
 from tests.unit.openshift.install_config.parsable import CERTIFICATE
 from tests.unit.pictures.topology.lists import FOREIGN, mesh, port, server

@@ -19,8 +19,8 @@ from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.dns import recordsets
 from openstack_prep.resources.dns.recordset import Recordset, ResolvedRecordset
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.spec.loading import load_spec
-from openstack_prep.spec.resolving import refuse_mistakes
+from openstack_prep.spec.resolution import refuse_mistakes
+from openstack_prep.spec.spec import load_spec
 from tests.unit import conftest
 from tests.unit.conftest import ADMIN_PROJECT, connection, sent
 

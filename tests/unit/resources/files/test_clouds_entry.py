@@ -15,8 +15,8 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.identity.user import User
-from openstack_prep.spec.loading import Spec
-from openstack_prep.spec.resolving import resolve_spec
+from openstack_prep.spec.resolution import resolve_spec
+from openstack_prep.spec.spec import Spec
 from tests.unit.conftest import IDENTITY, resolved
 
 

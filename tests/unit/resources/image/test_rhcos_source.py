@@ -17,7 +17,7 @@ from openstack_prep.openshift.install_config import Machines
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.image.glance import PACKED, SPEC
 from openstack_prep.resources.image.image import Image
-from openstack_prep.spec.loading import Spec
+from openstack_prep.spec.spec import Spec
 from tests.unit.resources.glance import NEW, OLD, SEAL, Glance, sha256
 
 LOCATION = "https://rhcos.test/art/rhcos-4.11.qcow2.gz"

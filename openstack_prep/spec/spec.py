@@ -21,7 +21,7 @@ from openstack_prep.spec import completion
 from openstack_prep.spec.completion import Declaration
 from openstack_prep.spec.parts import Elsewhere, Part, merged, read_parts
 from openstack_prep.spec.sections import Clouds, Sections, read
-from openstack_prep.spec.tokens import Tokens
+from openstack_prep.spec.substitution import Tokens
 from openstack_prep.spec.variables import Given
 
 if TYPE_CHECKING:
