@@ -20,7 +20,7 @@ Wanted: TypeAlias = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True)
-class Entry:
+class NameEntry:
     """A line that gives names addresses."""
 
     number: int
@@ -49,14 +49,14 @@ class Entry:
         return f"{key.strip()}={','.join([*left, *(each.strip() for each in rest)])}"
 
 
-def read_entries(lines: Sequence[str], form: Form) -> Iterator[Entry]:
+def read_entries(lines: Sequence[str], form: Form) -> Iterator[NameEntry]:
     """Yield the lines that give names addresses, in their order."""
     read = _of_hosts if form == "hosts" else _of_dnsmasq
     for number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")
         names, addresses = read(text.partition("#")[0])
         if names and addresses:
-            yield Entry(number, text, names, addresses, form)
+            yield NameEntry(number, text, names, addresses, form)
 
 
 def _of_hosts(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -78,7 +78,7 @@ def _of_dnsmasq(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (), ()
 
 
-def conflicts(lines: Sequence[str], wanted: Wanted, form: Form) -> Iterator[tuple[Entry, list[str]]]:
+def conflicts(lines: Sequence[str], wanted: Wanted, form: Form) -> Iterator[tuple[NameEntry, list[str]]]:
     """Yield lines that give a wanted name another address, and these names as ``wanted`` has them."""
     for entry in read_entries(lines, form):
         names = [each.lower() for each in entry.names]

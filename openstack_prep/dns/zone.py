@@ -17,7 +17,7 @@ _SOA = re.compile(r"\bSOA\s+\S+\s+\S+\s*\(?\s*(\d+)")
 
 
 @dataclass(frozen=True)
-class Record:
+class DnsRecord:
     """One record of a zone; ``name`` is relative to the zone, ``@`` is the zone itself."""
 
     name: str
@@ -25,7 +25,7 @@ class Record:
     value: str
 
     @classmethod
-    def address(cls, name: str, address: str) -> Record:
+    def address(cls, name: str, address: str) -> DnsRecord:
         """Return the A or AAAA record of an address."""
         return cls(name, "AAAA" if ":" in address else "A", address)
 
@@ -33,7 +33,7 @@ class Record:
         return f"{self.name} IN {self.kind} {self.value}"
 
 
-def zone_text(origin: str, server: str, records: Iterable[Record], *, serial: int = 0) -> str:
+def zone_text(origin: str, server: str, records: Iterable[DnsRecord], *, serial: int = 0) -> str:
     """Return a zone that the host ``server`` serves; ``origin`` and ``server`` are full names."""
     origin, server = (name.rstrip(".") for name in (origin, server))
     return "\n".join(
@@ -92,15 +92,15 @@ def reverse_zone(address: str) -> str:
     return ".".join(labels[16 if ":" in address else 1 :])
 
 
-def reverse_record(address: str, name: str) -> Record:
+def reverse_record(address: str, name: str) -> DnsRecord:
     """Return the PTR record of an address within its reverse zone."""
     owner = _pointer(address).removesuffix(f".{reverse_zone(address)}")
-    return Record(owner, "PTR", f"{name.rstrip('.')}.")
+    return DnsRecord(owner, "PTR", f"{name.rstrip('.')}.")
 
 
-def reverse_records(addresses: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[Record]]]:
+def reverse_records(addresses: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[DnsRecord]]]:
     """Yield each reverse zone with the records of its addresses, from pairs of address and name."""
-    zones: dict[str, list[Record]] = {}
+    zones: dict[str, list[DnsRecord]] = {}
     for address, name in sorted(addresses, key=lambda pair: (":" in pair[0], int(ipaddress.ip_address(pair[0])))):
         zones.setdefault(reverse_zone(address), []).append(reverse_record(address, name))
     yield from zones.items()

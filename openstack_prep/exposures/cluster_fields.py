@@ -19,7 +19,7 @@ from openstack_prep.resources.identity.in_project import InProject
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nodes(Coherent):
+class NodeSelection(Coherent):
     """Servers of OpenStack that are the nodes of a cluster: exactly one field is set."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
@@ -56,7 +56,7 @@ class ClusterFields(InProject):
     """Name, to which exposures refer."""
     directory: File
     """Folder for the files of the cluster; each cluster needs its own."""
-    nodes: Nodes | None = None
+    nodes: NodeSelection | None = None
     """Its nodes, if they are servers of this cloud: they get address pairs for the exposures."""
     open_in: Name | None = None
     """Security group in which the ports of the exposures are opened."""

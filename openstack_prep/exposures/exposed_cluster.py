@@ -23,7 +23,7 @@ from openstack_prep.exposures import recordsets, rendering
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.machine_claims import MachineClaims
-from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.opened import route_mistakes, with_opened
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.recordsets import with_recordsets
@@ -148,7 +148,7 @@ class ExposedCluster(ClusterFields):
         head = f"# {home.file_ownership(run).describe(f'{self.kind}/{self.name}')}"
         return MarkedFiles(Path(self.directory), head, is_ours=partial(home.owns_file, run), placed=True)
 
-    def placed(self, run: CloudRun) -> list[Placed] | None:
+    def placed(self, run: CloudRun) -> list[PlacedExposure] | None:
         """Return the exposures with what is reserved for them; None if something is not reserved yet."""
         found = []
         for each in self.exposures:
@@ -192,7 +192,7 @@ class ExposedCluster(ClusterFields):
             yield from files.drift(texts, shown)
 
     def _texts(
-        self, run: CloudRun, placed: Sequence[Placed], *, openly: bool, only_ready: bool = False
+        self, run: CloudRun, placed: Sequence[PlacedExposure], *, openly: bool, only_ready: bool = False
     ) -> dict[str, str]:
         before = self.files(run).contents()
         macs = self._macs(run)
@@ -215,7 +215,7 @@ class ExposedCluster(ClusterFields):
             what = f"{path} exists and is {owner_text(MarkedFiles.spec_of(path))}"
             yield self.mistake(what, "choose a different directory, or remove the file")
 
-    def _mistakes(self, placed: Sequence[Placed]) -> Iterator[Mistake]:
+    def _mistakes(self, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
         for each in rendering.mistakes(self, placed):
             code = each.code or Code.SPEC_CONTRADICTION
             yield self.mistake(f"{each.where}: {each.what}", each.fix, code, each.where)
@@ -255,7 +255,7 @@ def machine_claims_in(cluster: ClusterFields, files: Iterable[PoolFile]) -> Mach
     return next((MachineClaims(cluster, each) for each in files if each.name == name), None)
 
 
-def _complete(placed: Sequence[Placed]) -> bool:
+def _complete(placed: Sequence[PlacedExposure]) -> bool:
     """Whether each exposure that needs an address has one."""
     return all(each.address or each.exposure.how in WITHOUT_ADDRESS for each in placed)
 

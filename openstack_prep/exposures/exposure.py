@@ -14,7 +14,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
 from openstack_prep.exposures import rules
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.neighbours import (
     ExposureFields,
     ExposureNeighbours,
@@ -24,7 +24,7 @@ from openstack_prep.exposures.neighbours import (
     register_of,
 )
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.pool import Claim, Outcomes, Register, Request
+from openstack_prep.exposures.register.pool import Claim, ClaimRequest, Outcomes, Register
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP
@@ -62,7 +62,7 @@ def _claim(run: CloudRun, pool: Pool, exposures: Iterable[ExposureFields], files
     macs: Collection[str] = ()
     if with_macs and isinstance(pool, PoolFile):  # the other register reads those of the ports itself
         macs = foreign_macs(run, with_macs, [each for each in files if each.key != pool.key])
-    requests = [Request(name=each.name, address=each.address, mac=each.needs_mac) for each in by_name.values()]
+    requests = [ClaimRequest(name=each.name, address=each.address, mac=each.needs_mac) for each in by_name.values()]
     return register.claim_each(requests, macs)
 
 
@@ -229,17 +229,17 @@ class Exposure(ExposureFields):
         """Return the register of its pool; None if it has no pool, or one that nobody records."""
         return next((register_of(run, each) for each in self.neighbours.named(self.pool)), None)
 
-    def placed(self, observed: Observed | None, public_address: str | None = None) -> Placed:
+    def placed(self, observed: Observed | None, public_address: str | None = None) -> PlacedExposure:
         """Return the exposure with what it holds, for those who render it."""
         outputs = observed.outputs if observed else {}
-        return Placed(
+        return PlacedExposure(
             exposure=self,
             address=outputs.get("address", self.address),
             mac=outputs.get("mac"),
             public_address=public_address,
         )
 
-    def expected(self, run: CloudRun | None) -> Placed:
+    def expected(self, run: CloudRun | None) -> PlacedExposure:
         """Return the exposure as it may be placed, for checks before its claim: with free addresses of its pool.
 
         Without a run nothing of its pool is claimed.

@@ -15,8 +15,8 @@ from openstack_prep.exposures.exposure import foreign_macs
 from openstack_prep.exposures.left_claim import LeftClaim
 from openstack_prep.exposures.neighbours import Finding, held, holders
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.register.pool import Claim, Request, key_of
-from openstack_prep.exposures.service_host import Machine, machines
+from openstack_prep.exposures.register.pool import Claim, ClaimRequest, key_of
+from openstack_prep.exposures.service_host import ClusterMachine, machines
 
 SEPARATOR = "."
 """Between the names of a cluster and of a machine; names of exposures do not contain it."""
@@ -36,10 +36,10 @@ class MachineClaims:
     pool: PoolFile
 
     @property
-    def machines(self) -> list[Machine]:
+    def machines(self) -> list[ClusterMachine]:
         return list(machines(self.cluster.service_host)) if self.cluster.service_host else []
 
-    def _name(self, machine: Machine) -> str:
+    def _name(self, machine: ClusterMachine) -> str:
         return f"{self.cluster.name}{SEPARATOR}{machine.name}"
 
     # --- reading --------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class MachineClaims:
         if former := [each for each in register.held() if cluster_of(each) == self.cluster.name and each not in names]:
             register.release(former)
         requests = [
-            Request(name=self._name(each), address=each.address, mac=each.mac is None) for each in self.machines
+            ClaimRequest(name=self._name(each), address=each.address, mac=each.mac is None) for each in self.machines
         ]
         given = {each.mac for each in self.machines if each.mac}
         return _macs(register.claim(requests, foreign_macs(run, [self.cluster], others) | given))

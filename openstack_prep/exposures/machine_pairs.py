@@ -34,7 +34,7 @@ SERVER = "compute:"
 
 
 @dataclass(frozen=True)
-class Machine:
+class ClaimedMachine:
     """What the exposure of a virtual machine has claimed."""
 
     exposure: str
@@ -100,17 +100,19 @@ class MachinePairs(AddressPairs):
 
     # --- machines and ports -----------------------------------------------------------------
 
-    def _machines(self, run: CloudRun) -> dict[str, Machine | None]:
+    def _machines(self, run: CloudRun) -> dict[str, ClaimedMachine | None]:
         """Return what each exposure holds in its pool by now; None if that is not what it asks for."""
-        found: dict[str, Machine | None] = {}
+        found: dict[str, ClaimedMachine | None] = {}
         for each in self.exposures:
             pool = next(iter(self.around.named(each.pool)), None)
             claim = held(run, pool).get(each.name) if pool else None
             right = claim is not None and claim.mac and each.address in (None, claim.address)
-            found[each.name] = Machine(each.name, claim.address, claim.mac) if claim and claim.mac and right else None
+            found[each.name] = (
+                ClaimedMachine(each.name, claim.address, claim.mac) if claim and claim.mac and right else None
+            )
         return found
 
-    def _own(self, run: CloudRun) -> list[Machine]:
+    def _own(self, run: CloudRun) -> list[ClaimedMachine]:
         """Return the machines for which the spec declares no address pairs itself."""
         declared = self.declared(run)
         return [each for each in self._machines(run).values() if each and each.exposure not in declared]

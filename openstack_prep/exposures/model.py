@@ -89,7 +89,7 @@ class ExposedPort:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target(Coherent):
+class ExposureTarget(Coherent):
     """What answers inside: exactly one of service, virtual_machine and host."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
@@ -133,7 +133,7 @@ class Exposed(Coherent):
     """Name within this spec, a DNS label: files and objects in Kubernetes get this name."""
     cluster: Label
     """Cluster of exposed_clusters."""
-    target: Target
+    target: ExposureTarget
     """What answers inside."""
     ports: Annotated[tuple[ExposedPort, ...], Len(1)]
     """Ports that answer at the address."""
@@ -152,7 +152,7 @@ class Exposed(Coherent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placed:
+class PlacedExposure:
     """An exposure with the address and the MAC address that are reserved for it: the input of all renderers."""
 
     exposure: Exposed

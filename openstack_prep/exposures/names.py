@@ -25,8 +25,8 @@ from openstack_prep.base.fields import Address, Name, Reads
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.dns.lines import dnsmasq_lines, hosts_lines
-from openstack_prep.dns.zone import Record, with_next_serial, zone_text
-from openstack_prep.exposures.model import DnsName, Label, Placed
+from openstack_prep.dns.zone import DnsRecord, with_next_serial, zone_text
+from openstack_prep.exposures.model import DnsName, Label, PlacedExposure
 from openstack_prep.kubernetes.model import STRICT, Namespace
 from openstack_prep.resources.dns.record_data import is_within, zone_name
 from openstack_prep.resources.dns.recordset import Ttl
@@ -160,14 +160,14 @@ RESOLVED, RESOLV_CONF = "resolved.conf", "resolv.conf"
 VALUES, ENDPOINTS = "external-dns-values.yaml", "external-dns-endpoints.yaml"
 
 
-def pairs(placed: Iterable[Placed]) -> list[tuple[str, str]]:
+def pairs(placed: Iterable[PlacedExposure]) -> list[tuple[str, str]]:
     """Return pairs of address and name, each of them once."""
     found = ((each.outside, name) for each in placed for name in each.exposure.names)
     return list(dict.fromkeys((address, name) for address, name in found if address))
 
 
 def files(
-    settings: ExposureNames, placed: Sequence[Placed], *, previous: Mapping[str, str] | None = None, today: date
+    settings: ExposureNames, placed: Sequence[PlacedExposure], *, previous: Mapping[str, str] | None = None, today: date
 ) -> dict[str, str]:
     """Return the files by name, for exposures that have their addresses.
 
@@ -198,15 +198,15 @@ def _zone_of(settings: ExposureNames, name: str) -> str | None:
     return max(found, key=len, default=None)
 
 
-def _records(settings: ExposureNames, zone: str, found: Iterable[tuple[str, str]]) -> Iterator[Record]:
+def _records(settings: ExposureNames, zone: str, found: Iterable[tuple[str, str]]) -> Iterator[DnsRecord]:
     """Yield the records of a zone, and those that delegate the zones below it."""
     for address, name in found:
         if _zone_of(settings, name) == zone:
-            yield Record.address(name.removesuffix(zone).rstrip(".") or "@", address)
+            yield DnsRecord.address(name.removesuffix(zone).rstrip(".") or "@", address)
     for other in settings.zones:
         parents = [each for each in settings.zones if other.endswith(f".{each}")]
         if zone == max(parents, key=len, default=None):
-            yield Record(other.removesuffix(f".{zone}"), "NS", f"{settings.server or zone}.")
+            yield DnsRecord(other.removesuffix(f".{zone}"), "NS", f"{settings.server or zone}.")
 
 
 def _resolved(settings: ExposureNames, found: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -217,7 +217,7 @@ def _resolved(settings: ExposureNames, found: Iterable[tuple[str, str]]) -> Iter
     yield f"Domains={' '.join(f'~{domain}' for domain in domains)}"
 
 
-def _by_exposure(placed: Iterable[Placed]) -> dict[str, dict[str, list[str]]]:
+def _by_exposure(placed: Iterable[PlacedExposure]) -> dict[str, dict[str, list[str]]]:
     """Return the names of each exposure with their addresses; a name of several belongs to the first."""
     owners: dict[str, str] = {}
     found: dict[str, dict[str, list[str]]] = {}
@@ -232,7 +232,7 @@ def _by_exposure(placed: Iterable[Placed]) -> dict[str, dict[str, list[str]]]:
 # --- checks -------------------------------------------------------------------------------
 
 
-def mistakes(settings: ExposureNames, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def mistakes(settings: ExposureNames, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     """Yield all mistakes; addresses that are not reserved yet are not examined."""
     yield from _zones(settings, placed)
     if settings.external_dns and not settings.zones:
@@ -247,7 +247,7 @@ def mistakes(settings: ExposureNames, placed: Sequence[Placed]) -> Iterator[Mist
                 yield Mistake(where, what, "use names.designate instead of external_dns")
 
 
-def _zones(settings: ExposureNames, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def _zones(settings: ExposureNames, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     for index, zone in enumerate(settings.zones):
         if zone.startswith("*."):
             yield Mistake(f"zones[{index}]", f"{zone} is a wildcard", "use the name of the zone, without '*.'")

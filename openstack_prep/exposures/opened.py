@@ -12,10 +12,10 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.ranges import Range, without
 from openstack_prep.base.ranges import read as read_ranges
 from openstack_prep.core.model import Resource
-from openstack_prep.exposures.cluster_fields import ClusterFields, Nodes
+from openstack_prep.exposures.cluster_fields import ClusterFields, NodeSelection
 from openstack_prep.exposures.external_ips.settings import hops, nodes_of
 from openstack_prep.exposures.machine_pairs import MachinePairs, on_networks
-from openstack_prep.exposures.model import Exposed, Placed, Way
+from openstack_prep.exposures.model import Exposed, PlacedExposure, Way
 from openstack_prep.exposures.neighbours import Pool
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses.address_pairs import AddressPairs, PairOrigin
@@ -79,7 +79,7 @@ def _routes(cluster: ClusterFields, exposures: Iterable[Exposed], before: Sequen
     """Return the routes of a router with those to the addresses of Services with externalIPs."""
     if cluster.external_ips is None or not cluster.external_ips.static_routes:
         return tuple(before)
-    placed = [Placed(exposure=each, address=each.address) for each in exposures]
+    placed = [PlacedExposure(exposure=each, address=each.address) for each in exposures]
     found = hops(cluster.external_ips, placed)
     new = (Route(destination=each.destination, nexthop=hop) for each in found for hop in each.next_hops)
     return tuple(dict.fromkeys((*before, *new)))
@@ -170,7 +170,7 @@ def _free(name: str, others: Collection[AddressPairs]) -> str:
     return name
 
 
-def _chosen(cluster: ClusterFields, nodes: Nodes, exposure: Exposed) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _chosen(cluster: ClusterFields, nodes: NodeSelection, exposure: Exposed) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the ports that answer for an exposure, as fields of address pairs: of all nodes, or of its carriers."""
     names = carriers(cluster, exposure, exposure.address, nodes.ports)
     if names is None:

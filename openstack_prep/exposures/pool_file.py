@@ -16,7 +16,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import MANAGED, Change, Context, Observed, Resource
 from openstack_prep.core.resource import WrittenFile
-from openstack_prep.exposures.register.pool import Pool, PoolSettings
+from openstack_prep.exposures.register.pool import PoolContent, PoolSettings
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import InProject
@@ -53,7 +53,7 @@ class PoolFile(PoolSettings, InProject):
             tell=tell or partial(run.note, self.key),
         )
 
-    def read(self, run: CloudRun) -> Pool | None:
+    def read(self, run: CloudRun) -> PoolContent | None:
         """Return the content of the file, read once per run; None if it does not exist. Raises SpecError."""
         return run.read_once((PoolFile, self.path, self.name), self.register(run).read)
 
@@ -76,7 +76,7 @@ class PoolFile(PoolSettings, InProject):
         pool = self.read(run)
         return self._observed(run, pool) if pool else None
 
-    def _observed(self, run: CloudRun, pool: Pool) -> Observed:
+    def _observed(self, run: CloudRun, pool: PoolContent) -> Observed:
         ours = self.register(run).is_user(pool)
         return Observed(
             id=self.path,
@@ -119,7 +119,7 @@ def _values(settings: PoolSettings) -> Values:
     return {each.name: getattr(settings, each.name) for each in fields(PoolSettings)}
 
 
-def _users(pool: Pool) -> Iterable[str]:
+def _users(pool: PoolContent) -> Iterable[str]:
     """Return who uses a file: specs, and claims of people."""
     return [
         *(f"spec {each}" for each in sorted(pool.users)),

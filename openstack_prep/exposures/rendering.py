@@ -9,7 +9,7 @@ from datetime import date
 from openstack_prep.base.errors import Mistake
 from openstack_prep.exposures import external_ips, names, service_host, services, virtualization
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.model import Exposed, Placed, Way
+from openstack_prep.exposures.model import Exposed, PlacedExposure, Way
 
 NEEDS: Mapping[Way, str] = {"service-host": "service_host", "external-ip": "external_ips", "bridge": "virtualization"}
 """The settings that a way needs, except for Services that lead to virtual machines."""
@@ -17,7 +17,7 @@ NEEDS: Mapping[Way, str] = {"service-host": "service_host", "external-ip": "exte
 
 def texts(
     cluster: ClusterFields,
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedExposure],
     before: Mapping[str, str],
     today: date,
     *,
@@ -47,7 +47,7 @@ def texts(
 
 
 def mistakes(
-    cluster: ClusterFields, placed: Sequence[Placed], macs: Mapping[str, str] | None = None
+    cluster: ClusterFields, placed: Sequence[PlacedExposure], macs: Mapping[str, str] | None = None
 ) -> Iterator[Mistake]:
     """Yield all mistakes; their places are fields of the cluster."""
     yield from missing_settings(cluster, [each.exposure for each in placed])
@@ -66,7 +66,7 @@ def mistakes(
             yield Mistake("service_host", what, fix)
 
 
-def warnings(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[str]:
+def warnings(cluster: ClusterFields, placed: Sequence[PlacedExposure]) -> Iterator[str]:
     """Yield warnings about valid settings."""
     version = cluster.kubernetes_version
     if cluster.external_ips and (mine := _by(placed, "external-ip")):
@@ -77,7 +77,7 @@ def warnings(cluster: ClusterFields, placed: Sequence[Placed]) -> Iterator[str]:
         yield from service_host.warnings(cluster.service_host)
 
 
-def _by(placed: Sequence[Placed], way: Way) -> list[Placed]:
+def _by(placed: Sequence[PlacedExposure], way: Way) -> list[PlacedExposure]:
     """Return the exposures of a way that lead to Services or hosts; virtual machines have their own files."""
     return [each for each in placed if each.exposure.how == way and not each.exposure.target.virtual_machine]
 

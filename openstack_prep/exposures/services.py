@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
-from openstack_prep.exposures.model import ExposedPort, Placed
+from openstack_prep.exposures.model import ExposedPort, PlacedExposure
 
 ANNOTATIONS: Mapping[str, str] = {
     "metallb": "metallb.io/loadBalancerIPs",
@@ -26,7 +26,7 @@ SERVICES, PATCHES = "services.yaml", "patch-services.sh"
 HEAD = "#!/bin/sh\n# Lets existing Services request their addresses: sh {name}\nset -eu\n\n"
 
 
-def files(placed: Iterable[Placed]) -> dict[str, str]:
+def files(placed: Iterable[PlacedExposure]) -> dict[str, str]:
     """Return the manifests of new Services, and a script that changes existing ones; each only if it is needed."""
     mine = [each for each in placed if each.exposure.target.service and each.exposure.how in BY_SERVICE]
     made = [service(each, each.exposure.target.selector) for each in mine if each.exposure.target.selector]
@@ -36,7 +36,7 @@ def files(placed: Iterable[Placed]) -> dict[str, str]:
 
 
 def service(
-    placed: Placed,
+    placed: PlacedExposure,
     selector: Mapping[str, str],
     name: str | None = None,
     annotations: Mapping[str, str] = ANNOTATIONS,
@@ -72,7 +72,7 @@ def ports(exposed: Iterable[ExposedPort], *, with_node_ports: bool = True) -> li
     return found
 
 
-def patch(placed: Placed, kubectl: str = "kubectl") -> str:
+def patch(placed: PlacedExposure, kubectl: str = "kubectl") -> str:
     """Return the command that changes an existing Service."""
     whole = service(placed, {})
     change: Values = {"spec": {"type": whole["spec"]["type"]}}

@@ -21,7 +21,7 @@ from openstack_prep.core.executor import JOBS
 from openstack_prep.core.interrupts import Interrupted
 from openstack_prep.hooks.address_pairs import Sync, to_sync
 from openstack_prep.kubernetes import services as kubernetes
-from openstack_prep.kubernetes.api import ApiServer, Cluster
+from openstack_prep.kubernetes.api import ApiServer, RunningCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
@@ -42,7 +42,7 @@ class ClusterSync:
         self,
         cloud: Cloud,
         wanted: Spec | str | Path | Callable[[], Spec] | Sync,
-        cluster: Cluster,
+        cluster: RunningCluster,
         *,
         only: str | None = None,
         jobs: int = JOBS,

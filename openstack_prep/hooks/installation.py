@@ -30,7 +30,7 @@ from openstack_prep.openshift.check.network.topology import virtual_addresses
 from openstack_prep.openshift.check.preflight import HOSTS, preflight
 from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
 from openstack_prep.openshift.folder import Folder, environment, for_installer
-from openstack_prep.openshift.install_config import Cluster, Given, read
+from openstack_prep.openshift.install_config import InstallConfigFields, InstallConfigValues, read
 from openstack_prep.openshift.install_config.rules.networks import user_creates_vip_ports
 from openstack_prep.openshift.installer import guard_of, to_create_again
 from openstack_prep.verbs import api
@@ -140,7 +140,7 @@ class Installation:
     def _read_addresses(self, path: Path) -> None:
         """Take the floating IPs of install-config.yaml, also one that the release does not know; raises ConfigError."""
         for field in ("ingress_floating_ip", "api_floating_ip"):
-            (name, written), option = Given(path).field(field), getattr(self.options, field)
+            (name, written), option = InstallConfigValues(path).field(field), getattr(self.options, field)
             if written and option and "." in option and written != option:
                 raise ConfigError(f"{name} in {path} is {written}, not {option}; name one of them")
             changed: Values = {field: option or written}
@@ -279,6 +279,6 @@ def _problem(error: BaseException) -> str:
     return f"internal error while running the installer: {type(error).__name__}: {error}; please report it"
 
 
-def _holds_ports(cluster: Cluster) -> bool:
+def _holds_ports(cluster: InstallConfigFields) -> bool:
     """Whether the installer creates the virtual ports; with IPv6 users do, with their own names."""
     return cluster.load_balancer != "UserManaged" and not user_creates_vip_ports(cluster)

@@ -29,7 +29,7 @@ from openstack_prep.kubernetes.keys.schema import (
     sort_keys,
     value_at,
 )
-from openstack_prep.kubernetes.model import Cluster, Node, Registry
+from openstack_prep.kubernetes.model import KubernetesCluster, Node, Registry
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken, dns_address
 from openstack_prep.kubernetes.nodes import (
     REQUIRED,
@@ -71,7 +71,7 @@ NODE_FIELDS = {
 }
 
 
-def document(cluster: Cluster, nodes: Sequence[Node], name: str) -> dict[str, object]:
+def document(cluster: KubernetesCluster, nodes: Sequence[Node], name: str) -> dict[str, object]:
     """Return the cluster.yml of a cluster, valid or not, with secrets as ``Secret``.
 
     Defaults: ``user`` is ubuntu, the network plugin is canal.  All other omitted keys are left to RKE.
@@ -84,7 +84,7 @@ def document(cluster: Cluster, nodes: Sequence[Node], name: str) -> dict[str, ob
     return written
 
 
-def _declared(cluster: Cluster, name: str) -> dict[str, object]:
+def _declared(cluster: KubernetesCluster, name: str) -> dict[str, object]:
     """Return the keys that the fields of a cluster set."""
     services = cluster.service_cidr
     values = {
@@ -109,7 +109,7 @@ def _drop_empty(values: Mapping[str, object]) -> dict[str, object]:
     return {name: each for name, each in kept.items() if each not in (None, {}, [])}
 
 
-def _node(cluster: Cluster, node: Node) -> dict[str, object]:
+def _node(cluster: KubernetesCluster, node: Node) -> dict[str, object]:
     taints = [dict(zip(("key", "value", "effect"), taint_parts(each), strict=True)) for each in node.taints]
     values = {
         "address": node.address,
@@ -131,7 +131,7 @@ def _registry(registry: Registry) -> dict[str, object]:
 # --- checks -------------------------------------------------------------------------------
 
 
-def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake]:
+def mistakes(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterator[Mistake]:
     """Yield everything that RKE refuses or silently ignores; ``nodes`` is None before the machines exist.
 
     ``where`` of a mistake is the name of the field, or ``config.`` and RKE's key.
@@ -154,14 +154,14 @@ def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake
         places.add(place)
 
 
-def warnings(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[str]:
+def warnings(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterator[str]:
     """Yield warnings about valid settings."""
     yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
     yield from worker_warning([each.roles for each in nodes or ()])
     yield from rules.warnings(document(cluster, (), "cluster"))
 
 
-def _duplicates(cluster: Cluster, config: Mapping[str, object]) -> Iterator[Mistake]:
+def _duplicates(cluster: KubernetesCluster, config: Mapping[str, object]) -> Iterator[Mistake]:
     """Yield keys of config that have fields of their own."""
     fields = dict(FIELDS)
     if cluster.private_registries:
@@ -177,7 +177,7 @@ def _duplicates(cluster: Cluster, config: Mapping[str, object]) -> Iterator[Mist
             yield Mistake(f"roles[{index}].config.{name}", what, "remove it from config")
 
 
-def _group_faults(cluster: Cluster) -> Iterator[Fault]:
+def _group_faults(cluster: KubernetesCluster) -> Iterator[Fault]:
     for index, group in enumerate(cluster.roles):
         yield from find_faults(group.config or {}, load_schema("node"), ("roles", index, "config"))
 
@@ -280,7 +280,7 @@ def _per_version(data: Raw, found: dict[_Setting, list[Net]]) -> Iterator[Fault]
     taken = [Taken(f"nodes[{index}]", address) for index, address in _addresses(machines)]
     for version in [each for each in pods if each in services]:
         of_version = dns if dns and ipaddress.ip_address(dns).version == version else None
-        cluster = Cluster(cluster_cidr=pods[version], service_cidr=services[version], cluster_dns=of_version)
+        cluster = KubernetesCluster(cluster_cidr=pods[version], service_cidr=services[version], cluster_dns=of_version)
         for each in networks.mistakes(ClusterNetworks(), {"it": cluster}, taken, {"it": count}):
             yield Fault(NETWORK_FIELDS[each.field].read(data)[0], each.what, each.fix)
 

@@ -185,7 +185,7 @@ class Registry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster:
+class KubernetesCluster:
     """An RKE2 or RKE cluster; fields with the same meaning have the same name for both."""
 
     distribution: Literal["rke2", "rke"] = "rke"

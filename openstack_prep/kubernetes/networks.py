@@ -19,7 +19,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import Cidr
 from openstack_prep.base.ranges import Net, Range
-from openstack_prep.kubernetes.model import STRICT, Cluster
+from openstack_prep.kubernetes.model import STRICT, KubernetesCluster
 
 DEFAULT_RANGES = ("10.42.0.0/15", "10.44.0.0/14", "10.48.0.0/12", "10.64.0.0/10")
 """10.42.0.0 to 10.127.255.255: the first cluster gets the default networks of RKE2 and RKE."""
@@ -100,7 +100,7 @@ class _Used:
 
 
 def allocate(
-    networks: ClusterNetworks, clusters: Mapping[str, Cluster], taken: Iterable[Taken] = ()
+    networks: ClusterNetworks, clusters: Mapping[str, KubernetesCluster], taken: Iterable[Taken] = ()
 ) -> dict[str, tuple[str, str]]:
     """Return the networks (CIDR) of pods and of Services by cluster.
 
@@ -117,7 +117,7 @@ def allocate(
 
 
 def _assigned(
-    networks: ClusterNetworks, clusters: Mapping[str, Cluster], taken: Sequence[Taken]
+    networks: ClusterNetworks, clusters: Mapping[str, KubernetesCluster], taken: Sequence[Taken]
 ) -> tuple[list[_Used], list[Mistake]]:
     """Return the ranges in use after allocation, and a mistake per network that could not be allocated."""
     used = [_Used(Range.read(each.addresses), each.addresses, each.place) for each in taken]
@@ -168,7 +168,7 @@ def _no_room(networks: ClusterNetworks, name: str, field: str, prefix: int, used
 
 def mistakes(
     networks: ClusterNetworks,
-    clusters: Mapping[str, Cluster],
+    clusters: Mapping[str, KubernetesCluster],
     taken: Iterable[Taken] = (),
     nodes: Mapping[str, int | None] | None = None,
 ) -> list[Mistake]:
@@ -201,7 +201,7 @@ def _where(cluster: str) -> str:
     return f"rke_cluster/{cluster}"
 
 
-def _check_cluster(cluster: Cluster, nodes: int | None) -> Iterator[Finding]:
+def _check_cluster(cluster: KubernetesCluster, nodes: int | None) -> Iterator[Finding]:
     """Yield the field, what is wrong with the networks of one cluster by themselves, and the fix."""
     pods, services = (each and ipaddress.ip_network(each) for each in (cluster.cluster_cidr, cluster.service_cidr))
     if pods:
@@ -258,7 +258,7 @@ def default_dns(service_cidr: str) -> str:
     return str(ipaddress.ip_network(service_cidr)[DNS])
 
 
-def dns_address(cluster: Cluster) -> str | None:
+def dns_address(cluster: KubernetesCluster) -> str | None:
     """Return the address of a cluster's DNS; None for the distribution's default or a network that is too small."""
     with contextlib.suppress(ValueError, IndexError):  # mistakes() reports such networks
         return cluster.cluster_dns or (cluster.service_cidr and default_dns(cluster.service_cidr))

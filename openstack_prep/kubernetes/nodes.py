@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import is_address
-from openstack_prep.kubernetes.model import LABEL, WORD, Cluster, Node, NodeGroup, Role
+from openstack_prep.kubernetes.model import LABEL, WORD, KubernetesCluster, Node, NodeGroup, Role
 
 Machine: TypeAlias = tuple[str, str, str]
 """Name, address to reach the machine, internal address for the other nodes."""
@@ -28,7 +28,7 @@ MASTER: tuple[Role, ...] = ("controlplane", "etcd", "worker")
 REQUIRED: tuple[Role, ...] = ("controlplane", "etcd")
 
 
-def nodes_of(cluster: Cluster, machines: Sequence[Machine]) -> list[Node]:
+def nodes_of(cluster: KubernetesCluster, machines: Sequence[Machine]) -> list[Node]:
     """Return the nodes in the order of the machines; names are in lower case, as RKE writes them.
 
     Without groups the first three machines (of fewer than three: the first) are controlplane and etcd, and all
@@ -51,7 +51,7 @@ def nodes_of(cluster: Cluster, machines: Sequence[Machine]) -> list[Node]:
     ]
 
 
-def groups(cluster: Cluster, count: int) -> Sequence[NodeGroup]:
+def groups(cluster: KubernetesCluster, count: int) -> Sequence[NodeGroup]:
     """Return the declared groups, else the default groups for ``count`` machines."""
     if cluster.roles:
         return cluster.roles
@@ -62,7 +62,7 @@ def groups(cluster: Cluster, count: int) -> Sequence[NodeGroup]:
     ]
 
 
-def unmatched(cluster: Cluster, count: int) -> Iterator[Mistake]:
+def unmatched(cluster: KubernetesCluster, count: int) -> Iterator[Mistake]:
     """Yield groups without a machine, and those of ``count`` machines that have no group."""
     for index, group in enumerate(cluster.roles):
         if not any(group.has(each) for each in range(count)):
@@ -87,7 +87,7 @@ def _indexes(numbers: Sequence[int]) -> str:
 # --- checks -------------------------------------------------------------------------------
 
 
-def group_mistakes(cluster: Cluster) -> Iterator[Mistake]:
+def group_mistakes(cluster: KubernetesCluster) -> Iterator[Mistake]:
     """Yield mistakes in the groups that do not depend on the machines."""
     for (one, first), (two, second) in combinations(enumerate(cluster.roles), 2):
         both = max(_first(first), _first(second))

@@ -28,7 +28,7 @@ STDIN = Path("/dev/stdin")
 WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 
 
-class Content(NamedTuple):
+class RkeFileContent(NamedTuple):
     """What a file says to RKE or RKE2."""
 
     data: Raw
@@ -38,7 +38,7 @@ class Content(NamedTuple):
     """Whether the file is a cluster of Rancher, which has RKE's keys in one of its own and no nodes."""
 
 
-def read(path: Path, form: Form = "cluster.yml") -> Content:
+def read(path: Path, form: Form = "cluster.yml") -> RkeFileContent:
     """Return the content of a file, or of standard input for -, and all mistakes in it.
 
     Raises SpecError when the file cannot be read or is not one YAML document.
@@ -56,7 +56,7 @@ def read(path: Path, form: Form = "cluster.yml") -> Content:
         return value
 
     if document.data is None and form != "cluster.yml":
-        return Content({}, [])  # K3s, pkg/configfilearg/parser.go, readConfigFile: no document has no keys
+        return RkeFileContent({}, [])  # K3s, pkg/configfilearg/parser.go, readConfigFile: no document has no keys
     if not isinstance(document.data, Mapping):
         raise SpecError([Mistake(str(path), "is not a mapping", f"name the {NAMES[form]}")])
     whole: Raw = document.data
@@ -72,7 +72,7 @@ def read(path: Path, form: Form = "cluster.yml") -> Content:
     mistakes = [each for _, each in sorted([*document.repeated_at.items(), *found], key=lambda each: each[0])]
     if of_rancher and whole.get("name"):
         data = {"cluster_name": whole["name"], **data}
-    return Content(data, mistakes, of_rancher)
+    return RkeFileContent(data, mistakes, of_rancher)
 
 
 def _refuse_other_files(data: Raw, document: Document, path: Path, form: Form) -> None:
@@ -105,7 +105,7 @@ NAMES: dict[Form, str] = {
 }
 
 
-def rancher_note(content: Content) -> Iterator[str]:
+def rancher_note(content: RkeFileContent) -> Iterator[str]:
     """Yield which part of a cluster.yml of Rancher is checked."""
     if content.of_rancher:
         yield f"is a cluster.yml of Rancher; only the keys of RKE, below {RANCHER}, are checked"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.keys.schema import SAME_ON_SERVERS, dotted, hide_secrets, load_schema, sort_keys
-from openstack_prep.kubernetes.model import Cluster, Node, Role
+from openstack_prep.kubernetes.model import KubernetesCluster, Node, Role
 from openstack_prep.kubernetes.networks import dns_address
 from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing_roles, node_mistakes
 from openstack_prep.kubernetes.rke2_rules import JOIN_PORT, PLUGINS, document_faults, kubelet_may_set, refused_label
@@ -53,7 +53,7 @@ def first_server(nodes: Sequence[Node]) -> Node | None:
 
 
 def documents(
-    cluster: Cluster,
+    cluster: KubernetesCluster,
     nodes: Sequence[Node],
     *,
     api: str,
@@ -81,7 +81,7 @@ def documents(
 
 
 def _document(
-    cluster: Cluster, node: Node, join: str | None, token: Secret | None, names: Sequence[str]
+    cluster: KubernetesCluster, node: Node, join: str | None, token: Secret | None, names: Sequence[str]
 ) -> dict[str, object]:
     schema = load_schema("server" if is_server(node) else "agent")
     config = {name: each for name, each in (cluster.config or {}).items() if name in schema["properties"]}
@@ -99,7 +99,7 @@ def _document(
     return written
 
 
-def _of_node(cluster: Cluster, node: Node) -> dict[str, object]:
+def _of_node(cluster: KubernetesCluster, node: Node) -> dict[str, object]:
     """Return the keys that describe the node itself."""
     no_pods = is_server(node) and "worker" not in node.roles
     outer = node.address if node.address != node.internal_address else None
@@ -113,7 +113,7 @@ def _of_node(cluster: Cluster, node: Node) -> dict[str, object]:
     }
 
 
-def _of_server(cluster: Cluster, node: Node) -> dict[str, object]:
+def _of_server(cluster: KubernetesCluster, node: Node) -> dict[str, object]:
     """Return the keys of a server: those of the cluster, and the components that it does not run."""
     values: dict[str, object] = {
         "cni": [each.strip() for each in (cluster.network_plugin or DEFAULT_PLUGIN).split(",")],
@@ -130,7 +130,7 @@ def _of_server(cluster: Cluster, node: Node) -> dict[str, object]:
     return values
 
 
-def registries(cluster: Cluster) -> dict[str, object] | None:
+def registries(cluster: KubernetesCluster) -> dict[str, object] | None:
     """Return the registries.yaml of all nodes; None when no registry requires a login."""
     logins = [each for each in cluster.private_registries if each.user or each.password]
     if not logins:
@@ -168,7 +168,7 @@ def kubeconfig_hint(
 # --- checks -------------------------------------------------------------------------------
 
 
-def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake]:
+def mistakes(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterator[Mistake]:
     """Yield everything that RKE2 refuses or silently ignores; ``nodes`` is None before the machines exist.
 
     ``where`` of a mistake is the name of the field, or ``config.`` and RKE2's key.
@@ -182,14 +182,14 @@ def mistakes(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[Mistake
     yield from _groups(cluster)
 
 
-def warnings(cluster: Cluster, nodes: Sequence[Node] | None) -> Iterator[str]:
+def warnings(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterator[str]:
     """Yield warnings about valid settings."""
     yield from etcd_warning(sum("etcd" in each.roles for each in nodes or ()))
     if cluster.ssh_key_path:
         yield "ssh_key_path only applies to RKE; RKE2 does not log in to nodes"
 
 
-def _values(cluster: Cluster) -> Iterator[Mistake]:
+def _values(cluster: KubernetesCluster) -> Iterator[Mistake]:
     version = cluster.kubernetes_version
     if version and not VERSION.fullmatch(version):
         yield Mistake("kubernetes_version", f"{version!r} is not a version of RKE2", "write one such as v1.35.7+rke2r1")
@@ -201,7 +201,7 @@ def _values(cluster: Cluster) -> Iterator[Mistake]:
         yield Mistake("network_plugin", f"RKE2 does not support {cluster.network_plugin!r}", fix)
 
 
-def _config(cluster: Cluster) -> Iterator[Mistake]:
+def _config(cluster: KubernetesCluster) -> Iterator[Mistake]:
     config = cluster.config or {}
     fields = FIELDS | ({"system-default-registry": "private_registries"} if cluster.private_registries else {})
     if cluster.external_cloud_provider:
@@ -217,7 +217,7 @@ def _taken(config: Mapping[str, object], place: str, fields: Mapping[str, str]) 
         yield Mistake(f"{place}.{name}", f"is set by {fields[name]}", "remove it from config")
 
 
-def _groups(cluster: Cluster) -> Iterator[Mistake]:
+def _groups(cluster: KubernetesCluster) -> Iterator[Mistake]:
     for index, group in enumerate(cluster.roles):
         config, place = group.config or {}, f"roles[{index}].config"
         serves = set(group.roles) != {"worker"}

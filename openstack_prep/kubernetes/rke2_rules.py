@@ -22,7 +22,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes import networks
 from openstack_prep.kubernetes.keys.schema import K3S_KEYS, Fault, Steps, find_faults, load_schema, map_values, union
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 from openstack_prep.kubernetes.networks import ClusterNetworks
 
 PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
@@ -278,7 +278,7 @@ def _ranges(of: Raw) -> Iterator[Fault]:
     sized = any(each.startswith("node-cidr-mask-size") for each in _items(of, "kube-controller-manager-arg"))
     for version in given["cluster-cidr"].keys() & given["service-cidr"].keys():
         pods, services, dns = (of_version.get(version) for of_version in given.values())
-        cluster = Cluster(
+        cluster = KubernetesCluster(
             cluster_cidr=pods and str(_network(pods)),
             service_cidr=services and str(_network(services)),
             cluster_dns=dns,

@@ -23,7 +23,7 @@ from openstack_prep.base.private_file import write_private
 from openstack_prep.openshift import installer
 from openstack_prep.openshift.check.entry import places
 from openstack_prep.openshift.cluster import Metadata, read_metadata
-from openstack_prep.openshift.install_config import Given, dump
+from openstack_prep.openshift.install_config import InstallConfigValues, dump
 from openstack_prep.openshift.install_config.cluster_of import CLOUD
 from openstack_prep.openshift.installer import CONFIG, KEPT, METADATA, STATE, copy_of, find_file, infra_id_in
 
@@ -92,13 +92,13 @@ class Folder:
     def cloud(self) -> str:
         """Return the entry of clouds.yaml that the installer uses, in its own order of files."""
         if self.config.exists():
-            entry = Given(self.config).value("platform.openstack.cloud")
+            entry = InstallConfigValues(self.config).value("platform.openstack.cloud")
         elif self.metadata_text() is not None:
             entry = read_metadata(self.metadata).cloud
         elif (config := installer.config_in_state(self.path)) is not None:
             entry = config.get("platform", {}).get("openstack", {}).get("cloud")
         else:
-            entry = Given(self.readable).value("platform.openstack.cloud") if self.readable else None
+            entry = InstallConfigValues(self.readable).value("platform.openstack.cloud") if self.readable else None
         return str(entry or os.environ.get("OS_CLOUD") or CLOUD)
 
     # --- copies ---------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class Folder:
         if not kept.exists():
             write_private(kept, dump(config))
         used = (config.get("metadata", {}).get("name"), config.get("baseDomain"))
-        if used != tuple(Given(kept).value(each) for each in ("metadata.name", "baseDomain")):
+        if used != tuple(InstallConfigValues(kept).value(each) for each in ("metadata.name", "baseDomain")):
             raise ConfigError(f"{kept} is a copy of a different install-config than {self.path / STATE}; move it away")
 
     def keep_metadata(self) -> None:

@@ -27,7 +27,7 @@ from openstack_prep.core.model import Change, Condition, Context, Key, Observed,
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import WrittenFile
 from openstack_prep.openshift import install_config
-from openstack_prep.openshift.install_config import Cluster, Contents
+from openstack_prep.openshift.install_config import FileContents, InstallConfigFields
 from openstack_prep.openshift.install_config.document import compact, nested
 from openstack_prep.openshift.install_config.rules.contents import are_public_keys
 from openstack_prep.openshift.installer import copy_of
@@ -47,7 +47,7 @@ CONTENTS = {field.removesuffix("_file"): field for field in FILES}
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstallConfig(InstallerInput, Cluster):
+class InstallConfig(InstallerInput, InstallConfigFields):
     """An install-config.yaml, and beside it a copy, install-config.yaml.kept.
 
     The installer deletes the file when it uses it.  While the installer's state is in the folder, the copy
@@ -125,10 +125,10 @@ class InstallConfig(InstallerInput, Cluster):
     def needs(self) -> Iterable[Key]:
         return [given_address(value) for value in self._floating().values() if is_address(value)]
 
-    def _contents(self) -> Contents:
+    def _contents(self) -> FileContents:
         """Return the contents of the files, None for those that cannot be read."""
         secret, key, bundle = (_text(getattr(self, name)) for name in FILES)
-        return Contents(
+        return FileContents(
             pull_secret=None if secret is None else Secret(secret),
             ssh_key=None if key is None else key.strip(),
             additional_trust_bundle=bundle,

@@ -63,7 +63,7 @@ VOLUME = {"volume_snapshot": "snapshots", "volume": "volumes"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class DeletableResource:
     """A resource of any kind, as far as its deletion needs it."""
 
     id: str
@@ -81,7 +81,7 @@ class Record:
     tags: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, raw: Raw) -> Record:
+    def read(cls, raw: Raw) -> DeletableResource:
         return cls(
             id=raw["id"],
             name=raw.get("name") or "",
@@ -158,7 +158,7 @@ def _containers(cloud: Cloud, infra_id: str) -> list[Values]:
 # --- deleting -----------------------------------------------------------------------------
 
 
-def remove(cloud: Cloud, thing: str, left: Record) -> None:
+def remove(cloud: Cloud, thing: str, left: DeletableResource) -> None:
     """Delete a resource, and return when it is gone; a missing one counts as deleted."""
     special = _REMOVALS.get(thing)
     if special:
@@ -172,7 +172,7 @@ def remove(cloud: Cloud, thing: str, left: Record) -> None:
         cloud.compute.delete(f"/os-server-groups/{left.id}")
 
 
-def _unchanged(left: Record) -> Mapping[str, str]:
+def _unchanged(left: DeletableResource) -> Mapping[str, str]:
     """Return the condition that it was not changed since it was read; after a 412 the executor reads it again."""
     return {"If-Match": f"revision_number={left.revision_number}"}
 
@@ -185,13 +185,13 @@ def _of_neutron(cloud: Cloud, path: str, condition: Mapping[str, str] | None = N
         raise CloudError(str(error), retryable=True, status=error.status) from error
 
 
-def _server(cloud: Cloud, left: Record) -> None:
+def _server(cloud: Cloud, left: DeletableResource) -> None:
     path = f"/servers/{left.id}"
     cloud.compute.delete(path)
     _until_gone(f"server {left.name}", lambda: str(cloud.compute.get(path)["server"]["status"]))
 
 
-def _volume(cloud: Cloud, left: Record, collection: str = "volumes") -> None:
+def _volume(cloud: Cloud, left: DeletableResource, collection: str = "volumes") -> None:
     path, member = f"/{collection}/{left.id}", collection.removesuffix("s")
     what = f"{member} {left.name or left.id}"
 
@@ -208,7 +208,7 @@ def _volume(cloud: Cloud, left: Record, collection: str = "volumes") -> None:
         _until_gone(what, status)
 
 
-def _load_balancer(cloud: Cloud, left: Record) -> None:
+def _load_balancer(cloud: Cloud, left: DeletableResource) -> None:
     path = f"/lbaas/loadbalancers/{left.id}"
     with contextlib.suppress(NotFound):
         cloud.load_balancer.request("DELETE", path, params={"cascade": "true"})
@@ -216,7 +216,7 @@ def _load_balancer(cloud: Cloud, left: Record) -> None:
     _until_gone(what, lambda: str(cloud.load_balancer.get(path)["loadbalancer"]["provisioning_status"]))
 
 
-def _router(cloud: Cloud, left: Record) -> None:
+def _router(cloud: Cloud, left: DeletableResource) -> None:
     """Delete routes first, then the interfaces that were judged: each prevents the next deletion.
 
     Neutron would compare the revision of a router with a gateway twice, see ``Router.delete``, so it is read again
@@ -231,10 +231,10 @@ def _router(cloud: Cloud, left: Record) -> None:
         now = neutron.get(path)["router"]
         if now.get("routes"):
             raise changed(f"router {left.id}")
-        _of_neutron(cloud, path, {} if now.get("external_gateway_info") else _unchanged(Record.read(now)))
+        _of_neutron(cloud, path, {} if now.get("external_gateway_info") else _unchanged(DeletableResource.read(now)))
 
 
-def detach(cloud: Cloud, left: Record, note: OwnershipTag) -> None:
+def detach(cloud: Cloud, left: DeletableResource, note: OwnershipTag) -> None:
     """Detach a floating IP from its port, and remove our note of the attachment; the user's text is kept."""
     text = left.description
     body = {"port_id": None, "description": note.strip(text) if note.owns(text) else text}
@@ -242,11 +242,11 @@ def detach(cloud: Cloud, left: Record, note: OwnershipTag) -> None:
         cloud.network.put(f"/floatingips/{left.id}", {"floatingip": body}, headers=_unchanged(left))
 
 
-def untag(cloud: Cloud, collection: str, left: Record, tag: str) -> None:
+def untag(cloud: Cloud, collection: str, left: DeletableResource, tag: str) -> None:
     cloud.network.delete(f"/{collection}/{left.id}/tags/{quote(tag, safe='')}")
 
 
-def _container(cloud: Cloud, left: Record) -> None:
+def _container(cloud: Cloud, left: DeletableResource) -> None:
     """Delete the objects first, page by page; if a running registry adds more, Swift answers 409."""
     swift, path = cloud.object_store, f"/{quote(left.name, safe='')}"
 
@@ -262,7 +262,7 @@ def _container(cloud: Cloud, left: Record) -> None:
     swift.delete(path)
 
 
-_REMOVALS: dict[str, Callable[[Cloud, Record], None]] = {
+_REMOVALS: dict[str, Callable[[Cloud, DeletableResource], None]] = {
     "server": _server,
     "volume": _volume,
     "volume_snapshot": lambda cloud, left: _volume(cloud, left, "snapshots"),
@@ -387,7 +387,7 @@ class Leftover(Resource[CloudRun]):
         return {each.key: each.observe(raw) for each, raw in found if raw is not None and each._is_there(raw)}
 
     def observe(self, raw: Raw) -> Observed:
-        return Observed(id=self.id, ours=True, record=Record.read(raw))
+        return Observed(id=self.id, ours=True, record=DeletableResource.read(raw))
 
     def _is_there(self, raw: Raw) -> bool:
         if self.thing == "floating_ip_attachment":
@@ -400,7 +400,7 @@ class Leftover(Resource[CloudRun]):
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         find = _HOLDERS.get(self.thing)
-        record = observed.record_as(Record)
+        record = observed.record_as(DeletableResource)
         for what in find(run, record, going, self.infra_id) if find else ():
             yield Mistake.about(self.key, f"is not used by {self.infra_id} alone: {what}", "move or delete that first")
         if record.protected:
@@ -408,7 +408,7 @@ class Leftover(Resource[CloudRun]):
             yield Mistake.about(self.key, "is protected", fix)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        record = observed.record_as(Record)
+        record = observed.record_as(DeletableResource)
         if self.thing == "router":
             ports = _interfaces_of(run, record, self.infra_id)
             record = replace(record, interfaces=tuple(sorted(port.id for port in ports)))
@@ -430,7 +430,7 @@ def _ports(run: CloudRun, infra_id: str) -> list[PortRecord]:
     return list(map(PortRecord.read, listed(run, "port", infra_id)))
 
 
-def _on_network(run: CloudRun, network: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _on_network(run: CloudRun, network: DeletableResource, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the ports and subnets on a network that stay; the network's owner sees them all."""
     for port in queries.ports_on(run, network.id):
         if not _goes(port, going):
@@ -455,7 +455,7 @@ def _described(run: CloudRun, port: PortRecord, infra_id: str) -> str:
     return f"port {named} exists" + (f" ({owner})" if owner else "")
 
 
-def _of_port(run: CloudRun, port: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _of_port(run: CloudRun, port: DeletableResource, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the server that stays without this port: user-provisioned machines lack the metadata of the installer."""
     device = next((raw["device_id"] for raw in listed(run, "port", infra_id) if raw["id"] == port.id), "")
     for server in listed(run, "server", infra_id):
@@ -463,25 +463,25 @@ def _of_port(run: CloudRun, port: Record, going: frozenset[str], infra_id: str) 
             yield f"server {server['name']} {device} has the port"
 
 
-def _interfaces(run: CloudRun, router: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _interfaces(run: CloudRun, router: DeletableResource, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the subnets of a router's interfaces that stay."""
     for port in _interfaces_of(run, router, infra_id):
         for subnet_id in sorted({each.subnet_id for each in port.fixed_ips} - going):
             yield f"the router has an interface in subnet {subnet_id}"
 
 
-def _interfaces_of(run: CloudRun, router: Record, infra_id: str) -> list[PortRecord]:
+def _interfaces_of(run: CloudRun, router: DeletableResource, infra_id: str) -> list[PortRecord]:
     ports = _ports(run, infra_id)
     return [port for port in ports if port.device_id == router.id and port.device_owner in INTERFACES]
 
 
-def _in_group(run: CloudRun, group: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _in_group(run: CloudRun, group: DeletableResource, going: frozenset[str], infra_id: str) -> Iterator[str]:
     for port in _ports(run, infra_id):
         if group.id in port.security_groups and not _goes(port, going):
             yield _described(run, port, infra_id)
 
 
-def _of_volume(run: CloudRun, volume: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _of_volume(run: CloudRun, volume: DeletableResource, going: frozenset[str], infra_id: str) -> Iterator[str]:
     for server_id in volume.servers:
         if server_id not in going:
             yield f"server {server_id} has the volume attached"
@@ -490,7 +490,9 @@ def _of_volume(run: CloudRun, volume: Record, going: frozenset[str], infra_id: s
             yield f"snapshot {snapshot['name'] or ''} {snapshot['id']} was created from the volume"
 
 
-def _of_load_balancer(run: CloudRun, balancer: Record, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _of_load_balancer(
+    run: CloudRun, balancer: DeletableResource, going: frozenset[str], infra_id: str
+) -> Iterator[str]:
     """Yield Services of other clusters that share a load balancer, and members that are servers that stay."""
     named = cluster_of("load_balancer", {"name": balancer.name, "description": balancer.description})
     for tag in balancer.tags:
@@ -508,7 +510,7 @@ def _is_at(member: Raw, fixed_ip: FixedIP) -> bool:
     return member["address"] == fixed_ip.ip_address and member.get("subnet_id") in (None, fixed_ip.subnet_id)
 
 
-_HOLDERS: dict[str, Callable[[CloudRun, Record, frozenset[str], str], Iterator[str]]] = {
+_HOLDERS: dict[str, Callable[[CloudRun, DeletableResource, frozenset[str], str], Iterator[str]]] = {
     "network": _on_network,
     "port": _of_port,
     "router": _interfaces,

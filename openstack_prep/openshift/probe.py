@@ -32,7 +32,7 @@ from openstack_prep.openshift.verify.access_path import some
 from openstack_prep.openshift.verify.chain import Chain, Verification, ok, unknown
 from openstack_prep.openshift.verify.inside import GROUPS, MACHINES, PAIRS
 from openstack_prep.openshift.verify.outside import FLOATING_IP, NAME
-from openstack_prep.openshift.verify.target import Target, Wanted
+from openstack_prep.openshift.verify.target import VerificationRequest, VerifiedService
 
 # --- certificate ------------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ class Failure(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ProbeRequest:
     """Where to connect, and what to request there."""
 
     host: str
@@ -108,10 +108,10 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ProbeOutcome:
     """How far a request came."""
 
-    request: Request
+    request: ProbeRequest
     stage: Literal["TCP", "TLS", "HTTP"]
     """The last stage that was tried."""
     failure: Failure = Failure.NONE
@@ -128,7 +128,7 @@ class Outcome:
         return self.stage != "TCP" or self.failure is Failure.NONE
 
 
-def connect(request: Request, seconds: float = SECONDS) -> Outcome:
+def connect(request: ProbeRequest, seconds: float = SECONDS) -> ProbeOutcome:
     """Carry out a request; never raises for what the network or the peer does."""
     started = time.monotonic()
     until = started + seconds
@@ -145,7 +145,7 @@ def connect(request: Request, seconds: float = SECONDS) -> Outcome:
                     status = _status(secured, request, until)
     except (OSError, ValueError) as error:
         failure, detail = _failure(error), _detail(error)
-    return Outcome(
+    return ProbeOutcome(
         request=request,
         stage=stage,
         failure=failure,
@@ -164,7 +164,7 @@ def _unverified() -> ssl.SSLContext:
     return context
 
 
-def _status(secured: ssl.SSLSocket, request: Request, until: float) -> int:
+def _status(secured: ssl.SSLSocket, request: ProbeRequest, until: float) -> int:
     """Return the status of the answer; raises ValueError if it is no HTTP."""
     host = f"[{request.host}]" if ":" in request.host else request.host
     lines = [f"GET {request.path} HTTP/1.1", f"Host: {host}:{request.port}", "Connection: close", "", ""]
@@ -222,7 +222,7 @@ SOON = timedelta(days=14)
 SHOWN_RIGHT = "OpenStack shows every link of this path as right"
 
 
-def compare(chain: Chain, outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
+def compare(chain: Chain, outcomes: Sequence[ProbeOutcome]) -> Iterator[Diagnostic]:
     """Yield a link per outcome, and one for a link that OpenStack shows as broken although requests pass."""
     if not outcomes:
         fix = "give --base-domain DOMAIN, --hosts FILE, or the floating IP"
@@ -242,11 +242,11 @@ def compare(chain: Chain, outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
         )
 
 
-def _passes(outcome: Outcome) -> bool:
+def _passes(outcome: ProbeOutcome) -> bool:
     return outcome.failure is Failure.NONE and (outcome.status or 200) < 500
 
 
-def _of(outcome: Outcome, broken: Diagnostic | None, all_of_them: Sequence[Outcome]) -> Iterator[Diagnostic]:
+def _of(outcome: ProbeOutcome, broken: Diagnostic | None, all_of_them: Sequence[ProbeOutcome]) -> Iterator[Diagnostic]:
     if outcome.failure is Failure.NO_ROUTE:
         what = f"{_place(outcome)}: this machine has no route there ({outcome.detail})"
         yield unknown("probe.no-route", PROBE, what, "probe from a machine that has an address of the same IP version")
@@ -264,11 +264,11 @@ def _of(outcome: Outcome, broken: Diagnostic | None, all_of_them: Sequence[Outco
         yield ok(PROBE, f"{_place(outcome)} {answer} after {outcome.seconds:.1f} s")
 
 
-def _place(outcome: Outcome) -> str:
+def _place(outcome: ProbeOutcome) -> str:
     return f"{outcome.request.url} at {outcome.request.address}"
 
 
-def _unconnected(outcome: Outcome, broken: Diagnostic | None, all_of_them: Sequence[Outcome]) -> Diagnostic:
+def _unconnected(outcome: ProbeOutcome, broken: Diagnostic | None, all_of_them: Sequence[ProbeOutcome]) -> Diagnostic:
     """Return why TCP did not connect; a link that OpenStack shows as broken explains it."""
     hop, reason, fix = _hop(outcome, all_of_them)
     code = "probe.refused" if outcome.failure is Failure.REFUSED else "probe.no-answer"
@@ -280,7 +280,7 @@ def _unconnected(outcome: Outcome, broken: Diagnostic | None, all_of_them: Seque
     return Diagnostic(code=code, where=hop, what=what, why=f"{SHOWN_RIGHT}, but {reason}", fix=fix)
 
 
-def _hop(outcome: Outcome, all_of_them: Sequence[Outcome]) -> tuple[str, str, str]:
+def _hop(outcome: ProbeOutcome, all_of_them: Sequence[ProbeOutcome]) -> tuple[str, str, str]:
     """Return at which hop a connection ended, the reason, and what to do."""
     address, port = outcome.request.address, outcome.request.port
     if outcome.failure is Failure.REFUSED:
@@ -297,7 +297,7 @@ def _hop(outcome: Outcome, all_of_them: Sequence[Outcome]) -> tuple[str, str, st
     return FLOATING_IP, reason, f"traceroute -T -p {port} {address}  # shows the last hop that answers"
 
 
-def _certificate(outcome: Outcome) -> Iterator[Diagnostic]:
+def _certificate(outcome: ProbeOutcome) -> Iterator[Diagnostic]:
     certificate, host = outcome.certificate, outcome.request.host
     if certificate is None:
         return
@@ -330,7 +330,7 @@ def _certificate(outcome: Outcome) -> Iterator[Diagnostic]:
         )
 
 
-def _unanswered(outcome: Outcome) -> Diagnostic:
+def _unanswered(outcome: ProbeOutcome) -> Diagnostic:
     """Return a connection that broke in TLS or HTTP: somebody has the address, but not this service."""
     return Diagnostic(
         code="probe.other-service",
@@ -341,7 +341,7 @@ def _unanswered(outcome: Outcome) -> Diagnostic:
     )
 
 
-def _not_ready(outcome: Outcome) -> Diagnostic:
+def _not_ready(outcome: ProbeOutcome) -> Diagnostic:
     return Diagnostic(
         code="probe.not-ready",
         where=MACHINES,
@@ -360,31 +360,33 @@ JOBS = 32
 """Maximum number of connections at the same time."""
 
 
-def probe(what: Wanted, shown: Verification, *, hosts: Path | None = None, seconds: float = SECONDS) -> Verification:
+def probe(
+    what: VerificationRequest, shown: Verification, *, hosts: Path | None = None, seconds: float = SECONDS
+) -> Verification:
     """Return a verification with the outcomes of real connections behind the links of each chain.
 
     ``seconds`` limits each connection from the first packet to the status of the answer. Raises SpecError if the hosts
     file cannot be read.
     """
-    requests: dict[str, list[Request]] = {target.name: list(_requests(target, hosts)) for target in what.targets}
+    requests: dict[str, list[ProbeRequest]] = {target.name: list(_requests(target, hosts)) for target in what.targets}
     everything = [each for listed in requests.values() for each in listed]
     with ThreadPoolExecutor(min(JOBS, len(everything)) or 1) as pool:
         outcomes = dict(zip(everything, pool.map(lambda each: connect(each, seconds), everything), strict=True))
     chains = []
     for chain in shown.chains:
-        found: list[Outcome] = [outcomes[each] for each in requests[chain.name]]
+        found: list[ProbeOutcome] = [outcomes[each] for each in requests[chain.name]]
         chains.append(replace(chain, links=(*chain.links, *compare(chain, found))))
     return replace(shown, chains=tuple(chains))
 
 
-def _requests(target: Target, hosts: Path | None) -> Iterator[Request]:
+def _requests(target: VerifiedService, hosts: Path | None) -> Iterator[ProbeRequest]:
     """Yield a request per name, address and TCP port of a target; the last port speaks HTTPS."""
     given = (target.given,) if target.given and is_address(target.given) else ()
     answers = resolve(target.hosts, hosts=hosts)
     named = [(host, address) for host in target.hosts for address in answers[host].addresses or given]
     *plain, secure = target.tcp
     for host, address in named or [(address, address) for address in given]:
-        yield Request(host=host, address=address, port=secure, path=PATHS[target.name])
+        yield ProbeRequest(host=host, address=address, port=secure, path=PATHS[target.name])
     for address in dict.fromkeys(address for _, address in named):
         for port in plain:
-            yield Request(host=address, address=address, port=port)
+            yield ProbeRequest(host=address, address=address, port=port)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.kubernetes.api import Cluster
+from openstack_prep.kubernetes.api import RunningCluster
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud, devcloud, module_tenant, pytest_runtest_teardown, tenant
 from tests.devcloud.tenant import Tenant
@@ -224,7 +224,7 @@ def test_a_signal_in_mid_change(
 
 def test_a_version_that_etcd_no_longer_has_is_a_change(clean: KubeApi, tmp_path: Path) -> None:
     """410 Gone: the list is read again."""
-    with Cluster(clean.kubeconfig(tmp_path / "kubeconfig", {"token": READER})).open() as server:
+    with RunningCluster(clean.kubeconfig(tmp_path / "kubeconfig", {"token": READER})).open() as server:
         old = server.services().version
         for number in range(3):
             clean.create(f"s{number}", external=f"10.1.0.20{number}")
@@ -245,7 +245,7 @@ def test_a_long_list_is_read_in_pages(clean: KubeApi, tmp_path: Path, monkeypatc
     monkeypatch.setattr("openstack_prep.kubernetes.api.api_server.PAGE", 3)
     for number in range(10):
         clean.create(f"s{number}", external=f"10.1.0.20{number}")
-    with Cluster(clean.kubeconfig(tmp_path / "kubeconfig", {"token": READER})).open() as server:
+    with RunningCluster(clean.kubeconfig(tmp_path / "kubeconfig", {"token": READER})).open() as server:
         found = json.loads(server.services().text)
     assert {each["metadata"]["name"] for each in found["items"]} == {"kubernetes", *(f"s{each}" for each in range(10))}
 

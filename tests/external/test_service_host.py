@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.service_host import ServiceHost, files
 from tests.external.conftest import Programs
 from tests.unit.exposures.service_host.declared import API, APPS, GAME, MACS, OKD, PLAIN, TODAY
@@ -18,7 +18,7 @@ from tests.unit.exposures.service_host.declared import API, APPS, GAME, MACS, OK
 BOTH = [(OKD, [API, APPS], MACS), (PLAIN, [GAME], {})]
 
 
-def write(folder: Path, settings: ServiceHost, placed: list[Placed], macs: dict[str, str]) -> Path:
+def write(folder: Path, settings: ServiceHost, placed: list[PlacedExposure], macs: dict[str, str]) -> Path:
     folder.mkdir(exist_ok=True)
     settings = replace(settings, zone_directory=str(folder))
     for name, text in files(settings, placed, macs=macs, today=TODAY).items():

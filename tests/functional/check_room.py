@@ -15,8 +15,8 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check import CheckContext, Diagnostic, names
 from openstack_prep.openshift.check.context import READER
 from openstack_prep.openshift.check.network import external_network, floating_ips, networks, ovn, own_subnet, vips
-from openstack_prep.openshift.install_config import Cluster, Contents
-from openstack_prep.openshift.names.hosts import Names, hosts_lines
+from openstack_prep.openshift.install_config import FileContents, InstallConfigFields
+from openstack_prep.openshift.names.hosts import ClusterNames, hosts_lines
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.client import carry_out
@@ -40,13 +40,13 @@ class Room:
     tenant: Tenant
     folder: Path
     connection: Any = field(init=False)
-    cluster: Cluster = field(init=False)
+    cluster: InstallConfigFields = field(init=False)
 
     def __post_init__(self) -> None:
         self.connection = self.tenant.connect()
         self.external = self.connection.network.find_network("external", ignore_missing=False)
         api, ingress = self.float_ip(), self.float_ip()
-        self.cluster = Cluster(
+        self.cluster = InstallConfigFields(
             release="4.18",
             cluster_name="dev",
             base_domain="example.com",
@@ -68,8 +68,8 @@ class Room:
         return self.folder / "hosts"
 
     @staticmethod
-    def names(api: str, ingress: str) -> Names:
-        return Names(cluster_name="dev", base_domain="example.com", api=api, ingress=ingress)
+    def names(api: str, ingress: str) -> ClusterNames:
+        return ClusterNames(cluster_name="dev", base_domain="example.com", api=api, ingress=ingress)
 
     def float_ip(self, network_id: str | None = None) -> str:
         return str(self.connection.network.create_ip(floating_network_id=network_id or self.external.id)["name"])
@@ -79,7 +79,7 @@ class Room:
         return CheckContext(
             run=CloudRun(Cloud(connection or self.tenant.connect()), READER),
             cluster=replace(self.cluster, **changes),
-            contents=Contents(),
+            contents=FileContents(),
             path=self.folder / "install-config.yaml",
             hosts=self.hosts,
         )

@@ -15,9 +15,16 @@ import yaml
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.check.preflight import preflight
-from openstack_prep.openshift.install_config import Cluster, Contents, Machines, Pool, RootVolume, dump
+from openstack_prep.openshift.install_config import (
+    FileContents,
+    InstallConfigFields,
+    MachinePool,
+    Machines,
+    RootVolume,
+    dump,
+)
 from openstack_prep.openshift.install_config.document import document
-from openstack_prep.openshift.names.hosts import Names, hosts_lines
+from openstack_prep.openshift.names.hosts import ClusterNames, hosts_lines
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
@@ -27,7 +34,7 @@ from tests.functional.conftest import Prep
 
 CREDENTIAL = "with-application-credential"
 PLATFORM = "platform.openstack"
-CONTENTS = Contents(pull_secret=Secret('{"auths":{"quay.io":{"auth":"Zm9vOmJhcg=="}}}'))
+CONTENTS = FileContents(pull_secret=Secret('{"auths":{"quay.io":{"auth":"Zm9vOmJhcg=="}}}'))
 NEED = {
     "compute": {"instances": 6, "cores": 20, "ram": 81920, "server_groups": 2, "server_group_members": 3},
     "network": {
@@ -61,11 +68,11 @@ class Site:
         self.entry(CREDENTIAL, self.credential())
         external = self.connection.network.find_network("external", ignore_missing=False)
         api, ingress = (self.connection.network.create_ip(floating_network_id=external.id).name for _ in range(2))
-        names = Names(cluster_name="dev", base_domain="example.com", api=api, ingress=ingress)
+        names = ClusterNames(cluster_name="dev", base_domain="example.com", api=api, ingress=ingress)
         (self.prep.folder / "hosts").write_text("\n".join(hosts_lines(names)))
         self.image("rhcos")
         self.restore()
-        self.cluster = Cluster(
+        self.cluster = InstallConfigFields(
             release="4.18",
             cluster_name="dev",
             base_domain="example.com",
@@ -75,10 +82,10 @@ class Site:
             ingress_floating_ip=ingress,
             external_dns=("192.0.2.53",),
             cluster_os_image="rhcos",
-            control_plane=Pool(
+            control_plane=MachinePool(
                 flavor=self.flavor("master", 16384, 4, 0), root_volume=RootVolume(size=100, types=(self.volume_type(),))
             ),
-            compute=Pool(replicas=2, flavor=self.flavor("worker", 8192, 2, 100)),
+            compute=MachinePool(replicas=2, flavor=self.flavor("worker", 8192, 2, 100)),
         )
 
     # --- what is there ----------------------------------------------------------------------
@@ -296,10 +303,10 @@ def test_names_that_are_not_there_are_all_told_at_once(site: Site) -> None:
         code=1,
         cluster_os_image="nobodys",
         machines=Machines(flavor="nobodys", zones=("az9",)),
-        control_plane=Pool(
+        control_plane=MachinePool(
             flavor=site.cluster.control_plane.flavor, root_volume=RootVolume(size=30, types=("slow",), zones=("az8",))
         ),
-        compute=Pool(replicas=2, flavor=site.flavor("small", 4096, 1, 20)),
+        compute=MachinePool(replicas=2, flavor=site.flavor("small", 4096, 1, 20)),
     )
     small = "flavor 'small' has"
     assert sorted(each.partition("; there is")[0].partition("; it has")[0] for each in found) == [
@@ -336,22 +343,22 @@ def test_an_image_twice_and_one_that_is_not_active(site: Site) -> None:
 def test_flavors_that_a_fix_creates_or_names_are_large_enough(site: Site) -> None:
     site.limit("compute", {"ram": -1, "cores": -1})
     name = f"it's new-{site.suffix}"
-    both = {"control_plane": Pool(flavor=name), "compute": Pool(replicas=2, flavor=name)}
+    both = {"control_plane": MachinePool(flavor=name), "compute": MachinePool(replicas=2, flavor=name)}
     first, _ = site.check(code=1, **both)
     site.carry_out(first["fix"])
     site.made.append(lambda: site.admin.compute.delete_flavor(site.admin.compute.find_flavor(name)))
     assert site.told(**both) == []
     private = site.admin.compute.create_flavor(name=f"p-{site.suffix}", ram=8192, vcpus=2, disk=100, is_public=False)
     site.made.append(lambda: site.admin.compute.delete_flavor(private))
-    hidden = {"compute": Pool(replicas=2, flavor=private.name)}
+    hidden = {"compute": MachinePool(replicas=2, flavor=private.name)}
     (missing,) = site.check(code=1, **hidden)
     site.carry_out(missing["fix"].partition("private: ")[2].partition("; ")[0])
     assert site.told(**hidden) == []
     small = site.flavor("tiny", 1024, 1, 10)
-    found = site.check(code=1, compute=Pool(replicas=2, flavor=small))
+    found = site.check(code=1, compute=MachinePool(replicas=2, flavor=small))
     assert {each["code"] for each in found} == {"flavor.too-small", "flavor.small-disk"}
     (named,) = {each["fix"].removeprefix("write ").partition(", of ")[0] for each in found}
-    assert site.told(compute=Pool(replicas=2, flavor=named)) == []
+    assert site.told(compute=MachinePool(replicas=2, flavor=named)) == []
 
 
 # --- who installs -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.openshift.install_config import Contents, document, dump
+from openstack_prep.openshift.install_config import FileContents, document, dump
 from openstack_prep.openshift.names.hosts import hosts_lines
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.check_room import PLATFORM, Room, _shared, room, second_external, shared
@@ -129,7 +129,7 @@ def test_names_that_lead_elsewhere_and_nowhere(shared: Room, prep: Prep) -> None
     assert nobody.status == "warning"
     config = shared.folder / "install-config.yaml"
     assert nowhere.fix == f"openstack-prep names --install-config {config} --as hosts --write {shared.hosts}"
-    config.write_text(dump(document(shared.cluster, Contents())))
+    config.write_text(dump(document(shared.cluster, FileContents())))
     prep.run(*shlex.split(nowhere.fix)[1:])
     assert shared.found() == []
     assert shared.hosts.read_text().startswith("127.0.0.1 localhost\n")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from openstack.exceptions import ForbiddenException
 
-from openstack_prep.openshift.install_config import Reference
+from openstack_prep.openshift.install_config import ResourceReference
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.check_room import PLATFORM, Room, _shared, room, shared
 from tests.functional.conftest import Prep
@@ -34,9 +34,9 @@ def test_nothing_stands_in_the_way_of_a_clean_project(shared: Room) -> None:
     )
     router = neutron.create_router(name="clean", external_gateway_info={"network_id": shared.external.id})
     neutron.add_interface_to_router(router, subnet_id=subnet.id)
-    own = {"external_dns": (), "machines_network": Reference(name="clean")}
-    assert shared.found(machines_subnets=(Reference(name="clean"),), **own) == []
-    assert shared.found(machines_subnets=(Reference(id=subnet.id),), release="4.12", external_dns=()) == []
+    own = {"external_dns": (), "machines_network": ResourceReference(name="clean")}
+    assert shared.found(machines_subnets=(ResourceReference(name="clean"),), **own) == []
+    assert shared.found(machines_subnets=(ResourceReference(id=subnet.id),), release="4.12", external_dns=()) == []
 
 
 def test_the_remedies_for_an_own_subnet_mend_it(room: Room) -> None:
@@ -44,7 +44,7 @@ def test_the_remedies_for_an_own_subnet_mend_it(room: Room) -> None:
     network, subnet = room.own(port_security_enabled=False)
     neutron.update_subnet(subnet, is_dhcp_enabled=False, gateway_ip=None)
     neutron.create_port(network_id=network.id, name="theirs", fixed_ips=[{"ip_address": "10.0.0.7"}])
-    own = {"machines_subnets": (Reference(name="v4"),), "external_dns": ()}
+    own = {"machines_subnets": (ResourceReference(name="v4"),), "external_dns": ()}
     found = room.findings(**own)
     (no_gateway,) = (each for each in found if each.what.endswith("has no gateway"))
     found.remove(no_gateway)
@@ -89,7 +89,7 @@ def test_a_network_of_another_project(shared: Room, devcloud: Devcloud) -> None:
     cidr = {"cidr": "10.0.0.0/16", "ip_version": 4, "allocation_pools": pool, "dns_nameservers": ["192.0.2.53"]}
     subnet = neutron.create_subnet(network_id=network.id, **cidr)
     try:
-        own = {"machines_subnets": (Reference(id=subnet.id),), "external_dns": ()}
+        own = {"machines_subnets": (ResourceReference(id=subnet.id),), "external_dns": ()}
         where = f"warning {PLATFORM}.controlPlanePort.fixedIPs: "
         assert shared.found(**own) == [
             f"{where}no router has an interface in subnet {subnet.id}, as far as these credentials show",
@@ -112,7 +112,7 @@ def test_two_stacks_need_ports_of_the_users_own(room: Room) -> None:
     for subnet in (v4, v6):
         neutron.add_interface_to_router(router, subnet_id=subnet.id)
     stateful = {
-        "machines_subnets": (Reference(id=v4.id), Reference(id=v6.id)),
+        "machines_subnets": (ResourceReference(id=v4.id), ResourceReference(id=v6.id)),
         "machine_networks": ("10.0.0.0/16", "fd2e:6f44:5dd8::/64"),
         "cluster_networks": ("10.128.0.0/14", "fd01::/48"),
         "service_networks": ("172.30.0.0/16", "fd02::/112"),
@@ -139,12 +139,12 @@ def test_networks_that_fixes_name_are_right(room: Room) -> None:
     network, subnet = room.own()
     for name in ("twice", "twice", "other"):
         neutron.create_network(name=name)
-    own = {"machines_subnets": (Reference(id=subnet.id),), "external_dns": ()}
+    own = {"machines_subnets": (ResourceReference(id=subnet.id),), "external_dns": ()}
     for name, code in (("nobodys", "missing"), ("twice", "ambiguous"), ("other", "not-of-subnet")):
-        found = room.findings(**own, machines_network=Reference(name=name))
+        found = room.findings(**own, machines_network=ResourceReference(name=name))
         (finding,) = (each for each in found if each.code.startswith("network."))
         assert finding.code == f"network.{code}"
-        named = Reference(id=finding.fix.removeprefix("write the id ").partition(",")[0])
+        named = ResourceReference(id=finding.fix.removeprefix("write the id ").partition(",")[0])
         assert named.id == network.id
         assert not [each for each in room.findings(**own, machines_network=named) if each.code.startswith("network.")]
     for code, field, wrong in (
@@ -161,7 +161,7 @@ def test_room_and_floating_ips_that_fixes_make(room: Room, devcloud: Devcloud) -
     neutron = room.connection.network
     _, subnet = room.own()
     neutron.update_subnet(subnet, allocation_pools=[{"start": "10.0.0.10", "end": "10.0.0.12"}])
-    own = {"machines_subnets": (Reference(id=subnet.id),), "external_dns": ()}
+    own = {"machines_subnets": (ResourceReference(id=subnet.id),), "external_dns": ()}
     (full,) = (each for each in room.findings(**own) if each.code == "subnet.full")
     room.mend(full)
     assert {each.code for each in room.findings(**own)} == {"subnet.no-dns-server", "router.missing"}

@@ -15,10 +15,10 @@ from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures.exposure import Exposure
-from openstack_prep.exposures.model import ExposedPort, Target
+from openstack_prep.exposures.model import ExposedPort, ExposureTarget
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.neutron import NeutronRegister
-from openstack_prep.exposures.register.pool import ClaimRefused, Request
+from openstack_prep.exposures.register.pool import ClaimRefused, ClaimRequest
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
@@ -93,7 +93,7 @@ def spec(name: str, **changed: Any) -> dict[str, Any]:
 def exposure(name: str = "web", **fields: Any) -> Exposure:
     given: dict[str, Any] = {
         "cluster": "a",
-        "target": Target(service="shop/web"),
+        "target": ExposureTarget(service="shop/web"),
         "ports": (ExposedPort(port=443),),
         "how": "metallb",
         "pool": "lb",
@@ -264,7 +264,7 @@ def test_writers_that_race_for_ports_never_share_an_address(lab: Lab) -> None:
     outcomes: dict[int, list[Any]] = {}
 
     def claim(number: int, register: NeutronRegister) -> None:
-        own = [Request(name=f"e{number}-{each}", mac=True) for each in range(2)]
+        own = [ClaimRequest(name=f"e{number}-{each}", mac=True) for each in range(2)]
         outcomes[number] = [*register.claim(own).items(), ("all", claim_one(register, "all"))]
 
     racers = registers(lab, 4)
@@ -281,7 +281,7 @@ def test_writers_that_race_for_ports_never_share_an_address(lab: Lab) -> None:
     assert len({one.address for one in found.values()}) == 9
     assert len({one.mac for one in found.values() if one.mac}) == 8
     with pytest.raises(ClaimRefused, match="no free address"):
-        registers(lab, 1)[0].claim([Request(name="x"), Request(name="y")])
+        registers(lab, 1)[0].claim([ClaimRequest(name="x"), ClaimRequest(name="y")])
     assert registers(lab, 1)[0].held() == found  # all or none
     register.release(["all", "unknown"])
     assert sum(not claimed for claimed in claims(lab).values()) == 2

@@ -16,7 +16,7 @@ import yaml
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import pre_ipi
-from openstack_prep.openshift.names.hosts import Names, hosts_lines
+from openstack_prep.openshift.names.hosts import ClusterNames, hosts_lines
 from tests import standin
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
@@ -73,7 +73,7 @@ def test_from_a_spec_to_an_attached_cluster_and_back(installer: Prep, devcloud: 
     folder = installer.folder / "ocp42"
     refused = installer.run("pre-ipi", "--yes", "spec.yaml", code=1).stdout
     assert "error: names: api.ocp42.example.com: nothing in /etc/hosts" in refused
-    names = Names(cluster_name="ocp42", base_domain="example.com", api=API, ingress=INGRESS)
+    names = ClusterNames(cluster_name="ocp42", base_domain="example.com", api=API, ingress=INGRESS)
     (installer.folder / "hosts").write_text("\n".join(hosts_lines(names)))
     hosts = ("--hosts", "hosts")
     data = json.loads(installer.run("pre-ipi", "--yes", "--format", "json", *hosts, "spec.yaml").stdout)

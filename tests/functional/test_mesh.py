@@ -14,8 +14,8 @@ import pytest
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.kubernetes.cilium import Cilium, Member
-from openstack_prep.kubernetes.mesh import Examination, Nodes, examine, read
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.mesh import Examination, MeshNodes, examine, read
+from openstack_prep.kubernetes.model import KubernetesCluster
 from openstack_prep.openshift.check import Diagnostic
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
@@ -60,7 +60,7 @@ class Room:
         self.ports[name], self.subnets[name] = [port.id for port in made], subnet
         settings = Cilium(cluster_id=number, mesh="clustermesh-apiserver" if mesh else "none", **cilium)
         self.members.append(
-            Member(name=name, cilium=settings, cluster=Cluster(cluster_cidr=f"10.{64 + number}.0.0/16"))
+            Member(name=name, cilium=settings, cluster=KubernetesCluster(cluster_cidr=f"10.{64 + number}.0.0/16"))
         )
         return subnet
 
@@ -84,7 +84,7 @@ class Room:
             nodes=[port for each in nodes.values() for port in each],
         )
         around = {
-            each.name: Nodes(ports=nodes[each.name], subnets=[visible.subnets[self.subnets[each.name].id]])
+            each.name: MeshNodes(ports=nodes[each.name], subnets=[visible.subnets[self.subnets[each.name].id]])
             for each in self.members
         }
         return examine(visible, self.members, around)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.exposures.cluster_fields import Nodes
+from openstack_prep.exposures.cluster_fields import NodeSelection
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.exposure import Exposure
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.virtualization import (
     NodeBridge,
@@ -41,11 +41,11 @@ BASE = (NETWORK, SUBNET, TRUNKED, TRUNKED_SUBNET)
 EXPOSED = Exposed(
     name="web",
     cluster="c",
-    target=Target(virtual_machine="shop/web"),
+    target=ExposureTarget(virtual_machine="shop/web"),
     ports=(ExposedPort(port=80),),
     how="bridge",
 )
-PLACED = Placed(exposure=EXPOSED, address=ADDRESS, mac=MAC)
+PLACED = PlacedExposure(exposure=EXPOSED, address=ADDRESS, mac=MAC)
 OUTSIDE = OutsideNetwork(name="outside", bridge="br1", cidr="192.0.2.0/24", openstack_network="provider")
 PLAIN = Virtualization(bridges=(NodeBridge(name="br1", interface="eth1"),), networks=(OUTSIDE,))
 TAGGED = replace(PLAIN, networks=(replace(OUTSIDE, vlan=30),))
@@ -114,7 +114,7 @@ class Servers:
         carry_out(found.fix, {"OS_CLIENT_CONFIG_FILE": str(clouds)})
         self.by_fixes += {each["id"] for each in self.read("ports")} - before
 
-    def codes(self, settings: Virtualization = PLAIN, placed: Placed = PLACED) -> list[str]:
+    def codes(self, settings: Virtualization = PLAIN, placed: PlacedExposure = PLACED) -> list[str]:
         return [each.code for each in diagnose(settings, [placed], self.visible())]
 
 
@@ -131,8 +131,10 @@ def exposed(folder: Path, settings: Virtualization, *names: str, **nodes: Any) -
     given = {"cidr": "192.0.2.0/24", "addresses": ("192.0.2.10-192.0.2.99",)}
     pool = PoolFile(name="office", path=str(folder / "office.yaml"), **given)
     fields: dict[str, Any] = {"cluster": "c", "how": "bridge", "ports": (ExposedPort(port=80),), "pool": "office"}
-    exposures = [Exposure(name=each, target=Target(virtual_machine=f"shop/{each}"), **fields) for each in names]
-    cluster = ExposedCluster(name="c", directory=str(folder / "c"), nodes=Nodes(**nodes), virtualization=settings)
+    exposures = [Exposure(name=each, target=ExposureTarget(virtual_machine=f"shop/{each}"), **fields) for each in names]
+    cluster = ExposedCluster(
+        name="c", directory=str(folder / "c"), nodes=NodeSelection(**nodes), virtualization=settings
+    )
     return [pool, *exposures, cluster]
 
 
@@ -200,7 +202,7 @@ def test_tagged_frames_pass_the_subport_of_a_trunk(lab: Lab, servers: Servers, t
     lab.apply(*BASE, *ports, *exposed(tmp_path, TAGGED, "web", ports=("parent",)))
     ((address, mac),) = claimed(tmp_path)
     assert servers.pairs("node1-vlan30") == [(address, mac)]
-    assert servers.codes(TAGGED, Placed(exposure=EXPOSED, address=address, mac=mac)) == []
+    assert servers.codes(TAGGED, PlacedExposure(exposure=EXPOSED, address=address, mac=mac)) == []
 
 
 def test_a_port_that_reserves_the_mac_address(lab: Lab, servers: Servers) -> None:

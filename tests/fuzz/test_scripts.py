@@ -20,7 +20,7 @@ from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures import external_ips, service_host
 from openstack_prep.exposures import services as exposed_services
 from openstack_prep.exposures.external_ips import ExternalIPNode
-from openstack_prep.exposures.model import Placed, Target
+from openstack_prep.exposures.model import ExposureTarget, PlacedExposure
 from openstack_prep.exposures.service_host import KubeInit
 from openstack_prep.kubernetes.rke2 import kubeconfig_hint
 from openstack_prep.resources.files.env_file import EnvFile
@@ -56,8 +56,8 @@ def of_external_ips(form: str) -> Callable[[str], dict[str, str]]:
     return render
 
 
-def _placed(placed: Placed, name: str, how: Any) -> Placed:
-    target = Target(service=f"{name}/{name}")
+def _placed(placed: PlacedExposure, name: str, how: Any) -> PlacedExposure:
+    target = ExposureTarget(service=f"{name}/{name}")
     return replace(placed, exposure=replace(placed.exposure, name=name, target=target, how=how))
 
 

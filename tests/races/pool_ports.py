@@ -21,7 +21,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures.register.neutron import NeutronRegister
-from openstack_prep.exposures.register.pool import Claim, Request
+from openstack_prep.exposures.register.pool import Claim, ClaimRequest
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
@@ -79,9 +79,9 @@ def claims_of(pool: PortPool, number: int, tell: Callable[[str, Claim | None], N
     """Claim names of its own and the shared one, in batches and alone, and tell each outcome as soon as it is known."""
     mine = pool.register()
     own = [f"e{number}-{each}" for each in "abc"]
-    for name, claim in mine.claim([Request(name=each, mac=True) for each in own[:2]]).items():
+    for name, claim in mine.claim([ClaimRequest(name=each, mac=True) for each in own[:2]]).items():
         tell(name, claim)
-    for name, outcome in mine.claim_each([Request(name=own[2]), Request(name=SHARED, mac=True)]).items():
+    for name, outcome in mine.claim_each([ClaimRequest(name=own[2]), ClaimRequest(name=SHARED, mac=True)]).items():
         assert isinstance(outcome, Claim), outcome
         tell(name, outcome)
     tell(own[0], None)
@@ -135,7 +135,7 @@ def race(pool: PortPool, admin: Any, racers: int, chance: random.Random) -> Iter
     recorded = pool.recorded(admin)
     yield from _wrong(told, recorded, victim)
     after_all = pool.register()
-    after_all.claim([Request(name=each) for each in recorded])
+    after_all.claim([ClaimRequest(name=each) for each in recorded])
     again = pool.recorded(admin)
     yield from (f"{name} has {claims} after the next claim" for name, claims in again.items() if len(claims) != 1)
     macs = [mac for claims in again.values() for _, mac in claims if mac]

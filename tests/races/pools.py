@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from openstack_prep.exposures.register.pool import Claim, PoolSettings, Request
+from openstack_prep.exposures.register.pool import Claim, ClaimRequest, PoolSettings
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from tests.devcloud.layout import Layout, default_root
 
@@ -38,13 +38,13 @@ def claims_of(path: Path, spec: str, tell: Callable[[str, Claim | None], None]) 
     mine = register(path, spec)
     mine.ensure()
     for name in NAMES:
-        tell(name, mine.claim([Request(name=name, mac=True)])[name])
-    many = mine.claim([Request(name=name) for name in (*NAMES, "a", "b")])
+        tell(name, mine.claim([ClaimRequest(name=name, mac=True)])[name])
+    many = mine.claim([ClaimRequest(name=name) for name in (*NAMES, "a", "b")])
     for name, claim in many.items():
         tell(name, claim)
     tell("web", None)
     mine.release(["web"])
-    tell("web", mine.claim([Request(name="web", mac=True)])["web"])
+    tell("web", mine.claim([ClaimRequest(name="web", mac=True)])["web"])
 
 
 def racer(path: Path, spec: str, pipe: int, dies_at: int | None) -> None:

@@ -16,9 +16,9 @@ from openstack_prep.cli.shapes import (
     list_of,
     record,
 )
-from openstack_prep.exposures.convert.conversion import Step
+from openstack_prep.exposures.convert.conversion import ConversionStep
 from openstack_prep.exposures.convert.model import Left
-from openstack_prep.exposures.convert.proof import Kept
+from openstack_prep.exposures.convert.proof import ServiceAddresses
 from openstack_prep.exposures.model import Way
 
 PARTS = {
@@ -33,9 +33,9 @@ PARTS = {
         }
         | {"hops": list_of("diagnostic")}
     ),
-    "kept_service": record(Kept, **dict.fromkeys(("old", "new", "by", "remaining"), TEXTS)),
+    "kept_service": record(ServiceAddresses, **dict.fromkeys(("old", "new", "by", "remaining"), TEXTS)),
     "left_service": record(Left, addresses=TEXTS),
-    "convert_step": record(Step, commands=TEXTS),
+    "convert_step": record(ConversionStep, commands=TEXTS),
 }
 DOCUMENTS = {
     "exposures": document(

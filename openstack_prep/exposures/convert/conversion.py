@@ -18,8 +18,18 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
 from openstack_prep.exposures.convert import decisions, pools, proof
 from openstack_prep.exposures.convert.decisions import decide
-from openstack_prep.exposures.convert.model import IN_POOL, OF, POOL, Carrier, Decision, Left, Old, OldService, Wanted
-from openstack_prep.exposures.convert.proof import Kept
+from openstack_prep.exposures.convert.model import (
+    IN_POOL,
+    OF,
+    POOL,
+    Carrier,
+    Decision,
+    Left,
+    LoadBalancerOptions,
+    Old,
+    OldService,
+)
+from openstack_prep.exposures.convert.proof import ServiceAddresses
 from openstack_prep.exposures.convert.reading import AUTOMATIC, COMMAND, OPENELB
 from openstack_prep.kubernetes.cilium import Cilium, address_annotation
 from openstack_prep.kubernetes.kube_vip import ANNOTATION, LABEL
@@ -51,7 +61,7 @@ NORMAL = {
 
 
 @dataclass(frozen=True)
-class Step:
+class ConversionStep:
     """One step: its commands, what is normal, and how to go back."""
 
     title: str
@@ -64,12 +74,12 @@ class Step:
         return "\n".join([*lines, f"   back: {self.back}"])
 
 
-def steps(old: Old, decision: Decision, wanted: Wanted) -> Iterator[Step]:
+def steps(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterator[ConversionStep]:
     """Yield the steps."""
     back = [f"{APPLY} -f {BEFORE}"]
     if any(each.is_additional for each in decision.carriers):
         back.append(f"kubectl delete services -A -l {OF}")
-    yield Step(
+    yield ConversionStep(
         "Compare the files with the cluster",
         (f"kubectl diff -f {POOLS}", f"{APPLY.replace('apply', 'diff')} -f {SERVICES}"),
         f"exit code 1; {POOLS} only adds objects; in {SERVICES} only type, externalIPs, "
@@ -79,21 +89,23 @@ def steps(old: Old, decision: Decision, wanted: Wanted) -> Iterator[Step]:
     )
     setting = "enable-l2-announcements" if wanted.announce == "l2" else "enable-bgp-control-plane"
     normal = NORMAL[wanted.to].format(setting=setting)
-    yield Step(f"Check that {wanted.to} {wanted.release} runs", CHECKS[wanted.to], normal, "nothing was changed")
+    yield ConversionStep(
+        f"Check that {wanted.to} {wanted.release} runs", CHECKS[wanted.to], normal, "nothing was changed"
+    )
     yield from _old_controller(old)
-    yield Step(
+    yield ConversionStep(
         "Create the pools",
         (f"kubectl apply -f {POOLS}",),
         "objects are created, and no Service changes yet",
         f"kubectl delete -f {POOLS}",
     )
-    yield Step(
+    yield ConversionStep(
         "Change the Services; each address is not served until the load balancer has assigned it, mostly a second",
         (f"{APPLY} -f {SERVICES}",),
         "serverside-applied for each Service; Kubernetes 1.36 and later also warn about externalIPs where some remain",
         "; ".join(back),
     )
-    yield Step(
+    yield ConversionStep(
         "Compare the addresses with the list above, then send requests to them from outside",
         ("kubectl get services -A --field-selector spec.type=LoadBalancer",),
         "within a minute EXTERNAL-IP has the same addresses as before; <pending> means that the load balancer refuses "
@@ -103,9 +115,9 @@ def steps(old: Old, decision: Decision, wanted: Wanted) -> Iterator[Step]:
     yield from _nodes(old)
 
 
-def _old_controller(old: Old) -> Iterator[Step]:
+def _old_controller(old: Old) -> Iterator[ConversionStep]:
     if old.pools or any(each.keeps_annotation == AUTOMATIC for each in old.services):
-        yield Step(
+        yield ConversionStep(
             "Stop what assigns addresses until now; Mirantis' scheduler would assign another one to each Service of "
             "type LoadBalancer",
             ("kubectl -n default scale deployment claimscheduler --replicas 0",),
@@ -115,19 +127,21 @@ def _old_controller(old: Old) -> Iterator[Step]:
         )
 
 
-def _nodes(old: Old) -> Iterator[Step]:
+def _nodes(old: Old) -> Iterator[ConversionStep]:
     kept = "no node lists an old one in ip -brief address, except those of MetalLB, Cilium or kube-vip themselves"
     back = "ip address add ADDRESS/32 dev INTERFACE on the node that had it"
     if old.has_claims:
         title = "Remove the addresses from the nodes: the old controller first, then those configured by hand"
         commands = ("kubectl delete ipclaims --all", "ip -brief address")
-        yield Step(title, commands, f"the claimcontroller removes its addresses, and {kept}", back)
+        yield ConversionStep(title, commands, f"the claimcontroller removes its addresses, and {kept}", back)
     else:
-        yield Step("Remove the addresses that somebody has configured on the nodes", ("ip -brief address",), kept, back)
+        yield ConversionStep(
+            "Remove the addresses that somebody has configured on the nodes", ("ip -brief address",), kept, back
+        )
     names = {each.keeps_annotation for each in old.services if each.keeps_annotation}
     for name in sorted(names & {AUTOMATIC, OPENELB}):
         held = [each for each in old.services if each.keeps_annotation == name]
-        yield Step(
+        yield ConversionStep(
             f"Remove the annotation {name}, which means nothing any more",
             tuple(f"kubectl -n {each.namespace} annotate service {each.name} {name}-" for each in held),
             "annotated for each Service",
@@ -138,7 +152,7 @@ def _nodes(old: Old) -> Iterator[Step]:
 # --- spec -------------------------------------------------------------------------------------
 
 
-def services(old: Old, decision: Decision, wanted: Wanted) -> Iterator[Values]:
+def services(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterator[Values]:
     """Yield the Services that change, and additional ones, in the order of their names."""
     leases = decisions.lease_namespaces(decision.carriers)
     for service in old.services:
@@ -159,14 +173,14 @@ def before(old: Old, decision: Decision) -> Iterator[Values]:
             yield _unassigned(service, service.addresses)
 
 
-def annotation(wanted: Wanted) -> str:
+def annotation(wanted: LoadBalancerOptions) -> str:
     """Return the annotation by which a Service requests addresses."""
     if wanted.to == "metallb":
         return f"{decisions.metallb_prefix(wanted)}/loadBalancerIPs"
     return ANNOTATION if wanted.to == "kube-vip" else address_annotation(Cilium(cluster_id=1, version=wanted.release))
 
 
-def _carrier(carrier: Carrier, decision: Decision, wanted: Wanted, lease: str) -> Values:
+def _carrier(carrier: Carrier, decision: Decision, wanted: LoadBalancerOptions, lease: str) -> Values:
     service = carrier.of
     labels = dict([LABEL.split("=", 1)]) if wanted.to == "kube-vip" else {}
     labels |= {IN_POOL: POOL} if wanted.to == "cilium" else {}
@@ -217,15 +231,15 @@ MOST_NAMES = 5
 
 
 @dataclass(frozen=True)
-class Conversion:
+class ExposureConversion:
     """What was converted to what; ``files`` contain no secrets."""
 
-    wanted: Wanted
+    wanted: LoadBalancerOptions
     count: int
-    kept: tuple[Kept, ...]
+    kept: tuple[ServiceAddresses, ...]
     left: tuple[Left, ...]
     notes: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ConversionStep, ...]
     files: Mapping[str, str]
 
     @property
@@ -268,11 +282,11 @@ def _left_lines(left: tuple[Left, ...]) -> Iterator[str]:
         yield f"    fix: {each.fix}"
 
 
-def _numbered(found: tuple[Step, ...]) -> Iterator[str]:
+def _numbered(found: tuple[ConversionStep, ...]) -> Iterator[str]:
     return (f"{number}. {step}" for number, step in enumerate(found, 1))
 
 
-def convert(old: Old, wanted: Wanted) -> Conversion:
+def convert(old: Old, wanted: LoadBalancerOptions) -> ExposureConversion:
     """Convert; raises SpecError if the load balancer refuses the pools."""
     decision = decide(old, wanted)
     manifests = pools.manifests(pools.ranges(old, decision), wanted) if decision.carriers else []
@@ -285,10 +299,10 @@ def convert(old: Old, wanted: Wanted) -> Conversion:
     way = tuple(steps(old, decision, wanted)) if decision.carriers else ()
     files = {**texts, COMMANDS: "\n".join(_numbered(way)) + "\n"} if decision.carriers else {}
     notes = tuple(_notes(old, decision, wanted))
-    return Conversion(wanted, old.count, kept, decision.left, notes, way, files)
+    return ExposureConversion(wanted, old.count, kept, decision.left, notes, way, files)
 
 
-def _notes(old: Old, decision: Decision, wanted: Wanted) -> Iterator[str]:
+def _notes(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterator[str]:
     if not decision.carriers:
         return
     if not old.has_nodes:

@@ -17,7 +17,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, zip_longest
 
-from openstack_prep.exposures.convert.model import Carrier, Decision, Left, Old, OldService, Wanted, families_of, order
+from openstack_prep.exposures.convert.model import (
+    Carrier,
+    Decision,
+    Left,
+    LoadBalancerOptions,
+    Old,
+    OldService,
+    families_of,
+    order,
+)
 
 # --- shared address ---------------------------------------------------------------------------
 
@@ -29,7 +38,7 @@ COMMON_LEASE_SINCE = (1, 0)
 """kube-vip.io/leaseName: one node announces an address that Services share, also when each one elects its node."""
 
 
-def obstacle(one: OldService, other: OldService, wanted: Wanted) -> str:
+def obstacle(one: OldService, other: OldService, wanted: LoadBalancerOptions) -> str:
     """Return why two Services cannot share an address; an empty text if they can."""
     both = one.ports & other.ports
     if both:
@@ -46,7 +55,7 @@ def obstacle(one: OldService, other: OldService, wanted: Wanted) -> str:
     return ""
 
 
-def _obstacle_of_cilium(one: OldService, other: OldService, wanted: Wanted) -> str:
+def _obstacle_of_cilium(one: OldService, other: OldService, wanted: LoadBalancerOptions) -> str:
     numbers = {port for _, port in one.ports} & {port for _, port in other.ports}
     if wanted.minor < CILIUM_SHARES_SINCE:
         return f"Cilium {wanted.release} does not share addresses"
@@ -84,7 +93,7 @@ def _with_key(carrier: Carrier, group: Sequence[Carrier]) -> Carrier:
     return replace(carrier, sharing=key, across=tuple(across))
 
 
-def key_annotations(carrier: Carrier, wanted: Wanted, lease_namespace: str) -> Iterator[tuple[str, str]]:
+def key_annotations(carrier: Carrier, wanted: LoadBalancerOptions, lease_namespace: str) -> Iterator[tuple[str, str]]:
     """Yield the annotations of a Service that shares addresses."""
     if not carrier.sharing:
         return
@@ -101,7 +110,7 @@ def key_annotations(carrier: Carrier, wanted: Wanted, lease_namespace: str) -> I
             yield "lbipam.cilium.io/sharing-cross-namespace", ",".join(carrier.across)
 
 
-def metallb_prefix(wanted: Wanted) -> str:
+def metallb_prefix(wanted: LoadBalancerOptions) -> str:
     """Return the prefix of MetalLB's annotations (controller/service.go of 0.14.8 and 0.14.9)."""
     return "metallb.io" if wanted.version >= (0, 14, 9) else "metallb.universe.tf"
 
@@ -122,7 +131,7 @@ LONGEST = 63
 OWN = "openstack-prep exposures convert"
 
 
-def decide(old: Old, wanted: Wanted) -> Decision:
+def decide(old: Old, wanted: LoadBalancerOptions) -> Decision:
     """Return the new Services and what does not carry over."""
     left = [each for service in old.services for each in _left(service, old, wanted)]
     left += _conflicts(old, wanted, left)
@@ -149,7 +158,7 @@ def decide(old: Old, wanted: Wanted) -> Decision:
 # --- what does not carry over -------------------------------------------------------------
 
 
-def _left(service: OldService, old: Old, wanted: Wanted) -> Iterator[Left]:
+def _left(service: OldService, old: Old, wanted: LoadBalancerOptions) -> Iterator[Left]:
     for why, fix in _whole(service, wanted):
         yield Left(service.key, service.addresses, why, fix)
         return
@@ -165,7 +174,7 @@ def _left(service: OldService, old: Old, wanted: Wanted) -> Iterator[Left]:
             yield Left(service.key, (address,), why, fix)
 
 
-def _whole(service: OldService, wanted: Wanted) -> Iterator[tuple[str, str]]:
+def _whole(service: OldService, wanted: LoadBalancerOptions) -> Iterator[tuple[str, str]]:
     """Yield reasons for which no address of a Service carries over, and the fixes."""
     if service.type == "ExternalName":
         yield "an ExternalName Service is an alias in DNS and forwards nothing", "remove externalIPs from it"
@@ -183,7 +192,7 @@ def _whole(service: OldService, wanted: Wanted) -> Iterator[tuple[str, str]]:
         )
 
 
-def _conflicts(old: Old, wanted: Wanted, left: Sequence[Left]) -> Iterator[Left]:
+def _conflicts(old: Old, wanted: LoadBalancerOptions, left: Sequence[Left]) -> Iterator[Left]:
     """Yield addresses that several Services have and cannot share."""
     out = {(each.service, address) for each in left for address in each.addresses}
     balanced = {address: key for key, found in old.others.items() for address in found}
@@ -209,7 +218,7 @@ def _conflicts(old: Old, wanted: Wanted, left: Sequence[Left]) -> Iterator[Left]
 # --- new Services -------------------------------------------------------------------------
 
 
-def _groups(service: OldService, addresses: tuple[str, ...], wanted: Wanted) -> list[tuple[str, ...]]:
+def _groups(service: OldService, addresses: tuple[str, ...], wanted: LoadBalancerOptions) -> list[tuple[str, ...]]:
     """Return the addresses of the Service itself, which may be none, and those of additional Services."""
     if not addresses:
         return [()]
@@ -218,7 +227,7 @@ def _groups(service: OldService, addresses: tuple[str, ...], wanted: Wanted) -> 
     return [itself, *(each for each in groups if each is not itself)]
 
 
-def _can_have(service: OldService, addresses: tuple[str, ...], wanted: Wanted) -> bool:
+def _can_have(service: OldService, addresses: tuple[str, ...], wanted: LoadBalancerOptions) -> bool:
     if service.class_name or service.balanced:
         return False
     return wanted.to != "metallb" or {*families_of(addresses)} == {*service.families}

@@ -88,7 +88,7 @@ class Old:
 
 
 @dataclass(frozen=True)
-class Peer:
+class BgpPeer:
     """A BGP router."""
 
     address: str
@@ -96,7 +96,7 @@ class Peer:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LoadBalancerOptions:
     """The load balancer and its options."""
 
     to: To
@@ -104,7 +104,7 @@ class Wanted:
     announce: Literal["l2", "bgp"] = "l2"
     interfaces: tuple[str, ...] = ()
     my_asn: int | None = None
-    peers: tuple[Peer, ...] = ()
+    peers: tuple[BgpPeer, ...] = ()
     class_name: str = ""
 
     @property

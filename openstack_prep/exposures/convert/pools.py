@@ -8,7 +8,7 @@ from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.ranges import Range, merged
-from openstack_prep.exposures.convert.model import IN_POOL, POOL, Decision, Old, Wanted
+from openstack_prep.exposures.convert.model import IN_POOL, POOL, Decision, LoadBalancerOptions, Old
 from openstack_prep.kubernetes import kube_vip, metallb
 from openstack_prep.kubernetes.balancing import LabelSelector
 from openstack_prep.kubernetes.cilium import Cilium, announcing, rules
@@ -74,7 +74,7 @@ def _cut(held: Range, gone: Range) -> Iterator[Range]:
         yield Range(both.last + 1, held.last)
 
 
-def manifests(pools: Mapping[str, Sequence[Range]], wanted: Wanted) -> list[dict[str, object]]:
+def manifests(pools: Mapping[str, Sequence[Range]], wanted: LoadBalancerOptions) -> list[dict[str, object]]:
     """Return the manifests; raises SpecError if the load balancer refuses them."""
     texts = {name: tuple(map(str, held)) for name, held in pools.items()}
     if not texts:
@@ -90,7 +90,7 @@ Texts = Mapping[str, tuple[str, ...]]
 Built = tuple[list[dict[str, object]], list[Mistake]]
 
 
-def _metallb(pools: Texts, wanted: Wanted) -> Built:
+def _metallb(pools: Texts, wanted: LoadBalancerOptions) -> Built:
     layer2 = wanted.announce == "l2"
     config = metallb.MetalLB(
         pools=tuple(
@@ -113,7 +113,7 @@ def _metallb(pools: Texts, wanted: Wanted) -> Built:
     return metallb.document(config, {}), list(metallb.mistakes(config, {}))
 
 
-def _cilium(pools: Texts, wanted: Wanted) -> Built:
+def _cilium(pools: Texts, wanted: LoadBalancerOptions) -> Built:
     mine = LabelSelector(match_labels={IN_POOL: POOL})
     routers = tuple(
         CiliumPeer(name=f"{POOL}-peer-{number}", peer_asn=each.asn, peer_address=each.address)
@@ -146,7 +146,7 @@ def _renamed(value: Any) -> Any:
     return POOL if value == announcing.NAME else value
 
 
-def _kube_vip(pools: Texts, wanted: Wanted) -> Built:
+def _kube_vip(pools: Texts, wanted: LoadBalancerOptions) -> Built:
     config = kube_vip.KubeVip(
         pools=tuple(kube_vip.KubeVipPool(name=name, addresses=held) for name, held in pools.items())
     )

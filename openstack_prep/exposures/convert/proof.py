@@ -16,7 +16,7 @@ from openstack_prep.base.errors import InternalError
 from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.base.raw import Raw
-from openstack_prep.exposures.convert.model import OF, Old, OldService, Wanted, order
+from openstack_prep.exposures.convert.model import OF, LoadBalancerOptions, Old, OldService, order
 
 REQUESTS: tuple[str, ...] = (
     "metallb.io/loadBalancerIPs",
@@ -30,7 +30,7 @@ ACROSS = "lbipam.cilium.io/sharing-cross-namespace"
 
 
 @dataclass(frozen=True)
-class Kept:
+class ServiceAddresses:
     """One old Service: its addresses before, those that Services get afterwards, and which remain in externalIPs."""
 
     service: str
@@ -48,7 +48,7 @@ class _Assigned:
     holders: dict[str, list[Raw]] = field(default_factory=dict)
 
 
-def prove(old: Old, pools: str, services: str, wanted: Wanted) -> tuple[Kept, ...]:
+def prove(old: Old, pools: str, services: str, wanted: LoadBalancerOptions) -> tuple[ServiceAddresses, ...]:
     """Return what becomes of each Service that changes; raises InternalError if an address would be lost."""
     ranges = list(_ranges(_documents(pools)))  # one list per pool
     rendered = _documents(services)
@@ -88,7 +88,7 @@ def _ranges(documents: Sequence[Raw]) -> Iterator[list[Range]]:
 
 
 def _assign(
-    service: Raw, ranges: Sequence[list[Range]], assigned: _Assigned, wanted: Wanted, old: Old
+    service: Raw, ranges: Sequence[list[Range]], assigned: _Assigned, wanted: LoadBalancerOptions, old: Old
 ) -> Iterator[str]:
     """Assign the addresses that a Service requests; yield reasons for which it would not get them."""
     requested = _requested(service)
@@ -123,7 +123,7 @@ def _versions(service: Raw, old: Old) -> Sequence[int]:
     return next(each.families for each in old.services if each.key == _key(service))
 
 
-def _obstacle(one: Raw, other: Raw, wanted: Wanted) -> str:
+def _obstacle(one: Raw, other: Raw, wanted: LoadBalancerOptions) -> str:
     key, second = _sharing(one), _sharing(other)
     common_lease = wanted.to != "kube-vip" or wanted.version >= (1, 0)
     if common_lease and (not key or key != second):
@@ -173,7 +173,7 @@ def _origin(service: Raw) -> str:
     return f"{service['metadata']['namespace']}/{origin}" if origin else _key(service)
 
 
-def _kept(service: OldService, rendered: Sequence[Raw]) -> Kept:
+def _kept(service: OldService, rendered: Sequence[Raw]) -> ServiceAddresses:
     new = tuple(address for each in rendered for address in _requested(each))
     remaining: tuple[str, ...] = ()
     for each in rendered:
@@ -182,7 +182,7 @@ def _kept(service: OldService, rendered: Sequence[Raw]) -> Kept:
         elif _targets(each["spec"]) != _targets(service.spec):
             new = ()  # these addresses would lead to something else
     by = tuple(_key(each) for each in rendered if _requested(each))
-    return Kept(service.key, service.addresses, new, by, remaining)
+    return ServiceAddresses(service.key, service.addresses, new, by, remaining)
 
 
 def _targets(spec: Raw) -> tuple[Any, ...]:
@@ -191,18 +191,18 @@ def _targets(spec: Raw) -> tuple[Any, ...]:
     return dict(spec.get("selector") or {}), sorted(ports, key=str), spec.get("externalTrafficPolicy", "Cluster")
 
 
-def _lost(service: OldService, kept: Kept) -> Iterator[str]:
+def _lost(service: OldService, kept: ServiceAddresses) -> Iterator[str]:
     if sorted((*kept.new, *kept.remaining), key=order) != sorted(service.addresses, key=order):
         yield f"had {', '.join(service.addresses)}, would have {', '.join((*kept.new, *kept.remaining)) or 'none'}"
 
 
-def table(kept: Sequence[Kept]) -> list[str]:
+def table(kept: Sequence[ServiceAddresses]) -> list[str]:
     """Return a line per Service."""
     width = max((len(each.service) for each in kept), default=0)
     return [f"  {each.service:<{width}}  {_shown(each)}" for each in kept]
 
 
-def _shown(kept: Kept) -> str:
+def _shown(kept: ServiceAddresses) -> str:
     moved = sorted(set(kept.old) - set(kept.remaining), key=order)
     parts = [f"{', '.join(sorted(kept.new, key=order))} = {', '.join(moved)}"]
     parts += [f"by {', '.join(kept.by)}"] if kept.by != (kept.service,) else []

@@ -28,7 +28,16 @@ from openstack_prep.base.formats.yaml_places import read_documents
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import Range, merged, overlaps
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.exposures.convert.model import Families, Old, OldPool, OldService, Peer, To, Wanted, families_of
+from openstack_prep.exposures.convert.model import (
+    BgpPeer,
+    Families,
+    LoadBalancerOptions,
+    Old,
+    OldPool,
+    OldService,
+    To,
+    families_of,
+)
 from openstack_prep.exposures.model import HOST
 from openstack_prep.kubernetes.model import LABEL, WORD
 from openstack_prep.kubernetes.nodes import KEY
@@ -505,19 +514,19 @@ def wanted(
     my_asn: str | None = None,
     peers: Sequence[str] = (),
     class_name: str | None = None,
-) -> Wanted:
+) -> LoadBalancerOptions:
     """Return the options; raises SpecError with all mistakes."""
     found = [*_release(to, release), *_announcement(to, announce, interfaces, my_asn, peers)]
     found += [*_values(interfaces, my_asn, peers, class_name), *_class(to, announce, class_name)]
     if found:
         raise SpecError(found)
-    return Wanted(
+    return LoadBalancerOptions(
         to=to,
         release=(release or DEFAULTS[to]).removeprefix("v"),
         announce="bgp" if announce == "bgp" else "l2",
         interfaces=tuple(interfaces),
         my_asn=int(my_asn) if my_asn else None,
-        peers=tuple(Peer(each.partition("=")[0], int(each.partition("=")[2])) for each in peers),
+        peers=tuple(BgpPeer(each.partition("=")[0], int(each.partition("=")[2])) for each in peers),
         class_name=class_name or "",
     )
 

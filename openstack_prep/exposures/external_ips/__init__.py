@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from openstack_prep.exposures.external_ips import manifests
 from openstack_prep.exposures.external_ips.rules import mistakes, warnings
 from openstack_prep.exposures.external_ips.settings import ExternalIPBGP, ExternalIPNode, ExternalIPPeer, ExternalIPs
-from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.model import PlacedExposure
 
 
 def files(
     settings: ExternalIPs,
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedExposure],
     *,
     on_openstack: bool = False,
     openly: bool = True,

@@ -33,7 +33,7 @@ from openstack_prep.exposures.external_ips.settings import (
     chosen,
     hops,
 )
-from openstack_prep.exposures.model import ExposedPort, Placed
+from openstack_prep.exposures.model import ExposedPort, PlacedExposure
 from openstack_prep.kubernetes.balancing import drop_empty
 
 # --- announcement -----------------------------------------------------------------------------
@@ -48,7 +48,7 @@ PASSWORD_FIX = "use 1 to 80 visible ASCII characters"
 
 
 def announcement_files(
-    settings: ExternalIPs, placed: Sequence[Placed], *, openly: bool = True, only_ready: bool = False
+    settings: ExternalIPs, placed: Sequence[PlacedExposure], *, openly: bool = True, only_ready: bool = False
 ) -> dict[str, str]:
     """Return the files, with passwords as asterisks unless ``openly``.
 
@@ -200,7 +200,7 @@ def _neighbor_of_k8s(peer: ExternalIPPeer, held: Sequence[str]) -> Values:
 ROUTES = "routes.sh"
 
 
-def interface_files(settings: ExternalIPs, placed: Sequence[Placed]) -> dict[str, str]:
+def interface_files(settings: ExternalIPs, placed: Sequence[PlacedExposure]) -> dict[str, str]:
     """Return the files of all nodes that carry addresses, and the script for the router."""
     builders = {"script": _script, "networkd": _networkd, "netplan": _netplan, "nmstate": _nmstate}
     texts: dict[str, str] = {}
@@ -294,7 +294,7 @@ def _nmstate(settings: ExternalIPs, node: str, held: Sequence[str]) -> Iterator[
     yield ".nmstate.yaml", f"# nmstatectl apply addresses-{node}.nmstate.yaml\n{dump({'interfaces': [interface]})}"
 
 
-def _routes(settings: ExternalIPs, placed: Sequence[Placed]) -> str:
+def _routes(settings: ExternalIPs, placed: Sequence[PlacedExposure]) -> str:
     """Return the script for a Linux router."""
     lines = ["#!/bin/sh", f"# Routes to the external addresses, on the router: sh {ROUTES} up, or down", "set -eu"]
     up, down = [], []
@@ -336,10 +336,10 @@ check() {{
 """
 
 
-def files(placed: Sequence[Placed]) -> dict[str, str]:
+def files(placed: Sequence[PlacedExposure]) -> dict[str, str]:
     """Return the manifests and the script, each only if it is needed."""
-    rendered: list[list[Placed]] = []
-    patched: list[list[Placed]] = []
+    rendered: list[list[PlacedExposure]] = []
+    patched: list[list[PlacedExposure]] = []
     for found in of_service(placed).values():
         (rendered if any(each.exposure.target.selector for each in found) else patched).append(found)
     texts = {}
@@ -351,15 +351,15 @@ def files(placed: Sequence[Placed]) -> dict[str, str]:
     return texts
 
 
-def of_service(placed: Iterable[Placed]) -> Mapping[str, list[Placed]]:
+def of_service(placed: Iterable[PlacedExposure]) -> Mapping[str, list[PlacedExposure]]:
     """Return the exposures of each Service, by namespace/name."""
-    found: dict[str, list[Placed]] = {}
+    found: dict[str, list[PlacedExposure]] = {}
     for each in chosen(placed):
         found.setdefault(each.exposure.target.service or "", []).append(each)
     return found
 
 
-def _manifest(placed: Sequence[Placed]) -> Values:
+def _manifest(placed: Sequence[PlacedExposure]) -> Values:
     target = placed[0].exposure.target
     ports = placed[0].exposure.ports
     selector = next((each.exposure.target.selector for each in placed if each.exposure.target.selector), None)
@@ -389,16 +389,16 @@ def _families(held: Sequence[str]) -> Values:
     return {"ipFamilies": ["IPv6"]} if versions == [6] else {}
 
 
-def _words(placed: Sequence[Placed]) -> list[str]:
+def _words(placed: Sequence[PlacedExposure]) -> list[str]:
     target = placed[0].exposure.target
     return [shlex.quote(each) for each in (target.namespace, target.object_name)]
 
 
-def _check(placed: Sequence[Placed]) -> str:
+def _check(placed: Sequence[PlacedExposure]) -> str:
     return " ".join(["check", *_words(placed), shlex.quote(" ".join(addresses(placed)))])
 
 
-def patch(placed: Sequence[Placed], kubectl: str = "kubectl") -> str:
+def patch(placed: Sequence[PlacedExposure], kubectl: str = "kubectl") -> str:
     """Return the command that gives an existing Service the addresses of its exposures, instead of all others."""
     namespace, name = _words(placed)
     change = json.dumps({"spec": {"externalIPs": addresses(placed)}})

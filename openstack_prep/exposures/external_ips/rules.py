@@ -23,7 +23,7 @@ from openstack_prep.exposures.external_ips.manifests import (
     router_id,
 )
 from openstack_prep.exposures.external_ips.settings import ExternalIPBGP, ExternalIPs, addresses, chosen, hops
-from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.kubernetes.balancing import repeated
 
 DEPRECATED, GATED, GONE = 36, 40, 43
@@ -32,7 +32,7 @@ SUCCESSOR = "openstack-prep exposures convert moves Services to MetalLB, Cilium 
 
 
 def mistakes(
-    settings: ExternalIPs, placed: Sequence[Placed], kubernetes_version: str | None = None
+    settings: ExternalIPs, placed: Sequence[PlacedExposure], kubernetes_version: str | None = None
 ) -> Iterator[Mistake]:
     """Yield all mistakes."""
     yield from _nodes(settings)
@@ -46,7 +46,9 @@ def mistakes(
         yield Mistake("kubernetes_version", what, SUCCESSOR)
 
 
-def warnings(settings: ExternalIPs, placed: Sequence[Placed], kubernetes_version: str | None = None) -> Iterator[str]:
+def warnings(
+    settings: ExternalIPs, placed: Sequence[PlacedExposure], kubernetes_version: str | None = None
+) -> Iterator[str]:
     """Yield warnings about valid settings."""
     version = minor(kubernetes_version)
     if GATED <= version < GONE:
@@ -98,7 +100,7 @@ def _interface(settings: ExternalIPs) -> Iterator[Mistake]:
         yield Mistake("carriers", what, "set bgp or static_routes: true, or write carriers: one")
 
 
-def _addresses(settings: ExternalIPs, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def _addresses(settings: ExternalIPs, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     pools = read_ranges(settings.pools)
     for one, other, both in overlaps(pools):
         yield Mistake("pools", f"{one} and {other} overlap in {both}", "list each address once")
@@ -121,7 +123,7 @@ def _addresses(settings: ExternalIPs, placed: Sequence[Placed]) -> Iterator[Mist
             yield Mistake(where, what, "choose a different address or port")
 
 
-def _targets(placed: Sequence[Placed]) -> Iterator[Mistake]:
+def _targets(placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     for each in chosen(placed):
         if each.exposure.target.service is None:
             what = f"external-ip leads to Services, not to a {str(each.exposure.target).rpartition(' ')[0]}"
@@ -137,7 +139,7 @@ def _targets(placed: Sequence[Placed]) -> Iterator[Mistake]:
                 yield Mistake(f"exposure {each.exposure.name}: ports", what, "write the same ones, or use two Services")
 
 
-def _bgp(settings: ExternalIPs, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def _bgp(settings: ExternalIPs, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     bgp = settings.bgp
     if bgp is None:
         return
@@ -173,7 +175,7 @@ def _peers(bgp: ExternalIPBGP) -> Iterator[Mistake]:
             yield Mistake(f"{where}.password", PASSWORD_FAULT, PASSWORD_FIX)
 
 
-def _routes(settings: ExternalIPs, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def _routes(settings: ExternalIPs, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     if not settings.static_routes:
         return
     for each in hops(settings, placed):

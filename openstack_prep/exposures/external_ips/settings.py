@@ -18,7 +18,7 @@ from openstack_prep.base.fields import Address, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import AddressRange
 from openstack_prep.base.secret import Secret
-from openstack_prep.exposures.model import HOST, Interface, Label, Placed
+from openstack_prep.exposures.model import HOST, Interface, Label, PlacedExposure
 from openstack_prep.kubernetes.balancing import Asn
 from openstack_prep.kubernetes.model import STRICT, Namespace
 
@@ -142,12 +142,12 @@ class Hop:
         return str(ipaddress.ip_network(self.address))
 
 
-def chosen(placed: Iterable[Placed]) -> list[Placed]:
+def chosen(placed: Iterable[PlacedExposure]) -> list[PlacedExposure]:
     """Return the exposures that use externalIPs and have an address."""
     return [each for each in placed if each.exposure.how == "external-ip" and each.address]
 
 
-def addresses(placed: Iterable[Placed]) -> list[str]:
+def addresses(placed: Iterable[PlacedExposure]) -> list[str]:
     """Return their addresses, each once, IPv4 first."""
     found = {ipaddress.ip_address(each.address or "") for each in chosen(placed)}
     return [str(each) for each in sorted(found, key=lambda one: (one.version, int(one)))]
@@ -164,7 +164,7 @@ def nodes_of(settings: ExternalIPs, address: str) -> list[ExternalIPNode]:
     return [max(settings.nodes, key=lambda each: hashlib.sha256(f"{address} {each.name}".encode()).digest())]
 
 
-def carried(settings: ExternalIPs, placed: Iterable[Placed]) -> dict[str, list[str]]:
+def carried(settings: ExternalIPs, placed: Iterable[PlacedExposure]) -> dict[str, list[str]]:
     """Return the addresses of each node by its name, also of nodes that carry none."""
     found: dict[str, list[str]] = {each.name: [] for each in settings.nodes}
     for address in addresses(placed):
@@ -173,7 +173,7 @@ def carried(settings: ExternalIPs, placed: Iterable[Placed]) -> dict[str, list[s
     return found
 
 
-def hops(settings: ExternalIPs, placed: Iterable[Placed]) -> Iterator[Hop]:
+def hops(settings: ExternalIPs, placed: Iterable[PlacedExposure]) -> Iterator[Hop]:
     """Yield the static routes to all addresses, through the nodes that carry them."""
     for address in addresses(placed):
         found = [each for node in nodes_of(settings, address) for each in node.addresses if _is_like(each, address)]

@@ -18,7 +18,7 @@ from openstack_prep.core.executor import JOBS
 from openstack_prep.core.model import Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.machine_pairs import MachinePairs
-from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.paths.hops import View, VisibleRecordset, hops, name_to_resolve
 from openstack_prep.exposures.paths.running import Running
 from openstack_prep.exposures.virtualization import VisibleNodes
@@ -41,7 +41,7 @@ HEADER = ("address", "names", "target", "how", "state")
 class ExposurePath:
     """One exposure and its path."""
 
-    placed: Placed
+    placed: PlacedExposure
     chain: Chain
 
     @property
@@ -75,7 +75,7 @@ class ExposurePath:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class PathReport:
     """The exposures of a spec."""
 
     spec: str
@@ -116,7 +116,7 @@ def examination_look(
     path: str,
     hosts: FilePath | None,
     running: Running | None = None,
-) -> Report:
+) -> PathReport:
     """Return the exposures of a spec, hop by hop; only reads.
 
     ``resources`` are resolved. ``path`` is the spec's file, for commands; ``hosts`` a hosts file to read before the
@@ -146,7 +146,7 @@ def examination_look(
         )
         for one in placed[cluster.key]
     ]
-    return Report(spec=spec, paths=tuple(paths))
+    return PathReport(spec=spec, paths=tuple(paths))
 
 
 def _running_one(clusters: Sequence[ExposedCluster], running: Running, path: str) -> ExposedCluster:
@@ -159,11 +159,11 @@ def _running_one(clusters: Sequence[ExposedCluster], running: Running, path: str
     raise SpecError([Mistake(path, what, f"name the one of --kubeconfig with --cluster: {names}")])
 
 
-def _placed(run: CloudRun, cluster: ExposedCluster) -> list[Placed]:
+def _placed(run: CloudRun, cluster: ExposedCluster) -> list[PlacedExposure]:
     return [each.placed(run.look(each), cluster.public_address(run, each)) for each in cluster.exposures]
 
 
-def _path(placed: Placed, view: View) -> ExposurePath:
+def _path(placed: PlacedExposure, view: View) -> ExposurePath:
     exposure = placed.exposure
     return ExposurePath(
         placed=placed, chain=Chain(name=exposure.name, target=str(exposure.target), links=tuple(hops(placed, view)))
@@ -265,7 +265,7 @@ def look(
     hosts: Path | None = None,
     running: Running | None = None,
     jobs: int = JOBS,
-) -> Report:
+) -> PathReport:
     """Return the exposures of a spec: which address leads to what, and the state of each hop; only reads.
 
     ``path`` is the spec's file, for the commands in ``fix``; ``hosts`` is a hosts file to read before the resolver;

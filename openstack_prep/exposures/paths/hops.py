@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.raw import Raw
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed
+from openstack_prep.exposures.model import Exposed, ExposedPort, PlacedExposure
 from openstack_prep.exposures.opened import IN_GROUPS, ON_NODES, carriers
 from openstack_prep.exposures.paths.running import Running
 from openstack_prep.exposures.paths.running import hops as hops_in_cluster
 from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
 from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Traffic, admission
-from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import ACTIVE, ERROR, RecordsetRecord
@@ -39,7 +39,7 @@ class VisibleRecordset:
     record: RecordsetRecord | None
 
 
-def recordset_hops(placed: Placed, seen: Sequence[VisibleRecordset], apply: str) -> Iterator[Diagnostic]:
+def recordset_hops(placed: PlacedExposure, seen: Sequence[VisibleRecordset], apply: str) -> Iterator[Diagnostic]:
     """Yield whether Designate leads the names of an exposure to its address; ``apply`` is the command for repairs.
 
     A recordset of the other IP version says nothing about this address.
@@ -51,7 +51,7 @@ def recordset_hops(placed: Placed, seen: Sequence[VisibleRecordset], apply: str)
                 yield _judged(placed, each.declared, each.record, apply)
 
 
-def _judged(placed: Placed, declared: Recordset, record: RecordsetRecord | None, apply: str) -> Diagnostic:
+def _judged(placed: PlacedExposure, declared: Recordset, record: RecordsetRecord | None, apply: str) -> Diagnostic:
     where = f"in Designate's zone {declared.zone}"
     if record is None:
         what = f"{declared.name} has no record of type {declared.type} {where}"
@@ -90,13 +90,13 @@ class View:
     """All of the project."""
     around_nodes: VisibleNodes | None = None
     """Networks of the nodes, for virtual machines on bridges; None: nothing is known of them."""
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    answers: Mapping[str, ResolvedName] = field(default_factory=dict)
     """What the resolver says of each name."""
     recordsets: Sequence[VisibleRecordset] = ()
     """The recordsets of the spec with names of exposures."""
     file_drift: tuple[str, ...] | None = ()
     """How the cluster's files differ from the spec; None if no files exist."""
-    placed: Sequence[Placed] = ()
+    placed: Sequence[PlacedExposure] = ()
     """All exposures of the cluster."""
     running: Running | None = None
     """The running cluster; None: it was not read."""
@@ -107,7 +107,7 @@ class View:
         return f"openstack-prep apply {shlex.quote(self.spec)}"
 
 
-def hops(placed: Placed, view: View) -> Iterator[Diagnostic]:
+def hops(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
     """Yield what a request to an exposure passes, from outside to inside."""
     yield from _names(placed, view)
     yield from recordset_hops(placed, view.recordsets, view.apply)
@@ -126,7 +126,7 @@ def hops(placed: Placed, view: View) -> Iterator[Diagnostic]:
 # --- outside --------------------------------------------------------------------------------
 
 
-def _names(placed: Placed, view: View) -> Iterator[Diagnostic]:
+def _names(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
     for name in placed.exposure.names:
         host = name_to_resolve(placed, name)
         answer = view.answers.get(host)
@@ -146,12 +146,12 @@ def _names(placed: Placed, view: View) -> Iterator[Diagnostic]:
             yield ok(NAME, f"{host} is {', '.join(answer.addresses)} ({answer.source})")
 
 
-def name_to_resolve(placed: Placed, name: str) -> str:
+def name_to_resolve(placed: PlacedExposure, name: str) -> str:
     """Return a name that a resolver can be asked for: of a wildcard, one below it."""
     return name.replace("*.", f"{placed.exposure.name}.", 1)
 
 
-def _floating_ip(placed: Placed, view: View) -> Diagnostic:
+def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
     exposure, address = placed.exposure, placed.public_address
     found = next((each for each in view.floating_ips if each["floating_ip_address"] == address), None)
     if address is None or found is None:
@@ -167,7 +167,7 @@ def _floating_ip(placed: Placed, view: View) -> Diagnostic:
     return ok(FLOATING_IP, f"{address} leads to {found['fixed_ip_address']}")
 
 
-def _reserved(placed: Placed, view: View) -> Diagnostic:
+def _reserved(placed: PlacedExposure, view: View) -> Diagnostic:
     if placed.address:
         return ok(ADDRESS, f"{placed.address} is reserved for {placed.exposure.name}")
     if placed.exposure.how in ("node-port", "floating-ip"):
@@ -179,7 +179,7 @@ def _reserved(placed: Placed, view: View) -> Diagnostic:
 # --- nodes ----------------------------------------------------------------------------------
 
 
-def _on_nodes(placed: Placed, view: View, nodes: Sequence[Raw]) -> Iterator[Diagnostic]:
+def _on_nodes(placed: PlacedExposure, view: View, nodes: Sequence[Raw]) -> Iterator[Diagnostic]:
     if not nodes:
         yield Diagnostic(code="machine.missing", where=NODES, what="the cluster has no nodes yet", fix=view.apply)
         return
@@ -192,7 +192,7 @@ def _on_nodes(placed: Placed, view: View, nodes: Sequence[Raw]) -> Iterator[Diag
             yield from _groups(placed.exposure, each, placed.address, secured, view)
 
 
-def _bridge(placed: Placed, view: View, around: VisibleNodes) -> Iterator[Diagnostic]:
+def _bridge(placed: PlacedExposure, view: View, around: VisibleNodes) -> Iterator[Diagnostic]:
     """Yield whether frames of a virtual machine pass OpenStack, once it has its addresses."""
     settings = view.cluster.virtualization
     if settings is None or placed.address is None or placed.mac is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.exposures import services
 from openstack_prep.exposures.external_ips import manifests
-from openstack_prep.exposures.model import Placed, Way
+from openstack_prep.exposures.model import PlacedExposure, Way
 from openstack_prep.exposures.virtualization import manifests as machines
 from openstack_prep.exposures.virtualization.manifests import served
 from openstack_prep.kubernetes.services import ServiceRecord
@@ -34,7 +34,9 @@ class Running:
     """Its name in the spec; None: the only exposed cluster."""
 
 
-def hops(placed: Placed, running: Running, all_placed: Sequence[Placed], directory: str) -> Iterator[Diagnostic]:
+def hops(
+    placed: PlacedExposure, running: Running, all_placed: Sequence[PlacedExposure], directory: str
+) -> Iterator[Diagnostic]:
     """Yield whether the cluster has the Service of an exposure, with the address; nothing if no Service leads there.
 
     ``all_placed`` are all exposures of the cluster, ``directory`` is the folder of its files.
@@ -44,7 +46,7 @@ def hops(placed: Placed, running: Running, all_placed: Sequence[Placed], directo
         yield _ServiceHop(placed=placed, name=name, running=running, same=same, directory=directory).judge()
 
 
-def service_of(placed: Placed) -> str | None:
+def service_of(placed: PlacedExposure) -> str | None:
     """Return the namespace and name of the Service that leads to the target of an exposure."""
     target = placed.exposure.target
     if target.virtual_machine:
@@ -52,7 +54,7 @@ def service_of(placed: Placed) -> str | None:
     return target.service
 
 
-def _shares_service(one: Placed, other: Placed) -> bool:
+def _shares_service(one: PlacedExposure, other: PlacedExposure) -> bool:
     return (one.exposure.how, one.exposure.target.service) == (other.exposure.how, other.exposure.target.service)
 
 
@@ -60,10 +62,10 @@ def _shares_service(one: Placed, other: Placed) -> bool:
 class _ServiceHop:
     """The Service of one exposure; ``same`` are the exposures that lead to the same one."""
 
-    placed: Placed
+    placed: PlacedExposure
     name: str
     running: Running
-    same: Sequence[Placed]
+    same: Sequence[PlacedExposure]
     directory: str
 
     def judge(self) -> Diagnostic:

@@ -22,8 +22,8 @@ from openstack_prep.exposures.register.pool import (
     DEFAULT_RANGE,
     Claim,
     ClaimRefused,
+    ClaimRequest,
     Outcomes,
-    Request,
     in_order,
     key_of,
 )
@@ -59,7 +59,7 @@ class Choice:
                 self._mine[claim.exposure].append(port)
         self._free = (port for port in self.ports if not (self.claims[port.id] or use_of(port)))
 
-    def decide(self, request: Request) -> Claim | list[tuple[PortRecord, PortClaim | None]]:
+    def decide(self, request: ClaimRequest) -> Claim | list[tuple[PortRecord, PortClaim | None]]:
         """Return what a name holds, or the claims to write for it in their order; raises ClaimRefused."""
         mine = self._mine.get(request.name, [])
         port = self._port(request, mine)
@@ -75,7 +75,7 @@ class Choice:
             writes.append((port, self.claims[port.id]))
         return [*writes, *((other, None) for other in mine if other is not port)]
 
-    def _port(self, request: Request, mine: Sequence[PortRecord]) -> PortRecord:
+    def _port(self, request: ClaimRequest, mine: Sequence[PortRecord]) -> PortRecord:
         if request.address is None:
             found = next(iter(mine), None) or next(self._free, None)
             if found is None:
@@ -157,7 +157,7 @@ class NeutronRegister:
 
     # --- writing: the ports are read again ------------------------------------------------
 
-    def claim(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> dict[str, Claim]:
+    def claim(self, requests: Sequence[ClaimRequest], foreign_macs: Collection[str] = ()) -> dict[str, Claim]:
         """Claim for all names, or for none; see ``Register``. Raises ClaimRefused, CloudError."""
         before = {claim.exposure for port in self._own(self._read()) if (claim := claim_of(port))}
         outcomes = self.claim_each(requests, foreign_macs)
@@ -167,7 +167,7 @@ class NeutronRegister:
             raise error
         return claims
 
-    def claim_each(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> Outcomes:
+    def claim_each(self, requests: Sequence[ClaimRequest], foreign_macs: Collection[str] = ()) -> Outcomes:
         """Claim for each name; the ports are read before the writes, after them, and again after each conflict.
 
         A name has its claim once the ports show exactly this. Two runs may claim ports for one name at once, and both
@@ -181,7 +181,7 @@ class NeutronRegister:
         return outcomes
 
     def _go_on(
-        self, requests: Sequence[Request], foreign_macs: Collection[str], outcomes: dict[str, Claim | PrepError]
+        self, requests: Sequence[ClaimRequest], foreign_macs: Collection[str], outcomes: dict[str, Claim | PrepError]
     ) -> bool | None:
         """Do one step towards each claim without an outcome; return None to read the ports again."""
         listed = self._read()

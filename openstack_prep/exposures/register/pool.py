@@ -31,7 +31,7 @@ from openstack_prep.core.resource import Coherent
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ClaimRequest:
     """What one name asks for: an address, by default the next free one, and perhaps a MAC address."""
 
     name: str
@@ -53,7 +53,7 @@ class ClaimRefused(PrepError):
     code = Code.ADDRESS_IN_USE
 
 
-def in_order(requests: Iterable[Request]) -> list[Request]:
+def in_order(requests: Iterable[ClaimRequest]) -> list[ClaimRequest]:
     """Return requests with explicit addresses first, so that none of them is given to a name that takes any address."""
     return sorted(requests, key=lambda request: (request.address is None, request.name))
 
@@ -65,7 +65,7 @@ Outcomes: TypeAlias = Mapping[str, Claim | PrepError]
 class Register(Protocol):
     """Who has which address.  Names are those of one spec; a register knows the spec that it works for."""
 
-    def claim(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> dict[str, Claim]:
+    def claim(self, requests: Sequence[ClaimRequest], foreign_macs: Collection[str] = ()) -> dict[str, Claim]:
         """Claim for all names or for none of them, and return what each holds by now.
 
         A name keeps what it holds, unless it asks for another address. ``foreign_macs`` are in use elsewhere. Raises
@@ -73,7 +73,7 @@ class Register(Protocol):
         """
         ...
 
-    def claim_each(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> Outcomes:
+    def claim_each(self, requests: Sequence[ClaimRequest], foreign_macs: Collection[str] = ()) -> Outcomes:
         """Claim as ``claim`` does, but each name for itself: return its claim, or why it got none.
 
         The register is read a few times, however many names there are. Raises PrepError if it cannot be read.
@@ -281,7 +281,7 @@ class PoolSettings(Coherent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool:
+class PoolContent:
     """The content of a pool file.
 
     ``id`` is random and distinguishes pool files, so that a name gets a different MAC address from each. ``users`` are
@@ -295,7 +295,7 @@ class Pool:
     users: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, Claim] = field(default_factory=dict)
 
-    def claim(self, spec: str, requests: Iterable[Request], foreign_macs: Collection[str] = ()) -> Pool:
+    def claim(self, spec: str, requests: Iterable[ClaimRequest], foreign_macs: Collection[str] = ()) -> PoolContent:
         """Return the pool with all these claims added, so that names may exchange addresses; raises ClaimRefused."""
         pool, refused = self.claim_each(spec, requests, foreign_macs, together=True)
         for error in refused.values():
@@ -303,8 +303,8 @@ class Pool:
         return pool
 
     def claim_each(
-        self, spec: str, requests: Iterable[Request], foreign_macs: Collection[str] = (), *, together: bool = False
-    ) -> tuple[Pool, dict[str, ClaimRefused]]:
+        self, spec: str, requests: Iterable[ClaimRequest], foreign_macs: Collection[str] = (), *, together: bool = False
+    ) -> tuple[PoolContent, dict[str, ClaimRefused]]:
         """Return the pool with the claims that are possible, and why each of the other names gets none.
 
         With ``together`` each name may ask for the address that another of them leaves.
@@ -332,7 +332,7 @@ class Pool:
             claims[key] = Claim(address=address, mac=mac)
         return replace(self, claims=claims), refused
 
-    def release(self, spec: str, names: Iterable[str]) -> Pool:
+    def release(self, spec: str, names: Iterable[str]) -> PoolContent:
         """Return the pool without these claims."""
         gone = {key_of(spec, each) for each in names}
         return replace(self, claims={key: each for key, each in self.claims.items() if key not in gone})
@@ -342,7 +342,7 @@ class Pool:
         start = key_of(spec, "")
         return {key.removeprefix(start): each for key, each in self.claims.items() if key.startswith(start)}
 
-    def without_spec(self, spec: str) -> Pool:
+    def without_spec(self, spec: str) -> PoolContent:
         """Return the pool without everything of one spec."""
         users = {each: project for each, project in self.users.items() if each != spec}
         return replace(self.release(spec, self.of_spec(spec)), users=users)
@@ -363,7 +363,7 @@ class Pool:
                     first[value] = key
 
     def _address(
-        self, request: Request, key: str, before: Claim | None, holders: Mapping[str, str], free: Iterator[str]
+        self, request: ClaimRequest, key: str, before: Claim | None, holders: Mapping[str, str], free: Iterator[str]
     ) -> str:
         if request.address is None:
             found = before.address if before else next((each for each in free if each not in holders), None)

@@ -37,10 +37,10 @@ from openstack_prep.exposures.register.pool import (
     STRICT,
     Claim,
     ClaimRefused,
+    ClaimRequest,
     Outcomes,
-    Pool,
+    PoolContent,
     PoolSettings,
-    Request,
     key_of,
 )
 
@@ -150,7 +150,7 @@ class _File:
     claims: Mapping[str, _Claim] | None = None
 
 
-def read(path: Path, text: str) -> Pool:
+def read(path: Path, text: str) -> PoolContent:
     """Return the content of a pool file; raises SpecError with all mistakes and their lines."""
     if marks := list(_conflicts(path, text)):
         raise SpecError(marks)
@@ -167,14 +167,14 @@ def read(path: Path, text: str) -> Pool:
     found = _validate(document)
     claims = {key: Claim(address=each.address, mac=each.mac) for key, each in (found.claims or {}).items()}
     users = {key: each.project for key, each in (found.users or {}).items()}
-    pool = Pool(name=found.pool, id=found.id, settings=found.network, users=users, claims=claims)
+    pool = PoolContent(name=found.pool, id=found.id, settings=found.network, users=users, claims=claims)
     wrong = [Mistake(document.place(["claims", key]), f"{key}: {what}", fix) for key, what, fix in pool.mistakes()]
     if wrong:
         raise SpecError(wrong)
     return pool
 
 
-def write(before: Pool | None, after: Pool, text: str) -> str:
+def write(before: PoolContent | None, after: PoolContent, text: str) -> str:
     """Return the text of ``after``: ``text``, which reads as ``before``, with the changed lines alone, if possible."""
     if before is not None:
         new = _spliced(text.replace("\r\n", "\n"), _data(before), _data(after))
@@ -245,7 +245,7 @@ def _mistakes(document: Document, errors: Iterable[Raw]) -> Iterator[Mistake]:
 # --- writing ------------------------------------------------------------------------------
 
 
-def _data(pool: Pool) -> Values:
+def _data(pool: PoolContent) -> Values:
     settings = {each.name: getattr(pool.settings, each.name) for each in fields(pool.settings)}
     network = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     users = {key: {"project": project} if project else {} for key, project in sorted(pool.users.items())}
@@ -263,7 +263,7 @@ def _data(pool: Pool) -> Values:
     }
 
 
-def _whole(pool: Pool) -> str:
+def _whole(pool: PoolContent) -> str:
     """Return the text of a new file."""
     head = (
         f"The addresses of pool {pool.name}, and who has claimed them: one line per claim, SPEC/NAME.",
@@ -353,7 +353,7 @@ class PoolFileRegister:
 
     # --- reading --------------------------------------------------------------------------
 
-    def read(self) -> Pool | None:
+    def read(self) -> PoolContent | None:
         """Return the content of the file; None if it does not exist, or is empty.
 
         Needs no lock, because the file is replaced as a whole. Raises SpecError with all mistakes.
@@ -369,11 +369,11 @@ class PoolFileRegister:
         pool = self.read()
         return {each.address: key for key, each in pool.claims.items()} if pool else {}
 
-    def is_user(self, pool: Pool) -> bool:
+    def is_user(self, pool: PoolContent) -> bool:
         """Whether this spec uses the file."""
         return self.spec in pool.users and self._owns(pool.users[self.spec])
 
-    def refuse(self, pool: Pool) -> Mistake | None:
+    def refuse(self, pool: PoolContent) -> Mistake | None:
         """Return why this spec cannot use the file: a spec with its name does, or others use it with other settings."""
         where = str(self.path)
         if self.spec in pool.users and not self._owns(pool.users[self.spec]):
@@ -393,7 +393,7 @@ class PoolFileRegister:
         wrong = [f"{key}: {what}" for key, what, _ in replace(pool, settings=self.settings).mistakes()]
         return Mistake(where, "; ".join(wrong), "keep these addresses in the pool, or release them") if wrong else None
 
-    def _differs(self, pool: Pool, field: str) -> bool:
+    def _differs(self, pool: PoolContent, field: str) -> bool:
         return bool(getattr(pool.settings, field) != getattr(self.settings, field))
 
     def _owns(self, project: str) -> bool:
@@ -415,7 +415,7 @@ class PoolFileRegister:
             fix = "change its permissions, or choose another file"
             raise PrepError(f"{self.path} {unreadable(error)}; {fix}") from error
 
-    def _parse(self, text: str) -> Pool:
+    def _parse(self, text: str) -> PoolContent:
         pool = read(self.path, text)
         if pool.name != self.name:
             what = f"is the file of pool {pool.name}, not of {self.name}"
@@ -424,17 +424,17 @@ class PoolFileRegister:
 
     # --- writing --------------------------------------------------------------------------
 
-    def claim(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> dict[str, Claim]:
+    def claim(self, requests: Sequence[ClaimRequest], foreign_macs: Collection[str] = ()) -> dict[str, Claim]:
         """Claim for all names in one write; see ``Register``. Raises SpecError if the file is damaged, PrepError."""
         pool = self._change(lambda pool: self._used(pool).claim(self.spec, requests, foreign_macs))
         claims = pool.of_spec(self.spec)
         return {each.name: claims[each.name] for each in requests}
 
-    def claim_each(self, requests: Sequence[Request], foreign_macs: Collection[str] = ()) -> Outcomes:
+    def claim_each(self, requests: Sequence[ClaimRequest], foreign_macs: Collection[str] = ()) -> Outcomes:
         """Claim for each name, all in one write. Raises SpecError if the file is damaged, PrepError."""
         refused: dict[str, ClaimRefused] = {}
 
-        def change(pool: Pool) -> Pool:
+        def change(pool: PoolContent) -> PoolContent:
             nonlocal refused
             pool, refused = self._used(pool).claim_each(self.spec, requests, foreign_macs)
             return pool
@@ -446,11 +446,11 @@ class PoolFileRegister:
         if self._text():
             self._change(lambda pool: pool.release(self.spec, names) if self.is_user(pool) else pool)
 
-    def ensure(self) -> Pool:
+    def ensure(self) -> PoolContent:
         """Create the file, or enter this spec and its settings into it."""
         return self._change(self._used, create=True)
 
-    def leave(self) -> Pool | None:
+    def leave(self) -> PoolContent | None:
         """Remove this spec and its claims, and the file if nobody else uses it; return what remains of it."""
         try:
             with locked(self.path, timeout=self.timeout, tell=self.tell) as target:
@@ -466,13 +466,13 @@ class PoolFileRegister:
             pass
         return None
 
-    def _used(self, pool: Pool) -> Pool:
+    def _used(self, pool: PoolContent) -> PoolContent:
         """Return the pool with this spec as a user, and with its settings."""
         if refusal := self.refuse(pool):
             raise ClaimRefused(str(refusal))
         return replace(pool, settings=self.settings, users={**pool.users, self.spec: self.project})
 
-    def _change(self, change: Callable[[Pool], Pool], *, create: bool = False) -> Pool:
+    def _change(self, change: Callable[[PoolContent], PoolContent], *, create: bool = False) -> PoolContent:
         """Change the file under its lock, from what it contains by then; without a change it is not written."""
         try:
             with locked(self.path, create=create, timeout=self.timeout, tell=self.tell):
@@ -481,7 +481,7 @@ class PoolFileRegister:
                     if not text and not create:
                         raise FileNotFoundError
                     before = self._parse(text) if text else None
-                    new = before or Pool(name=self.name, id=secrets.token_hex(8), settings=self.settings)
+                    new = before or PoolContent(name=self.name, id=secrets.token_hex(8), settings=self.settings)
                     after = change(new)
                     if self._write(before, after, text):
                         return after
@@ -489,7 +489,7 @@ class PoolFileRegister:
             raise PrepError(f"{self.path} does not exist; apply its pool_file first, or restore it") from None
         raise PrepError(f"{self.path} is modified all the time; close the program that writes to it")
 
-    def _write(self, before: Pool | None, after: Pool, text: str) -> bool:
+    def _write(self, before: PoolContent | None, after: PoolContent, text: str) -> bool:
         """Write the file, unless somebody has edited it since it was read: then return False."""
         if before == after:
             return True

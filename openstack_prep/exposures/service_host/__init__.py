@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.service_host import files as bind
 from openstack_prep.exposures.service_host import files as bridge
 from openstack_prep.exposures.service_host import files as haproxy
 from openstack_prep.exposures.service_host import files as kubeinit
 from openstack_prep.exposures.service_host.model import (
+    ClusterMachine,
     ExternalInterface,
     KubeInit,
-    Machine,
     MachineGroup,
     ServiceHost,
     machines,
@@ -25,9 +25,9 @@ from openstack_prep.exposures.service_host.model import (
 from openstack_prep.exposures.service_host.rules import mistakes, warnings
 
 __all__ = [
+    "ClusterMachine",
     "ExternalInterface",
     "KubeInit",
-    "Machine",
     "MachineGroup",
     "ServiceHost",
     "files",
@@ -45,7 +45,7 @@ def without_mac(settings: ServiceHost) -> list[str]:
 
 def files(
     settings: ServiceHost,
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedExposure],
     *,
     macs: Mapping[str, str] | None = None,
     previous: Mapping[str, str] | None = None,

@@ -29,13 +29,13 @@ from datetime import date
 from importlib.resources import files
 
 from openstack_prep.base.formats.yaml_text import dump
-from openstack_prep.dns.zone import Record, reverse_records, with_next_serial, zone_text
-from openstack_prep.exposures.model import Placed
+from openstack_prep.dns.zone import DnsRecord, reverse_records, with_next_serial, zone_text
+from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.service_host.model import (
     ROLES,
+    ClusterMachine,
     ExternalInterface,
     KubeInit,
-    Machine,
     Role,
     ServiceHost,
     ingress_role,
@@ -86,13 +86,13 @@ class Listener:
     options: str = "check"
 
 
-def config(settings: ServiceHost, placed: Sequence[Placed], found: Sequence[Machine]) -> str:
+def config(settings: ServiceHost, placed: Sequence[PlacedExposure], found: Sequence[ClusterMachine]) -> str:
     """Return the configuration; it never offers machine-config outside, which holds secrets of the nodes."""
     sections = ("\n".join(_section(each, found)) for each in listeners(settings, placed))
     return "\n".join([DEFAULTS, *(f"{section}\n" for section in sections)])
 
 
-def listeners(settings: ServiceHost, placed: Sequence[Placed]) -> Iterator[Listener]:
+def listeners(settings: ServiceHost, placed: Sequence[PlacedExposure]) -> Iterator[Listener]:
     """Yield what HAProxy serves: the exposures' ports; for clients inside, also API, machine-config and ingress."""
     ends: dict[tuple[int, int], list[str]] = {(port, port): [settings.address] for port in INSIDE}
     for each in placed:
@@ -118,7 +118,7 @@ def _listener(settings: ServiceHost, addresses: tuple[str, ...], port: int, inne
     return Listener(name, addresses, port, inner, routers)
 
 
-def _section(listener: Listener, found: Sequence[Machine]) -> Iterator[str]:
+def _section(listener: Listener, found: Sequence[ClusterMachine]) -> Iterator[str]:
     yield f"listen {listener.name}"
     yield from (f"    bind {_end(address, listener.port)}" for address in listener.addresses)
     yield f"    balance {'source' if listener.inner in (HTTP, HTTPS) else 'roundrobin'}"
@@ -146,7 +146,11 @@ INSIDE_ONLY = ("api-int", SERVER)
 
 
 def bind_files(
-    settings: ServiceHost, placed: Sequence[Placed], found: Sequence[Machine], previous: Mapping[str, str], today: date
+    settings: ServiceHost,
+    placed: Sequence[PlacedExposure],
+    found: Sequence[ClusterMachine],
+    previous: Mapping[str, str],
+    today: date,
 ) -> dict[str, str]:
     """Return named.conf and the zones; zones continue the serials of their ``previous`` texts."""
     zones = dict(_inside(settings, placed, found))
@@ -164,30 +168,32 @@ def bind_files(
 # --- zones --------------------------------------------------------------------------------
 
 
-def _inside(settings: ServiceHost, placed: Sequence[Placed], found: Sequence[Machine]) -> Iterator[tuple[str, str]]:
+def _inside(
+    settings: ServiceHost, placed: Sequence[PlacedExposure], found: Sequence[ClusterMachine]
+) -> Iterator[tuple[str, str]]:
     """Yield the file and the text of each zone for clients inside."""
     names = {SERVER: settings.address, "api": settings.address, "api-int": settings.address, "*.apps": settings.address}
     names |= {machine.name: machine.address for machine in found}
     names |= {name: settings.address for name, _ in _exposed(settings, placed)}
-    records = [Record.address(name, address) for name, address in names.items()]
+    records = [DnsRecord.address(name, address) for name, address in names.items()]
     yield f"{settings.domain}.inside.zone", zone_text(settings.domain, f"{SERVER}.{settings.domain}", records)
     pairs = ((machine.address, f"{machine.name}.{settings.domain}") for machine in found)
     for zone, pointers in reverse_records(pairs):
         yield f"{zone}.zone", zone_text(zone, f"{SERVER}.{settings.domain}", pointers)
 
 
-def _outside(settings: ServiceHost, placed: Sequence[Placed]) -> str:
+def _outside(settings: ServiceHost, placed: Sequence[PlacedExposure]) -> str:
     """Return the zone for clients outside."""
     first = next(each.outside for each in placed if each.outside)
     records = dict.fromkeys([(SERVER, first), *_exposed(settings, placed)])
     return zone_text(
         settings.domain,
         f"{SERVER}.{settings.domain}",
-        (Record.address(name, str(address)) for name, address in records),
+        (DnsRecord.address(name, str(address)) for name, address in records),
     )
 
 
-def _exposed(settings: ServiceHost, placed: Sequence[Placed]) -> Iterator[tuple[str, str]]:
+def _exposed(settings: ServiceHost, placed: Sequence[PlacedExposure]) -> Iterator[tuple[str, str]]:
     """Yield names below the domain and their addresses outside: by the exposures' ports, then those they declare."""
     for each in placed:
         if not each.outside:
@@ -213,7 +219,7 @@ def clients_inside(settings: ServiceHost) -> list[str]:
 
 
 def _conf(
-    settings: ServiceHost, placed: Sequence[Placed], inside: Mapping[str, str], outside: Mapping[str, str]
+    settings: ServiceHost, placed: Sequence[PlacedExposure], inside: Mapping[str, str], outside: Mapping[str, str]
 ) -> str:
     own = dict.fromkeys(["127.0.0.1", settings.address, *(each.address for each in placed if each.address)])
     listen = {version: [each for each in own if (":" in each) == (version == 6)] for version in (4, 6)}
@@ -307,12 +313,12 @@ def variables(settings: ServiceHost, address: str, mac: str | None) -> str:
     )
 
 
-def inventory(settings: ServiceHost, found: Iterable[Machine]) -> str:
+def inventory(settings: ServiceHost, found: Iterable[ClusterMachine]) -> str:
     """Return the groups of KubeInit's inventory with their hosts, to replace those of its own file."""
     return "\n".join(_groups(settings, list(found)))
 
 
-def _groups(settings: ServiceHost, found: list[Machine]) -> Iterator[str]:
+def _groups(settings: ServiceHost, found: list[ClusterMachine]) -> Iterator[str]:
     yield f"# Groups for hosts/{settings.distribution}/inventory; they replace those with the same names."
     for role in ROLES:
         yield f"[{settings.distribution}_{role}_nodes]"
@@ -320,7 +326,7 @@ def _groups(settings: ServiceHost, found: list[Machine]) -> Iterator[str]:
         yield ""
 
 
-def _host(settings: ServiceHost, machine: Machine) -> str:
+def _host(settings: ServiceHost, machine: ClusterMachine) -> str:
     """Return the line of a host; KubeInit before 1.0 ignores what follows the MAC address."""
     words = [machine.name, f"ansible_host={machine.address}", *([f"mac={machine.mac}"] if machine.mac else [])]
     if settings.kubeinit:

@@ -135,7 +135,7 @@ class ServiceHost(Coherent):
 
 
 @dataclass(frozen=True)
-class Machine:
+class ClusterMachine:
     """One machine of the cluster's network."""
 
     name: str
@@ -144,12 +144,12 @@ class Machine:
     mac: str | None
 
 
-def machines(settings: ServiceHost, macs: Mapping[str, str] | None = None) -> Iterator[Machine]:
+def machines(settings: ServiceHost, macs: Mapping[str, str] | None = None) -> Iterator[ClusterMachine]:
     """Yield the machines; ``macs`` are the MAC addresses that are reserved for those without one, by name."""
     for role in ROLES:
         for index, (address, mac) in enumerate(_of_role(settings, role)):
             name = f"{settings.distribution}-{role}-{index + 1:02}"
-            yield Machine(name, role, address, mac or (macs or {}).get(name))
+            yield ClusterMachine(name, role, address, mac or (macs or {}).get(name))
 
 
 def _of_role(settings: ServiceHost, role: Role) -> Iterator[tuple[str, str | None]]:

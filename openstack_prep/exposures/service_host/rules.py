@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.service_host.files import DNS, INSIDE, INSIDE_ONLY, MACHINE_CONFIG
-from openstack_prep.exposures.service_host.model import Machine, MachineGroup, ServiceHost, machines
+from openstack_prep.exposures.service_host.model import ClusterMachine, MachineGroup, ServiceHost, machines
 
 GROUPS = ("masters", "workers", "bootstrap")
 
 
 def mistakes(
-    settings: ServiceHost, placed: Sequence[Placed], macs: Mapping[str, str] | None = None
+    settings: ServiceHost, placed: Sequence[PlacedExposure], macs: Mapping[str, str] | None = None
 ) -> Iterator[Mistake]:
     """Yield all mistakes; addresses that are not reserved yet are not examined."""
     yield from _groups(settings)
@@ -59,7 +59,7 @@ def _groups(settings: ServiceHost) -> Iterator[Mistake]:
         yield Mistake("address", f"{settings.address} is not in {network}", "choose another one, or correct network")
 
 
-def _addresses(settings: ServiceHost, found: Sequence[Machine]) -> Iterator[Mistake]:
+def _addresses(settings: ServiceHost, found: Sequence[ClusterMachine]) -> Iterator[Mistake]:
     network = ipaddress.ip_network(settings.network)
     ends = {str(network[0]), *([str(network[-1])] if network.version == 4 else [])}
     for address, count in Counter(machine.address for machine in found).items():
@@ -73,13 +73,15 @@ def _addresses(settings: ServiceHost, found: Sequence[Machine]) -> Iterator[Mist
             yield Mistake(_place(address, settings, found), what, "choose addresses between them")
 
 
-def _place(address: str, settings: ServiceHost, found: Sequence[Machine]) -> str:
+def _place(address: str, settings: ServiceHost, found: Sequence[ClusterMachine]) -> str:
     role = [machine.role for machine in found if machine.address == address][-1]
     fields = {"master": "masters.first_address", "worker": "workers.first_address", "service": "address"}
     return fields.get(role, "bootstrap.first_address")
 
 
-def _macs(settings: ServiceHost, found: Sequence[Machine], placed: Sequence[Placed]) -> Iterator[Mistake]:
+def _macs(
+    settings: ServiceHost, found: Sequence[ClusterMachine], placed: Sequence[PlacedExposure]
+) -> Iterator[Mistake]:
     owners: dict[str, list[str]] = {}
     for machine in found:
         if machine.mac:
@@ -95,7 +97,7 @@ def _macs(settings: ServiceHost, found: Sequence[Machine], placed: Sequence[Plac
             yield Mistake("mac", f"{mac} belongs to {', '.join(names)}", "give each interface its own MAC address")
 
 
-def _of(machine: Machine, field: str) -> str:
+def _of(machine: ClusterMachine, field: str) -> str:
     return (
         field
         if machine.role == "service"
@@ -113,7 +115,7 @@ def _views(settings: ServiceHost) -> Iterator[Mistake]:
             yield Mistake(f"inside[{index}]", what, "list the networks of your own clients")
 
 
-def _external(settings: ServiceHost, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def _external(settings: ServiceHost, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     external, inner = settings.external, ipaddress.ip_network(settings.network)
     if external.bridge == external.nic:
         yield Mistake("external.bridge", f"{external.bridge} is also the name of nic", "choose another name")
@@ -148,7 +150,7 @@ def _in_network(settings: ServiceHost, address: str) -> Iterator[Mistake]:
 # --- exposures ----------------------------------------------------------------------------
 
 
-def _ports(placed: Sequence[Placed]) -> Iterator[Mistake]:
+def _ports(placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     """Yield ports that lead to different ones of the machines: clients inside reach all at one address."""
     targets = {port: port for port in INSIDE}
     for each in placed:
@@ -159,7 +161,7 @@ def _ports(placed: Sequence[Placed]) -> Iterator[Mistake]:
                 yield Mistake(f"exposures.{each.exposure.name}.ports[{index}]", what, "choose another port")
 
 
-def _exposure(settings: ServiceHost, placed: Placed, taken: set[str]) -> Iterator[Mistake]:
+def _exposure(settings: ServiceHost, placed: PlacedExposure, taken: set[str]) -> Iterator[Mistake]:
     exposure = placed.exposure
     for index, port in enumerate(exposure.ports):
         where = f"exposures.{exposure.name}.ports[{index}]"

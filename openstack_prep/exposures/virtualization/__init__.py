@@ -2,10 +2,10 @@
 
 from openstack_prep.exposures.virtualization.manifests import files
 from openstack_prep.exposures.virtualization.model import (
-    Machine,
     MacPool,
     NodeBridge,
     OutsideNetwork,
+    RenderedMachine,
     Virtualization,
     WholeMachine,
 )
@@ -14,9 +14,9 @@ from openstack_prep.exposures.virtualization.rules import mistakes, warnings
 
 __all__ = [
     "MacPool",
-    "Machine",
     "NodeBridge",
     "OutsideNetwork",
+    "RenderedMachine",
     "Virtualization",
     "VisibleNodes",
     "WholeMachine",

@@ -32,13 +32,13 @@ from dataclasses import dataclass
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.exposures import services
-from openstack_prep.exposures.model import Placed, Way
+from openstack_prep.exposures.model import PlacedExposure, Way
 from openstack_prep.exposures.services import ANNOTATIONS
 from openstack_prep.exposures.virtualization.model import (
     WORKERS,
-    Machine,
     NodeBridge,
     OutsideNetwork,
+    RenderedMachine,
     Virtualization,
     WholeMachine,
 )
@@ -56,7 +56,7 @@ WAYS: tuple[Way, ...] = ("bridge", *SERVICE_WAYS)
 class Attachment:
     """An interface of a virtual machine in a network outside."""
 
-    placed: Placed
+    placed: PlacedExposure
     network: OutsideNetwork
 
     @property
@@ -74,22 +74,22 @@ class Attachment:
         return f"{self.placed.address}/{ipaddress.ip_network(self.network.cidr).prefixlen}"
 
 
-def bridged(placed: Sequence[Placed]) -> list[Placed]:
+def bridged(placed: Sequence[PlacedExposure]) -> list[PlacedExposure]:
     """Return the exposures that attach a virtual machine to a network outside, in the order of their names."""
     return _of_ways(placed, ("bridge",))
 
 
-def served(placed: Sequence[Placed]) -> list[Placed]:
+def served(placed: Sequence[PlacedExposure]) -> list[PlacedExposure]:
     """Return the exposures with a Service that leads to a virtual machine, in the order of their names."""
     return _of_ways(placed, SERVICE_WAYS)
 
 
-def _of_ways(placed: Sequence[Placed], ways: Sequence[Way]) -> list[Placed]:
+def _of_ways(placed: Sequence[PlacedExposure], ways: Sequence[Way]) -> list[PlacedExposure]:
     mine = (each for each in placed if each.exposure.target.virtual_machine and each.exposure.how in ways)
     return sorted(mine, key=lambda each: each.exposure.name)
 
 
-def networks_of(settings: Virtualization, placed: Placed) -> list[OutsideNetwork]:
+def networks_of(settings: Virtualization, placed: PlacedExposure) -> list[OutsideNetwork]:
     """Return the networks that contain the address of an exposure; exactly one if the settings are right."""
     if placed.address is None:
         return []
@@ -102,7 +102,7 @@ def is_host(address: Address, network: Block) -> bool:
     return network.version == 6 or network.prefixlen >= 31 or address not in (network[0], network[-1])
 
 
-def attachments(settings: Virtualization, placed: Sequence[Placed]) -> list[Attachment]:
+def attachments(settings: Virtualization, placed: Sequence[PlacedExposure]) -> list[Attachment]:
     """Return the interfaces of virtual machines in networks outside, in the order of the exposures' names."""
     return [Attachment(each, network) for each in bridged(placed) for network in networks_of(settings, each)[:1]]
 
@@ -115,7 +115,7 @@ def namespaces_of(network: OutsideNetwork, attached: Sequence[Attachment]) -> li
 
 def by_machine(
     settings: Virtualization, attached: Sequence[Attachment]
-) -> Iterator[tuple[Machine, tuple[Attachment, ...]]]:
+) -> Iterator[tuple[RenderedMachine, tuple[Attachment, ...]]]:
     """Yield each virtual machine to render with its interfaces outside, in the order of the machines' names."""
     whole = {each.name for each in settings.machines if each.whole}
     for name in sorted(whole | {each.machine for each in attached}):
@@ -134,7 +134,7 @@ FIRST, LAST = 50, 1000
 DEFAULTS = {4: "0.0.0.0/0", 6: "::/0"}
 
 
-def network_data(settings: Virtualization, machine: Machine, attached: Sequence[Attachment]) -> str:
+def network_data(settings: Virtualization, machine: RenderedMachine, attached: Sequence[Attachment]) -> str:
     """Return the network data: interfaces outside by MAC address, and the pod network's by DHCP.
 
     Interfaces that network data omits remain without an address; the pod network's MAC address is not known here.
@@ -148,7 +148,7 @@ def network_data(settings: Virtualization, machine: Machine, attached: Sequence[
     return dump({"version": 2, "ethernets": ethernets})
 
 
-def _pod_interface(settings: Virtualization, machine: Machine, attached: Sequence[Attachment]) -> Values:
+def _pod_interface(settings: Virtualization, machine: RenderedMachine, attached: Sequence[Attachment]) -> Values:
     found: Values = {"dhcp4": True}
     if leaves_outside(machine, attached):
         found["dhcp4-overrides"] = {"route-metric": LAST}
@@ -157,7 +157,7 @@ def _pod_interface(settings: Virtualization, machine: Machine, attached: Sequenc
     return found
 
 
-def leaves_outside(machine: Machine, attached: Sequence[Attachment]) -> bool:
+def leaves_outside(machine: RenderedMachine, attached: Sequence[Attachment]) -> bool:
     """Whether the default route of IPv4 leads outside."""
     return machine.default_route == "outside" and any(_is_gateway(each, 4) for each in attached)
 
@@ -167,7 +167,7 @@ def _is_gateway(attached: Attachment, version: int) -> bool:
     return gateway is not None and ipaddress.ip_address(gateway).version == version
 
 
-def _outside(machine: Machine, attached: Attachment) -> Values:
+def _outside(machine: RenderedMachine, attached: Attachment) -> Values:
     network = attached.network
     found: Values = {"dhcp4": False, "dhcp6": False, "addresses": [attached.address]}
     if network.mtu:
@@ -179,7 +179,7 @@ def _outside(machine: Machine, attached: Attachment) -> Values:
     return found
 
 
-def _routes(machine: Machine, attached: Attachment) -> Iterator[Values]:
+def _routes(machine: RenderedMachine, attached: Attachment) -> Iterator[Values]:
     gateway = attached.network.gateway
     if gateway is not None and machine.default_route == "outside":
         yield {"to": DEFAULTS[ipaddress.ip_address(gateway).version], "via": gateway, "metric": FIRST}
@@ -206,7 +206,7 @@ def append_patch(attached: Sequence[Attachment]) -> list[Values]:
     return patch
 
 
-def replace_patch(machine: Machine, attached: Sequence[Attachment]) -> Values:
+def replace_patch(machine: RenderedMachine, attached: Sequence[Attachment]) -> Values:
     """Return a merge patch with all interfaces and networks of the machine."""
     interfaces, networks = _lists(machine, attached)
     spec = {"domain": {"devices": {"interfaces": interfaces}}, "networks": networks}
@@ -214,7 +214,7 @@ def replace_patch(machine: Machine, attached: Sequence[Attachment]) -> Values:
 
 
 def whole_machine(
-    settings: Virtualization, machine: Machine, whole: WholeMachine, attached: Sequence[Attachment]
+    settings: Virtualization, machine: RenderedMachine, whole: WholeMachine, attached: Sequence[Attachment]
 ) -> Values:
     """Return a VirtualMachine with its disk and cloud-init's network data."""
     namespace, _, name = machine.name.partition("/")
@@ -235,7 +235,7 @@ def whole_machine(
     }
 
 
-def _lists(machine: Machine, attached: Sequence[Attachment]) -> tuple[list[Values], list[Values]]:
+def _lists(machine: RenderedMachine, attached: Sequence[Attachment]) -> tuple[list[Values], list[Values]]:
     """Return the interfaces and the networks of a machine; the pod network is the first one."""
     interfaces: list[Values] = [{"name": POD, "masquerade": {}}] if machine.pod_network else []
     networks: list[Values] = [{"name": POD, "pod": {}}] if machine.pod_network else []
@@ -252,7 +252,7 @@ def _network(attached: Attachment) -> Values:
 
 
 def _volumes(
-    settings: Virtualization, machine: Machine, whole: WholeMachine, attached: Sequence[Attachment]
+    settings: Virtualization, machine: RenderedMachine, whole: WholeMachine, attached: Sequence[Attachment]
 ) -> list[Values]:
     claim = {"persistentVolumeClaim": {"claimName": whole.claim}}
     disk = claim if whole.claim else {"containerDisk": {"image": whole.container_disk}}
@@ -477,7 +477,7 @@ def machine_id(name: str) -> str:
     return f"{name[: LONGEST_LABEL - DIGITS - 1]}-{digest[:DIGITS]}"
 
 
-def service(settings: Virtualization, placed: Placed, annotations: Mapping[str, str] = ANNOTATIONS) -> Values:
+def service(settings: Virtualization, placed: PlacedExposure, annotations: Mapping[str, str] = ANNOTATIONS) -> Values:
     """Return the Service of an exposure; ``annotations`` are those by which each way requests an address."""
     exposure = placed.exposure
     machine = selector(settings, exposure.target.virtual_machine or "")
@@ -496,7 +496,7 @@ SERVICES = "virtual-machine-services.yaml"
 
 
 def files(
-    settings: Virtualization, placed: Sequence[Placed], annotations: Mapping[str, str] = ANNOTATIONS
+    settings: Virtualization, placed: Sequence[PlacedExposure], annotations: Mapping[str, str] = ANNOTATIONS
 ) -> dict[str, str]:
     """Return the texts of all files by name: manifests, a patch per existing machine, and network data per machine.
 
@@ -525,5 +525,5 @@ def flat(name: str) -> str:
     return name.replace("/", "_")
 
 
-def _patch(machine: Machine, attached: Sequence[Attachment]) -> str:
+def _patch(machine: RenderedMachine, attached: Sequence[Attachment]) -> str:
     return dump(append_patch(attached) if machine.interfaces == "append" else replace_patch(machine, attached))

@@ -113,7 +113,7 @@ class WholeMachine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class RenderedMachine:
     """How a virtual machine of the exposures is rendered."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
@@ -157,7 +157,7 @@ class Virtualization:
     """Bridges on the nodes to configure."""
     networks: tuple[OutsideNetwork, ...] = ()
     """Networks outside of the cluster."""
-    machines: tuple[Machine, ...] = ()
+    machines: tuple[RenderedMachine, ...] = ()
     """Virtual machines that are not rendered by the defaults."""
     nmstate_version: Literal["v1", "v1beta1", "v1alpha1"] = "v1"
     """API version of nmstate.io: v1 since kubernetes-nmstate 0.56, v1beta1 since 0.33, v1alpha1 only up to 0.83."""
@@ -171,9 +171,9 @@ class Virtualization:
     """Networks of pods, Services and nodes, for virtual machines whose default route leads outside: they reach these
     networks by the pod network."""
 
-    def machine(self, name: str) -> Machine:
+    def machine(self, name: str) -> RenderedMachine:
         """Return how a virtual machine is rendered."""
-        return next((each for each in self.machines if each.name == name), Machine(name=name))
+        return next((each for each in self.machines if each.name == name), RenderedMachine(name=name))
 
     def bridge(self, name: str | None) -> NodeBridge | None:
         """Return a declared bridge."""

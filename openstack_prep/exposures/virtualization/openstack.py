@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
-from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.virtualization.manifests import Attachment, attachments
 from openstack_prep.exposures.virtualization.model import Virtualization
 from openstack_prep.neutron.addresses import addresses_of
@@ -125,7 +125,7 @@ def _pairs(port: Raw) -> Sequence[Raw]:
     return found
 
 
-def diagnose(settings: Virtualization, placed: Sequence[Placed], visible: VisibleNodes) -> Iterator[Diagnostic]:
+def diagnose(settings: Virtualization, placed: Sequence[PlacedExposure], visible: VisibleNodes) -> Iterator[Diagnostic]:
     """Yield what keeps frames of virtual machines from passing OpenStack, with fixes; nothing if all is well."""
     for each in attachments(settings, placed):
         name = each.network.openstack_network

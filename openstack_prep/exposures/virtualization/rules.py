@@ -29,7 +29,7 @@ from itertools import combinations
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Text
 from openstack_prep.base.multicast import is_multicast_mac
-from openstack_prep.exposures.model import HOST, LONGEST_NAME, ExposedPort, Placed
+from openstack_prep.exposures.model import HOST, LONGEST_NAME, ExposedPort, PlacedExposure
 from openstack_prep.exposures.virtualization.manifests import (
     ID_SINCE,
     LONGEST,
@@ -52,7 +52,7 @@ from openstack_prep.exposures.virtualization.manifests import (
     selector,
     served,
 )
-from openstack_prep.exposures.virtualization.model import Machine, NodeBridge, OutsideNetwork, Virtualization
+from openstack_prep.exposures.virtualization.model import NodeBridge, OutsideNetwork, RenderedMachine, Virtualization
 from openstack_prep.kubernetes.balancing import LabelSelector, repeated, selector_findings
 from openstack_prep.kubernetes.convert.versions import minor_of
 
@@ -222,11 +222,11 @@ def _may_be_apart(bridge: NodeBridge, other: NodeBridge) -> bool:
 # --- machine ----------------------------------------------------------------------------------
 
 
-Inside = tuple[Virtualization, Sequence[Placed], Sequence[Attachment]]
+Inside = tuple[Virtualization, Sequence[PlacedExposure], Sequence[Attachment]]
 """The settings, the exposures, and the interfaces of a machine in networks outside."""
 
 
-def machine_mistakes(settings: Virtualization, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def machine_mistakes(settings: Virtualization, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     """Yield all mistakes of the machines."""
     yield from repeated("machines", [each.name for each in settings.machines])
     attached = attachments(settings, placed)
@@ -238,7 +238,7 @@ def machine_mistakes(settings: Virtualization, placed: Sequence[Placed]) -> Iter
     yield from _default_routes(settings, attached)
 
 
-def _exposed(machine: Machine, inside: Inside) -> Findings:
+def _exposed(machine: RenderedMachine, inside: Inside) -> Findings:
     _, placed, _ = inside
     names = {each.exposure.target.virtual_machine for each in placed if each.exposure.how in WAYS}
     if machine.name not in names:
@@ -246,7 +246,7 @@ def _exposed(machine: Machine, inside: Inside) -> Findings:
         yield "name", f"no exposure leads to virtual machine {machine.name}", fix
 
 
-def _complete(machine: Machine, inside: Inside) -> Findings:
+def _complete(machine: RenderedMachine, inside: Inside) -> Findings:
     settings, _, attached = inside
     whole = machine.whole
     if whole is None:
@@ -268,7 +268,7 @@ def _complete(machine: Machine, inside: Inside) -> Findings:
         yield "whole", what, "list fewer DNS servers and cluster_networks"
 
 
-def _on_the_pod_network(machine: Machine, inside: Inside) -> Findings:
+def _on_the_pod_network(machine: RenderedMachine, inside: Inside) -> Findings:
     _, placed, _ = inside
     for what, fix in interface_findings(machine.pod_interface):
         yield "pod_interface", what, fix
@@ -282,14 +282,19 @@ def _on_the_pod_network(machine: Machine, inside: Inside) -> Findings:
         yield "default_route", "the machine has no pod network", "remove it, or set pod_network: true"
 
 
-def _labelled(machine: Machine, inside: Inside) -> Findings:
+def _labelled(machine: RenderedMachine, inside: Inside) -> Findings:
     for what, fix in label_mapping_findings(machine.labels):
         yield "labels", what, fix
     if machine.labels is not None and not machine.labels:
         yield "labels", "are empty, and a Service would select nothing", "remove it, or add a label"
 
 
-MACHINE_RULES: tuple[Callable[[Machine, Inside], Findings], ...] = (_exposed, _complete, _on_the_pod_network, _labelled)
+MACHINE_RULES: tuple[Callable[[RenderedMachine, Inside], Findings], ...] = (
+    _exposed,
+    _complete,
+    _on_the_pod_network,
+    _labelled,
+)
 
 
 def _default_routes(settings: Virtualization, attached: Sequence[Attachment]) -> Iterator[Mistake]:
@@ -314,7 +319,7 @@ RESERVED = (POD, "ovn-kubernetes")
 LEAST_MTU_OF_IPV6 = 1280
 
 
-def network_mistakes(settings: Virtualization, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def network_mistakes(settings: Virtualization, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     """Yield all mistakes of the networks."""
     yield from repeated("networks", [each.name for each in settings.networks])
     attached = attachments(settings, placed)
@@ -436,7 +441,7 @@ DEPRECATED, GATED = 36, 40
 """Kubernetes 1.N that warns about externalIPs, and the one that is planned to disable them."""
 
 
-def mistakes(settings: Virtualization, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def mistakes(settings: Virtualization, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     """Yield all mistakes of the settings and of the exposures that lead to virtual machines."""
     yield from bridge_mistakes(settings)
     yield from network_mistakes(settings, placed)
@@ -465,7 +470,7 @@ def _pool(settings: Virtualization) -> Iterator[Mistake]:
 # --- each exposure ------------------------------------------------------------------------
 
 
-def _possible(settings: Virtualization, placed: Placed) -> Findings:
+def _possible(settings: Virtualization, placed: PlacedExposure) -> Findings:
     exposure = placed.exposure
     if exposure.target.virtual_machine and exposure.how not in WAYS:
         fix = "set how: bridge, and floating_ip for a floating IP that leads to the machine's address"
@@ -474,7 +479,7 @@ def _possible(settings: Virtualization, placed: Placed) -> Findings:
         yield "how", "bridge leads to virtual machines only", "set target.virtual_machine, or another way"
 
 
-def _attached(settings: Virtualization, placed: Placed) -> Findings:
+def _attached(settings: Virtualization, placed: PlacedExposure) -> Findings:
     if not bridged([placed]):
         return
     if placed.mac is None and placed.exposure.pool:  # the exposure itself reports that it has no pool
@@ -495,7 +500,7 @@ def _attached(settings: Virtualization, placed: Placed) -> Findings:
             yield "address", what, "choose another address"
 
 
-def _not_translated(settings: Virtualization, placed: Placed) -> Findings:
+def _not_translated(settings: Virtualization, placed: PlacedExposure) -> Findings:
     for port in placed.exposure.ports if bridged([placed]) else ():
         if port.inner != port.port:
             what = f"port {port} cannot lead to {port.inner}: on a bridge nothing translates ports"
@@ -504,7 +509,7 @@ def _not_translated(settings: Virtualization, placed: Placed) -> Findings:
             yield "ports", f"node_port of {port} only applies to Services", "remove it"
 
 
-def _mac(settings: Virtualization, placed: Placed) -> Findings:
+def _mac(settings: Virtualization, placed: PlacedExposure) -> Findings:
     mac, pool = placed.mac, settings.mac_pool
     if mac is None or not bridged([placed]):
         return
@@ -516,7 +521,7 @@ def _mac(settings: Virtualization, placed: Placed) -> Findings:
         yield "mac", what, "reserve one outside of the range, or declare the cluster's own range in mac_pool"
 
 
-def _as_a_service(settings: Virtualization, placed: Placed) -> Findings:
+def _as_a_service(settings: Virtualization, placed: PlacedExposure) -> Findings:
     exposure = placed.exposure
     if not served([placed]):
         return
@@ -531,7 +536,7 @@ def _as_a_service(settings: Virtualization, placed: Placed) -> Findings:
         yield from _service_port(placed, port, exposure.ports[:index])
 
 
-def _external_ip(placed: Placed) -> Findings:
+def _external_ip(placed: PlacedExposure) -> Findings:
     if placed.address is None:  # reported by the exposure, or by its pool
         return
     address = ipaddress.ip_address(placed.address)
@@ -540,7 +545,7 @@ def _external_ip(placed: Placed) -> Findings:
         yield "address", f"{address} cannot be an external IP", fix
 
 
-def _service_port(placed: Placed, port: ExposedPort, before: Sequence[ExposedPort]) -> Findings:
+def _service_port(placed: PlacedExposure, port: ExposedPort, before: Sequence[ExposedPort]) -> Findings:
     if port.protocol == "sctp":
         yield "ports", f"KubeVirt does not forward {port}", "use tcp or udp, or how: bridge"
     if port.key in [each.key for each in before]:
@@ -553,7 +558,7 @@ def _service_port(placed: Placed, port: ExposedPort, before: Sequence[ExposedPor
         yield "ports", f"node_port {port.node_port} is used twice", "give each port its own"
 
 
-RULES: tuple[Callable[[Virtualization, Placed], Findings], ...] = (
+RULES: tuple[Callable[[Virtualization, PlacedExposure], Findings], ...] = (
     _possible,
     _attached,
     _not_translated,
@@ -562,7 +567,7 @@ RULES: tuple[Callable[[Virtualization, Placed], Findings], ...] = (
 )
 
 
-def _given_twice(settings: Virtualization, placed: Sequence[Placed]) -> Iterator[Mistake]:
+def _given_twice(settings: Virtualization, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
     """Yield MAC addresses and interfaces that two exposures claim."""
     macs: dict[str, str] = {}
     interfaces: dict[tuple[str, str], str] = {}
@@ -580,7 +585,7 @@ def _given_twice(settings: Virtualization, placed: Sequence[Placed]) -> Iterator
 
 
 def warnings(
-    settings: Virtualization, placed: Sequence[Placed], kubernetes_version: str | None = None
+    settings: Virtualization, placed: Sequence[PlacedExposure], kubernetes_version: str | None = None
 ) -> Iterator[str]:
     """Yield warnings about valid settings, for a version of Kubernetes such as v1.36.1+rke2r1, if it is known."""
     minor = minor_of(kubernetes_version)

@@ -1,5 +1,5 @@
 """A running cluster, read by way of its API server: a source of Services besides files and standard input."""
 
-from openstack_prep.kubernetes.api.api_server import ApiServer, Cluster, Listing
+from openstack_prep.kubernetes.api.api_server import ApiServer, ObjectList, RunningCluster
 
-__all__ = ["ApiServer", "Cluster", "Listing"]
+__all__ = ["ApiServer", "ObjectList", "RunningCluster"]

@@ -132,7 +132,7 @@ PLURALS = {"Service": "services", "Node": "nodes"}
 
 
 @dataclass(frozen=True)
-class Listing:
+class ObjectList:
     """All objects of a kind; ``text`` is what ``kubectl get -A -o json`` prints of them.
 
     ``version`` is that of the whole list, from which a watch continues; ``count`` is how many objects there are.
@@ -175,7 +175,7 @@ class ApiServer:
         """Close the connections."""
         self._api.rest_client.pool_manager.clear()
 
-    def services(self) -> Listing:
+    def services(self) -> ObjectList:
         """Return all Services; raises ClusterError.
 
         A list without the Service that every cluster has is refused: a cluster that has lost its data, or is about to
@@ -186,12 +186,12 @@ class ApiServer:
         if own is None:
             what = f"{self.name} lists no Service {EVERYWHERE}, which every cluster has"
             raise ClusterError(f"{what}: it is starting, or has lost its data; nothing was changed")
-        return Listing(_text("Service", items), version, len(items), str(own["metadata"].get("uid")))
+        return ObjectList(_text("Service", items), version, len(items), str(own["metadata"].get("uid")))
 
-    def nodes(self) -> Listing:
+    def nodes(self) -> ObjectList:
         """Return all Nodes; raises ClusterError."""
         items, version = self._items("Node")
-        return Listing(_text("Node", items), version, len(items))
+        return ObjectList(_text("Node", items), version, len(items))
 
     def _items(self, kind: str) -> tuple[list[Raw], str]:
         items: list[Raw] = []
@@ -395,7 +395,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class RunningCluster:
     """A running cluster; nothing is read before it is opened, and everything is read again each time."""
 
     kubeconfig: Path

@@ -44,7 +44,7 @@ LONGEST = 2**20
 
 
 @dataclass(frozen=True)
-class Answer:
+class PluginCredentials:
     """The credentials that a plugin printed."""
 
     token: Secret | None = None
@@ -52,7 +52,7 @@ class Answer:
     key: Secret | None = None
 
 
-def ask(name: str, command: str, plugin: Raw, *, folder: Path) -> Answer:
+def ask(name: str, command: str, plugin: Raw, *, folder: Path) -> PluginCredentials:
     """Run a plugin; raises ConfigError.  ``name`` is that of the context, ``folder`` that of the kubeconfig."""
     version = plugin.get("apiVersion")
     what = f"{name}: exec plugin {command!r}"
@@ -77,7 +77,9 @@ def ask(name: str, command: str, plugin: Raw, *, folder: Path) -> Answer:
         raise ConfigError(f"{what} prints neither a token nor a certificate with its key; {_see(command, plugin)}")
     if token and len(token.split()) != 1:
         raise ConfigError(f"{what} prints a token that is not one word; {_see(command, plugin)}")
-    return Answer(Secret(token.strip()) if token else None, certificate or None, Secret(key) if key else None)
+    return PluginCredentials(
+        Secret(token.strip()) if token else None, certificate or None, Secret(key) if key else None
+    )
 
 
 def _run(what: str, command: str, plugin: Raw, folder: Path, version: str) -> str:

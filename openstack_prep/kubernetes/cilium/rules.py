@@ -178,7 +178,7 @@ LONGEST = 40
 """Maximum length of a shown value."""
 
 
-class Names(NamedTuple):
+class ChartNames(NamedTuple):
     """The names at the top level, with the kinds of their values and the releases 1.N that read them."""
 
     kinds: Mapping[str, str]
@@ -189,11 +189,11 @@ class Names(NamedTuple):
 
 
 @cache
-def names() -> Names:
+def names() -> ChartNames:
     """Return the table."""
     found = shipped_yaml(__package__, "names.yaml")
     kinds = {name: kind for kind, listed in found["types"].items() for name in listed}
-    return Names(kinds, found["since"], found["until"], frozenset(found["unlisted"]))
+    return ChartNames(kinds, found["since"], found["until"], frozenset(found["unlisted"]))
 
 
 def by_table(values: Mapping[str, object], release: str) -> Iterator[Fault]:

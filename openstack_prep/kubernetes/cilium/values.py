@@ -24,7 +24,7 @@ from openstack_prep.kubernetes.cilium.settings import (
     Cilium,
 )
 from openstack_prep.kubernetes.keys.schema import merge
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
 """Annotations that request an address from MetalLB 0.13 and later; the first one since 0.14.9."""
@@ -41,7 +41,7 @@ class Member:
 
     name: str
     cilium: Cilium
-    cluster: Cluster
+    cluster: KubernetesCluster
     old_metallb: bool = False
     by_kube_vip: bool = False
     addresses: Addresses = field(default_factory=dict)
@@ -91,7 +91,7 @@ def field_values(member: Member, members: Sequence[Member]) -> dict[str, object]
     return found
 
 
-def _addresses(cilium: Cilium, cluster: Cluster) -> dict[str, object]:
+def _addresses(cilium: Cilium, cluster: KubernetesCluster) -> dict[str, object]:
     """Return the values of IP address management; IPv6 must be enabled."""
     version = ip_version(cluster)
     families = {"ipv4": {"enabled": False}, "ipv6": {"enabled": True}} if version == 6 else {}
@@ -103,12 +103,12 @@ def _addresses(cilium: Cilium, cluster: Cluster) -> dict[str, object]:
     return {"ipam": {"mode": "cluster-pool", "operator": operator}, **families}
 
 
-def ip_version(cluster: Cluster) -> int:
+def ip_version(cluster: KubernetesCluster) -> int:
     """Return the IP version of the pods."""
     return ipaddress.ip_network(cluster.cluster_cidr).version if cluster.cluster_cidr else 4
 
 
-def _routing(cilium: Cilium, cluster: Cluster) -> dict[str, object]:
+def _routing(cilium: Cilium, cluster: KubernetesCluster) -> dict[str, object]:
     """Return the values of routing; since 1.18, tunnels over IPv6 are possible and must be chosen."""
     native = cilium.routing == "native"
     if cilium.minor < ROUTING_MODE_SINCE:

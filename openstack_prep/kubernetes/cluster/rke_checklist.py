@@ -26,7 +26,7 @@ BALANCERS = {
 
 
 @dataclass(frozen=True)
-class Step:
+class ChecklistStep:
     """A step: what it does, its commands, and what is normal then."""
 
     title: str
@@ -34,14 +34,14 @@ class Step:
     normal: str
 
 
-def steps(clusters: Sequence[RkeFields], spec: str, entry: tuple[str, str] | None = None) -> tuple[Step, ...]:
+def steps(clusters: Sequence[RkeFields], spec: str, entry: tuple[str, str] | None = None) -> tuple[ChecklistStep, ...]:
     """Return the steps for the clusters of a spec, which are resolved; ``spec`` is the path of its file.
 
     ``entry`` are the clouds.yaml file and the name of the project's own entry, if the spec writes one.
     """
     path, folders = shlex.quote(spec), {each.name: shlex.quote(each.directory) for each in clusters}
     found = [
-        Step(
+        ChecklistStep(
             "Create the stacks",
             (f"openstack-prep apply {path}",),
             "apply waits until all nodes have sent their signals",
@@ -58,11 +58,11 @@ def steps(clusters: Sequence[RkeFields], spec: str, entry: tuple[str, str] | Non
     return (*found, _validate(clusters, path))
 
 
-def _start(clusters: Sequence[RkeFields], folders: dict[str, str]) -> Iterator[Step]:
+def _start(clusters: Sequence[RkeFields], folders: dict[str, str]) -> Iterator[ChecklistStep]:
     rke = [each for each in clusters if each.distribution == "rke"]
     if rke:
         up = tuple(f"rke up --config {folders[each.name]}/cluster.yml" for each in rke)
-        yield Step("Install RKE", up, "nodes stay NotReady until the network plugin runs")
+        yield ChecklistStep("Install RKE", up, "nodes stay NotReady until the network plugin runs")
     files = {"rke": "kube_config_cluster.yml", "rke2": "kubeconfig"}
     paths = ":".join(f"{folders[each.name]}/{files[each.distribution]}" for each in clusters)
     commands = [f"export KUBECONFIG={paths}"]
@@ -70,7 +70,7 @@ def _start(clusters: Sequence[RkeFields], folders: dict[str, str]) -> Iterator[S
         commands = [*_fetch(clusters, folders), *commands]
     commands += [f"{_kubectl(each.name, clusters)} get nodes" for each in clusters]
     normal = "all nodes are listed; they may be NotReady until the network plugin runs"
-    yield Step("Fetch the kubeconfigs", tuple(commands), normal)
+    yield ChecklistStep("Fetch the kubeconfigs", tuple(commands), normal)
 
 
 def _fetch(clusters: Sequence[RkeFields], folders: dict[str, str]) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _members(clusters: Sequence[RkeFields]) -> list[Member]:
     return [rke_files.member(each) for each in clusters if each.cilium]
 
 
-def _network(clusters: Sequence[RkeFields]) -> Iterator[Step]:
+def _network(clusters: Sequence[RkeFields]) -> Iterator[ChecklistStep]:
     members = _members(clusters)
     if not members:
         return
@@ -106,10 +106,10 @@ def _network(clusters: Sequence[RkeFields]) -> Iterator[Step]:
     own = "RKE2 has started Cilium with default values, so its pods restart; "
     normal = "nodes become Ready within minutes; until then, pods of CoreDNS are Pending"
     normal = own * any(each.cluster.distribution == "rke2" for each in members) + normal
-    yield Step("Install Cilium", tuple(commands), normal)
+    yield ChecklistStep("Install Cilium", tuple(commands), normal)
 
 
-def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], sync: str) -> Iterator[Step]:
+def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], sync: str) -> Iterator[ChecklistStep]:
     commands, needs = [], []
     for each in clusters:
         kubectl, files = _kubectl(each.name, clusters), rke_files.names(each)
@@ -122,19 +122,19 @@ def _balance(clusters: Sequence[RkeFields], folders: dict[str, str], sync: str) 
             needs.append(BALANCERS[name])
     if commands:
         normal = f"until then, Services of type LoadBalancer are <pending>; {'; '.join(dict.fromkeys(needs))}"
-        yield Step("Install the load balancer", (*commands, sync), normal)
+        yield ChecklistStep("Install the load balancer", (*commands, sync), normal)
 
 
-def _mesh(clusters: Sequence[RkeFields], spec: str) -> Iterator[Step]:
+def _mesh(clusters: Sequence[RkeFields], spec: str) -> Iterator[ChecklistStep]:
     meshed = [each for each in _members(clusters) if each.cilium.mesh != "none"]
     if len(meshed) < 2:
         return
     status = [each for each in cilium.hint(meshed).splitlines() if each.startswith(STATUS)]
     normal = "rke mesh reports no problems; cilium waits until the Services of the mesh have addresses"
-    yield Step("Join the clusters", (f"openstack-prep rke mesh {spec}", *status), normal)
+    yield ChecklistStep("Join the clusters", (f"openstack-prep rke mesh {spec}", *status), normal)
 
 
-def _validate(clusters: Sequence[RkeFields], spec: str) -> Step:
+def _validate(clusters: Sequence[RkeFields], spec: str) -> ChecklistStep:
     commands = [f"{_kubectl(each.name, clusters)} get nodes" for each in clusters]
     for each in _members(clusters):
         context = f" --context {each.name}" if len(clusters) > 1 else ""
@@ -143,4 +143,4 @@ def _validate(clusters: Sequence[RkeFields], spec: str) -> Step:
         commands.append(f"{kubectl} exec daemonset/cilium -- cilium-dbg node list")
     commands.append(f"openstack-prep plan {spec}")
     listed = "cilium-dbg lists the nodes of all clusters, as CLUSTER/NODE; " if len(_members(clusters)) > 1 else ""
-    return Step("Validate", tuple(commands), f"all nodes are Ready; {listed}plan reports nothing to do")
+    return ChecklistStep("Validate", tuple(commands), f"all nodes are Ready; {listed}plan reports nothing to do")

@@ -20,7 +20,7 @@ from openstack_prep.kubernetes import networks
 from openstack_prep.kubernetes.cilium import Cilium
 from openstack_prep.kubernetes.kube_vip import KubeVip
 from openstack_prep.kubernetes.metallb import MetalLB
-from openstack_prep.kubernetes.model import Cluster, ClusterName
+from openstack_prep.kubernetes.model import ClusterName, KubernetesCluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.heat.heat_package import Package
@@ -41,7 +41,7 @@ PARAMETERS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RkeFields(OnStack, Cluster):
+class RkeFields(OnStack, KubernetesCluster):
     """The fields of a cluster in a spec."""
 
     kind: ClassVar[str] = "rke_cluster"

@@ -14,7 +14,7 @@ from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.running import no_garbage, print_result, read_spec
 
 if TYPE_CHECKING:
-    from openstack_prep.kubernetes.cluster.rke_checklist import Step
+    from openstack_prep.kubernetes.cluster.rke_checklist import ChecklistStep
 
 WIDTH = 100
 
@@ -49,6 +49,6 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _shown(number: int, step: Step) -> str:
+def _shown(number: int, step: ChecklistStep) -> str:
     normal = textwrap.fill(f"normal: {step.normal}", WIDTH, initial_indent=" " * 7, subsequent_indent=" " * 7)
     return "\n".join([f"[ ] {number}. {step.title}", *(f"       {each}" for each in step.commands), normal])

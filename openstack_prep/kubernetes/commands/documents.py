@@ -16,12 +16,12 @@ from openstack_prep.cli.shapes import (
     record,
 )
 from openstack_prep.kubernetes.cilium.required import Passage, Place, Protocol
-from openstack_prep.kubernetes.cluster.rke_checklist import Step
-from openstack_prep.kubernetes.convert.model import Entry
+from openstack_prep.kubernetes.cluster.rke_checklist import ChecklistStep
+from openstack_prep.kubernetes.convert.model import ConvertedKey
 
 PARTS = {
-    "checklist_step": record(Step, commands=TEXTS),
-    "conversion_key": record(Entry, becomes=TEXT_OR_NULL),
+    "checklist_step": record(ChecklistStep, commands=TEXTS),
+    "conversion_key": record(ConvertedKey, becomes=TEXT_OR_NULL),
     "passage": record(
         Passage,
         protocol=enumeration(get_args(Protocol)),

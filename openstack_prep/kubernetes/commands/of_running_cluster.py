@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 
 if TYPE_CHECKING:
-    from openstack_prep.kubernetes.api import Cluster
+    from openstack_prep.kubernetes.api import RunningCluster
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
@@ -19,15 +19,15 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--context", metavar="NAME", help="context of --kubeconfig (default: its current one)")
 
 
-def chosen_cluster(options: argparse.Namespace) -> Cluster | None:
+def chosen_cluster(options: argparse.Namespace) -> RunningCluster | None:
     """Return the cluster of --kubeconfig, if it is given; raises ConfigError."""
     if options.context and not options.kubeconfig:
         raise ConfigError("--context requires --kubeconfig; pass it, or remove --context")
     if not options.kubeconfig:
         return None
-    from openstack_prep.kubernetes.api import Cluster
+    from openstack_prep.kubernetes.api import RunningCluster
 
-    return Cluster(options.kubeconfig, options.context)
+    return RunningCluster(options.kubeconfig, options.context)
 
 
 def texts_of_cluster(options: argparse.Namespace) -> dict[str, str]:

@@ -20,11 +20,20 @@ from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.kubernetes import rke2, rke2_rules
 from openstack_prep.kubernetes.convert import chart_keys, service_keys
 from openstack_prep.kubernetes.convert.chart_keys import plugin
-from openstack_prep.kubernetes.convert.model import ENABLED, FOLDER, ChartConfig, Content, Draft, Entry, Handler, masked
+from openstack_prep.kubernetes.convert.model import (
+    ENABLED,
+    FOLDER,
+    ChartConfig,
+    Content,
+    ConvertedKey,
+    Draft,
+    Handler,
+    masked,
+)
 from openstack_prep.kubernetes.convert.service_keys import NODE, included
-from openstack_prep.kubernetes.convert.versions import SINCE, Target, target
+from openstack_prep.kubernetes.convert.versions import SINCE, TargetRelease, target
 from openstack_prep.kubernetes.keys.schema import hide_in_url, value_at
-from openstack_prep.kubernetes.model import Cluster, Node, Registry, Role
+from openstack_prep.kubernetes.model import KubernetesCluster, Node, Registry, Role
 from openstack_prep.kubernetes.rke2 import is_server
 
 # --- node -------------------------------------------------------------------------------------
@@ -117,8 +126,8 @@ def documents(draft: Draft, nodes: Sequence[Node]) -> dict[str, dict[str, object
     return found
 
 
-def _cluster(draft: Draft, config: Mapping[str, Any]) -> Cluster:
-    return Cluster(
+def _cluster(draft: Draft, config: Mapping[str, Any]) -> KubernetesCluster:
+    return KubernetesCluster(
         distribution="rke2",
         network_plugin=plugin(draft),
         external_cloud_provider=draft.external,
@@ -157,7 +166,7 @@ FOR_CLOUD = "cloud.conf"
 
 
 def moving_steps(
-    data: Raw, target: Target, nodes: Sequence[Node], files: Sequence[str], *, openly: bool
+    data: Raw, target: TargetRelease, nodes: Sequence[Node], files: Sequence[str], *, openly: bool
 ) -> tuple[str, ...]:
     """Return the steps, in their order, for this cluster; ``files`` are the names of the converted files.
 
@@ -175,7 +184,7 @@ def _before() -> Iterator[str]:
 
 
 def _new_cluster(
-    data: Raw, target: Target, nodes: Sequence[Node], files: Sequence[str], included: Sequence[str]
+    data: Raw, target: TargetRelease, nodes: Sequence[Node], files: Sequence[str], included: Sequence[str]
 ) -> Iterator[str]:
     servers = sum(map(is_server, nodes))
     yield (
@@ -254,8 +263,8 @@ STEPS = "moving.txt"
 class Conversion:
     """The files for RKE2, and what became of each key."""
 
-    target: Target
-    entries: tuple[Entry, ...]
+    target: TargetRelease
+    entries: tuple[ConvertedKey, ...]
     empty: tuple[str, ...]
     """Keys without a value, for which RKE and RKE2 have defaults."""
     files: Mapping[str, Content]
@@ -289,7 +298,7 @@ class Conversion:
         return "\n".join(lines)
 
 
-def _table(entries: Sequence[Entry]) -> list[str]:
+def _table(entries: Sequence[ConvertedKey]) -> list[str]:
     width = max(len(each.key) for each in entries)
     return [
         f"  {each.key:<{width}}  {'; '.join(filter(None, (each.becomes, each.note))) or 'the default'}"

@@ -32,7 +32,7 @@ NO_POLICIES = 25
 
 
 @dataclass(frozen=True)
-class Entry:
+class ConvertedKey:
     """One key of cluster.yml: the key or file of RKE2 that it becomes, if any, and a remark."""
 
     key: str
@@ -71,7 +71,7 @@ class Draft:
     charts: dict[str, Values] = field(default_factory=dict)
     """Helm values by the name of RKE2's chart."""
     files: dict[str, Content] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ConvertedKey] = field(default_factory=list)
     admission: list[str] = field(default_factory=lambda: ["NodeRestriction"])
     """Admission plugins of kube-apiserver; the first one is RKE2's own."""
     external: bool = False
@@ -79,7 +79,7 @@ class Draft:
 
     def note(self, key: str, becomes: str | None, note: str = "") -> None:
         """Record what became of a key."""
-        entry = Entry(key, becomes, note)
+        entry = ConvertedKey(key, becomes, note)
         if entry not in self.entries:
             self.entries.append(entry)
 

@@ -49,7 +49,7 @@ SINCE = {
 """The first minor version of RKE2 that has a key of config.yaml (pkg/cli/cmds of its tags)."""
 
 
-class Target(NamedTuple):
+class TargetRelease(NamedTuple):
     """A release of RKE2, N of its Kubernetes 1.N, and why this one."""
 
     version: str
@@ -57,17 +57,19 @@ class Target(NamedTuple):
     note: str
 
 
-def target(declared: object, chosen: str | None = None) -> Target:
+def target(declared: object, chosen: str | None = None) -> TargetRelease:
     """Return the release for the kubernetes_version of a cluster.yml, or for a chosen release."""
     if chosen:
-        return Target(chosen, minor_of(chosen) or DEFAULT_MINOR, "chosen by --kubernetes-version")
+        return TargetRelease(chosen, minor_of(chosen) or DEFAULT_MINOR, "chosen by --kubernetes-version")
     minor = minor_of(declared)
     if minor is None:
-        return Target(newest(DEFAULT_MINOR), DEFAULT_MINOR, f"RKE 1.8.14 installs 1.{DEFAULT_MINOR} by default")
+        return TargetRelease(newest(DEFAULT_MINOR), DEFAULT_MINOR, f"RKE 1.8.14 installs 1.{DEFAULT_MINOR} by default")
     nearest = min(RELEASED, key=lambda each: abs(each - minor))
     if nearest != minor:
-        return Target(newest(nearest), nearest, f"RKE2 has no 1.{minor}; 1.{nearest} is the nearest, and changes APIs")
-    return Target(newest(nearest), nearest, "the newest RKE2 of the same minor version")
+        return TargetRelease(
+            newest(nearest), nearest, f"RKE2 has no 1.{minor}; 1.{nearest} is the nearest, and changes APIs"
+        )
+    return TargetRelease(newest(nearest), nearest, "the newest RKE2 of the same minor version")
 
 
 @cache

@@ -1,7 +1,7 @@
 """Clusters of one mesh: the traffic that must pass between them, and whether OpenStack lets it through."""
 
-from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
+from openstack_prep.kubernetes.mesh.examination import Examination, MeshNodes, examine
 from openstack_prep.kubernetes.mesh.from_spec import look
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks, read
 
-__all__ = ["Examination", "MeshCluster", "Nodes", "VisibleNetworks", "examine", "look", "read"]
+__all__ = ["Examination", "MeshCluster", "MeshNodes", "VisibleNetworks", "examine", "look", "read"]

@@ -58,7 +58,7 @@ WORDS = {"ingress": "in from", "egress": "out to"}
 
 
 @dataclass(frozen=True)
-class Peer:
+class RemotePeer:
     """Addresses at the remote end: ``block`` is one node's or a network; ``within`` is the network to put in a rule."""
 
     block: Block
@@ -81,11 +81,11 @@ def _address_unknown(passage: Passage) -> bool:
     return passage.target == "mesh address" and passage.address is None
 
 
-def _peers(cluster: MeshCluster, passage: Passage, version: int) -> list[Peer]:
+def _peers(cluster: MeshCluster, passage: Passage, version: int) -> list[RemotePeer]:
     """Return the nodes of a cluster, or its pods."""
     if passage.target == "pods":
         networks = map(ipaddress.ip_network, cluster.pod_networks)
-        return [Peer(each, each) for each in networks if each.version == version]
+        return [RemotePeer(each, each) for each in networks if each.version == version]
     found = []
     for port in cluster.ports:
         for address in addresses_of(port):
@@ -94,18 +94,20 @@ def _peers(cluster: MeshCluster, passage: Passage, version: int) -> list[Peer]:
     return found
 
 
-def _peer(cluster: MeshCluster, block: Block, groups: frozenset[str] = frozenset()) -> Peer:
-    return Peer(block, next((each for each in cluster.blocks(block.version) if covers(each, block)), block), groups)
+def _peer(cluster: MeshCluster, block: Block, groups: frozenset[str] = frozenset()) -> RemotePeer:
+    return RemotePeer(
+        block, next((each for each in cluster.blocks(block.version) if covers(each, block)), block), groups
+    )
 
 
-def _receivers(cluster: MeshCluster, passage: Passage, version: int) -> list[Peer]:
+def _receivers(cluster: MeshCluster, passage: Passage, version: int) -> list[RemotePeer]:
     if passage.target != "mesh address":
         return _peers(cluster, passage, version)
     block: Block | None = ipaddress.ip_network(passage.address) if passage.address else None
     return [_peer(cluster, block)] if block is not None and block.version == version else []
 
 
-def _remote_end(peers: Sequence[Peer], refused: Sequence[Peer], within: Block) -> str:
+def _remote_end(peers: Sequence[RemotePeer], refused: Sequence[RemotePeer], within: Block) -> str:
     """Return a network, or those of its nodes that are blocked if others are not."""
     few = [str(peer.block[0]) for peer in refused if peer.within == within]
     some = len(few) < sum(peer.within == within for peer in peers)
@@ -122,7 +124,7 @@ class GroupFilter:
     direction: str
     cluster: MeshCluster
 
-    def blocked(self, peers: Sequence[Peer]) -> Iterator[Diagnostic]:
+    def blocked(self, peers: Sequence[RemotePeer]) -> Iterator[Diagnostic]:
         """Yield the ports that do not let the passage through to or from all peers."""
         by_groups: dict[frozenset[str], list[Raw]] = {}
         for port in self.cluster.ports:
@@ -143,7 +145,7 @@ class GroupFilter:
         for (remote_end, fix), (ids, mine) in by_remote_end.items():
             yield self._blocks(ids, mine, remote_end, fix)
 
-    def _admits(self, groups: Iterable[str], peer: Peer) -> bool:
+    def _admits(self, groups: Iterable[str], peer: RemotePeer) -> bool:
         known = (self.visible.groups[each] for each in groups if each in self.visible.groups)
         rules = (rule for group in known for rule in group["security_group_rules"])
         found = admitted(rules, self._traffic, self.visible.addresses_of_groups)

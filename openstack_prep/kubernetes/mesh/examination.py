@@ -103,7 +103,7 @@ class Examination:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nodes:
+class MeshNodes:
     """The nodes of one cluster."""
 
     ports: Sequence[Raw] = ()
@@ -127,7 +127,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
 
 
-def examine(visible: VisibleNetworks, members: Sequence[Member], nodes: Mapping[str, Nodes]) -> Examination:
+def examine(visible: VisibleNetworks, members: Sequence[Member], nodes: Mapping[str, MeshNodes]) -> Examination:
     """Evaluate what was read about the nodes of clusters, by the clusters' names: pure."""
     needed = required(members)
     clusters = {each.name: mesh_cluster(each, nodes[each.name]) for each in members}
@@ -147,7 +147,7 @@ def examine(visible: VisibleNetworks, members: Sequence[Member], nodes: Mapping[
     )
 
 
-def mesh_cluster(member: Member, nodes: Nodes) -> MeshCluster:
+def mesh_cluster(member: Member, nodes: MeshNodes) -> MeshCluster:
     """Return a cluster as the other clusters of the mesh see it."""
     cilium, pods = member.cilium, member.cluster.cluster_cidr
     return MeshCluster(

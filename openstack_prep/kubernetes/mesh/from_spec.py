@@ -15,7 +15,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Resource
 from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.kubernetes.mesh.examination import Examination, Nodes, examine
+from openstack_prep.kubernetes.mesh.examination import Examination, MeshNodes, examine
 from openstack_prep.kubernetes.mesh.visible import VisibleNetworks, read
 from openstack_prep.kubernetes.nodes import nodes_of
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
@@ -33,7 +33,7 @@ from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredProject:
     """What a spec declares for the project of a cluster."""
 
     cluster: RkeCluster
@@ -73,7 +73,7 @@ def _raw(declared: SecurityGroupRules, ids: Mapping[str, str]) -> Iterator[Raw]:
             yield {**rule.body(), "remote_group_id": ids[remote] if remote else None}
 
 
-def as_declared(visible: VisibleNetworks, clusters: Iterable[tuple[Declared, str | None]]) -> VisibleNetworks:
+def as_declared(visible: VisibleNetworks, clusters: Iterable[tuple[DeclaredProject, str | None]]) -> VisibleNetworks:
     """Return the networks with all rules that the spec declares for the clusters, and the ids of their projects."""
     groups = visible.groups
     for declared, project_id in clusters:
@@ -110,7 +110,7 @@ def look(run: CloudRun, resources: Sequence[Resource], *, path: str = "SPEC") ->
         fix = "declare cilium with a mesh in two or more of rke_clusters"
         raise SpecError([Mistake("rke_clusters", f"{named} takes part in a mesh", fix)])
     seen = [_read_nodes(run, resources, each, path) for each in clusters]
-    return _look(run, [Declared(each, resources) for each in clusters], seen, path)
+    return _look(run, [DeclaredProject(each, resources) for each in clusters], seen, path)
 
 
 def _takes_part(cluster: RkeCluster) -> bool:
@@ -224,7 +224,7 @@ def _named(port: Raw, names: Mapping[str, str]) -> Raw | None:
     return {**port, "name": port["name"] or name} if name else None
 
 
-def _look(run: CloudRun, clusters: Sequence[Declared], seen: Sequence[ClusterNodes], path: str) -> Examination:
+def _look(run: CloudRun, clusters: Sequence[DeclaredProject], seen: Sequence[ClusterNodes], path: str) -> Examination:
     cloud = run.admin
     visible = read(
         cloud.network,
@@ -241,7 +241,7 @@ def _look(run: CloudRun, clusters: Sequence[Declared], seen: Sequence[ClusterNod
         ids = {fixed["subnet_id"] for port in each.ports for fixed in port["fixed_ips"]}
         subnets = [raw for raw in visible.subnets.values() if raw["id"] in ids or raw["network_id"] in each.networks]
         name = one.cluster.name
-        nodes[name] = Nodes(
+        nodes[name] = MeshNodes(
             ports=each.ports, subnets=subnets, roles=each.roles, by_bgp=each.by_bgp, speakers=each.speakers
         )
         declared[name] = replace(nodes[name], ports=one.ports(each.ports))

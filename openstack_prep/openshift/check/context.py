@@ -12,7 +12,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.openshift.install_config import Cluster, Contents
+from openstack_prep.openshift.install_config import FileContents, InstallConfigFields
 from openstack_prep.openshift.install_config.fields import FIELDS
 from openstack_prep.openshift.install_config.releases import minor
 
@@ -31,9 +31,9 @@ class CheckContext:
 
     run: CloudRun
     """The cloud by the entry of clouds.yaml that the installer will use, and what was read of it."""
-    cluster: Cluster
+    cluster: InstallConfigFields
     """What install-config.yaml says, in the names of the newest release."""
-    contents: Contents
+    contents: FileContents
     """Its pull secret, SSH key and CA bundle."""
     path: Path
     """The install-config.yaml; the installer will be run with its folder as --dir."""

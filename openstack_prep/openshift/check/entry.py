@@ -27,7 +27,7 @@ LARGEST_BUNDLE = 65535 * 9 // 16  # bytes; base64 twice makes 16 of 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class InstallerEntry:
     """An entry that the installer finds."""
 
     path: Path
@@ -36,7 +36,7 @@ class Entry:
     """Its settings, including secrets."""
 
     def __repr__(self) -> str:
-        return f"Entry({self.path})"
+        return f"InstallerEntry({self.path})"
 
 
 def places(name: str) -> list[Path]:
@@ -46,14 +46,14 @@ def places(name: str) -> list[Path]:
     return [*([Path(named)] if named else []), *(folder / name for folder in folders)]
 
 
-def find_entry(cloud: str, clouds_file: Path | None = None) -> Entry | None:
+def find_entry(cloud: str, clouds_file: Path | None = None) -> InstallerEntry | None:
     """Return the entry as the installer finds it; raises SpecError when the file is not a clouds.yaml.
 
     ``clouds_file``: the file that OS_CLIENT_CONFIG_FILE will name; default: as in this environment.
     """
     path = clouds_file or _first(CLOUDS)
     settings = clouds_yaml.read(path).get(cloud) if path else None
-    return Entry(path=path, settings=settings) if path and isinstance(settings, dict) else None
+    return InstallerEntry(path=path, settings=settings) if path and isinstance(settings, dict) else None
 
 
 def _first(name: str) -> Path | None:
@@ -100,7 +100,7 @@ def _missing(cloud: str, clouds_file: Path | None) -> Diagnostic:
     )
 
 
-def _ca_bundle(cloud: str, found: Entry) -> Iterator[Diagnostic]:
+def _ca_bundle(cloud: str, found: InstallerEntry) -> Iterator[Diagnostic]:
     named = found.settings.get("cacert")
     if not named:
         return
@@ -141,7 +141,7 @@ def _size(where: str, named: str, size: int) -> Iterator[Diagnostic]:
         )
 
 
-def _profile(cloud: str, found: Entry) -> Iterator[Diagnostic]:
+def _profile(cloud: str, found: InstallerEntry) -> Iterator[Diagnostic]:
     named = found.settings.get("profile") or found.settings.get("cloud")
     if not named:
         return

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.openshift.install_config import Cluster
+from openstack_prep.openshift.install_config import InstallConfigFields
 from openstack_prep.openshift.install_config.releases import FIPS_HOSTS, minor
 
 FIPS_FILE = Path("/proc/sys/crypto/fips_enabled")
 SKIP = "OPENSHIFT_INSTALL_SKIP_HOSTCRYPT_VALIDATION"
 
 
-def fips(cluster: Cluster, fips_file: Path = FIPS_FILE) -> Iterator[Diagnostic]:
+def fips(cluster: InstallConfigFields, fips_file: Path = FIPS_FILE) -> Iterator[Diagnostic]:
     """Yield why this machine cannot install a cluster in FIPS mode."""
     if not cluster.fips or minor(cluster.release) not in FIPS_HOSTS or os.environ.get(SKIP):
         return

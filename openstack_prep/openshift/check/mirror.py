@@ -152,7 +152,7 @@ KINDS = (
 _PARAMETER = re.compile(r'(\w+)="([^"]*)"')
 
 
-class Answer(StrEnum):
+class ManifestState(StrEnum):
     """What became of a request."""
 
     FOUND = "found"
@@ -164,16 +164,16 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ManifestAnswer:
     """The answer, and the manifest or what is wrong."""
 
-    answer: Answer
+    answer: ManifestState
     detail: str = ""
     manifest: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Registry:
+class MirrorRegistry:
     """A registry, and how to talk to it."""
 
     host: str
@@ -185,7 +185,7 @@ class Registry:
     seconds: float
     """Seconds for one request."""
 
-    def manifest(self, repository: str, reference: str) -> Outcome:
+    def manifest(self, repository: str, reference: str) -> ManifestAnswer:
         """Ask for a manifest by its tag or digest; no answer of the registry is an exception."""
         url = f"https://{self.host}/v2/{repository}/manifests/{reference}"
         try:
@@ -250,23 +250,23 @@ class _StayInTls(urllib.request.HTTPRedirectHandler):
 # --- answers ------------------------------------------------------------------------------
 
 
-def _outcome(status: int, body: bytes, reference: str) -> Outcome:
+def _outcome(status: int, body: bytes, reference: str) -> ManifestAnswer:
     if status in (401, 403):
-        return Outcome(answer=Answer.DENIED, detail=_codes(status, body))
+        return ManifestAnswer(answer=ManifestState.DENIED, detail=_codes(status, body))
     if status == 404:
-        return Outcome(answer=Answer.MISSING, detail=_codes(status, body))
+        return ManifestAnswer(answer=ManifestState.MISSING, detail=_codes(status, body))
     if status != 200:
-        return Outcome(answer=Answer.UNREACHABLE, detail=_codes(status, body))
+        return ManifestAnswer(answer=ManifestState.UNREACHABLE, detail=_codes(status, body))
     algorithm, _, digest = reference.partition(":")
     if algorithm == "sha256" and hashlib.sha256(body).hexdigest() != digest:
-        return Outcome(answer=Answer.INVALID, detail="what it returns has another digest")
+        return ManifestAnswer(answer=ManifestState.INVALID, detail="what it returns has another digest")
     try:
         manifest = json.loads(body)
     except (ValueError, RecursionError):
         manifest = None
     if not isinstance(manifest, dict) or manifest.get("schemaVersion") != 2:
-        return Outcome(answer=Answer.INVALID, detail="what it returns is not a manifest of an image")
-    return Outcome(answer=Answer.FOUND, manifest=manifest)
+        return ManifestAnswer(answer=ManifestState.INVALID, detail="what it returns is not a manifest of an image")
+    return ManifestAnswer(answer=ManifestState.FOUND, manifest=manifest)
 
 
 def _codes(status: int, body: bytes) -> str:
@@ -280,23 +280,23 @@ def _codes(status: int, body: bytes) -> str:
     return f"{status} ({named})" if named else str(status)
 
 
-def _failure(error: Exception, seconds: float) -> Outcome:
+def _failure(error: Exception, seconds: float) -> ManifestAnswer:
     """Return why there was no answer, in words without the request."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, ssl.SSLCertVerificationError):
-        return Outcome(answer=Answer.UNTRUSTED, detail=reason.verify_message)
+        return ManifestAnswer(answer=ManifestState.UNTRUSTED, detail=reason.verify_message)
     if isinstance(reason, TimeoutError):
-        return Outcome(answer=Answer.UNREACHABLE, detail=f"no answer within {seconds:g} seconds")
+        return ManifestAnswer(answer=ManifestState.UNREACHABLE, detail=f"no answer within {seconds:g} seconds")
     if isinstance(reason, socket.gaierror):
-        return Outcome(answer=Answer.UNREACHABLE, detail="its name does not resolve")
+        return ManifestAnswer(answer=ManifestState.UNREACHABLE, detail="its name does not resolve")
     if isinstance(reason, ssl.SSLError):
-        return Outcome(answer=Answer.INVALID, detail=f"no TLS: {reason.reason or reason}")
+        return ManifestAnswer(answer=ManifestState.INVALID, detail=f"no TLS: {reason.reason or reason}")
     if isinstance(reason, http.client.RemoteDisconnected):
-        return Outcome(answer=Answer.UNREACHABLE, detail="it closes the connection")
+        return ManifestAnswer(answer=ManifestState.UNREACHABLE, detail="it closes the connection")
     if isinstance(reason, OSError):
-        return Outcome(answer=Answer.UNREACHABLE, detail=reason.strerror or type(reason).__name__)
+        return ManifestAnswer(answer=ManifestState.UNREACHABLE, detail=reason.strerror or type(reason).__name__)
     text = str(reason) if isinstance(reason, ValueError) and not isinstance(reason, json.JSONDecodeError) else ""
-    return Outcome(answer=Answer.INVALID, detail=text or "its answer is not HTTP as a registry speaks it")
+    return ManifestAnswer(answer=ManifestState.INVALID, detail=text or "its answer is not HTTP as a registry speaks it")
 
 
 # --- release ----------------------------------------------------------------------------------
@@ -392,18 +392,18 @@ def _signature(context: CheckContext, digest: str, policy: str) -> Iterator[Diag
 def _ask(context: CheckContext, mirrored: str, digest: str, policy: str) -> Diagnostic | None:
     host, _, repository = mirrored.partition("/")
     secret, bundle = context.contents.pull_secret, context.contents.additional_trust_bundle
-    registry = Registry(host=host, login=login_for(mirrored, secret), bundle=bundle, seconds=context.seconds)
+    registry = MirrorRegistry(host=host, login=login_for(mirrored, secret), bundle=bundle, seconds=context.seconds)
     image = registry.manifest(repository, f"sha256:{digest}")
-    if image.answer is not Answer.FOUND:
+    if image.answer is not ManifestState.FOUND:
         return _no_image(context, mirrored, digest, image)
     tag = f"sha256-{digest}.sig"
     signature = registry.manifest(repository, tag)
-    if signature.answer is Answer.FOUND and _has_signature(signature):
+    if signature.answer is ManifestState.FOUND and _has_signature(signature):
         return None
-    if signature.answer not in (Answer.FOUND, Answer.MISSING):
+    if signature.answer not in (ManifestState.FOUND, ManifestState.MISSING):
         return _no_image(context, mirrored, digest, signature)
     at_boot = context.release in SIGNED_AT_BOOT
-    nothing = "is no Sigstore signature" if signature.answer is Answer.FOUND else "does not exist"
+    nothing = "is no Sigstore signature" if signature.answer is ManifestState.FOUND else "does not exist"
     copied = shlex.join(["oc", "image", "mirror", f"{RELEASE}:{tag}", f"{mirrored}:{tag}"])
     return Diagnostic(
         code="mirror.no-signature",
@@ -418,19 +418,19 @@ def _ask(context: CheckContext, mirrored: str, digest: str, policy: str) -> Diag
     )
 
 
-def _has_signature(outcome: Outcome) -> bool:
+def _has_signature(outcome: ManifestAnswer) -> bool:
     layers = outcome.manifest.get("layers")
     kinds = [each.get("mediaType") for each in layers if isinstance(each, dict)] if isinstance(layers, list) else []
     return _SIGNATURE in kinds
 
 
-def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcome) -> Diagnostic:
+def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: ManifestAnswer) -> Diagnostic:
     """Return why a mirror does not give the release image or its signature."""
     host = mirrored.partition("/")[0]
     again, url = AGAIN.format(shlex.quote(host)), shlex.quote(f"https://{host}/v2/")
     server = shlex.quote(_with_port(host))
     match outcome.answer:
-        case Answer.MISSING:
+        case ManifestState.MISSING:
             return Diagnostic(
                 code="mirror.no-release",
                 where=mirrored,
@@ -438,7 +438,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcom
                 why="the installer and the cluster pull exactly this image",
                 fix=f"{again}  # with the installer's release, or use the installer of the mirrored one",
             )
-        case Answer.DENIED:
+        case ManifestState.DENIED:
             login = login_for(mirrored, context.contents.pull_secret)
             return Diagnostic(
                 code="mirror.denied",
@@ -448,7 +448,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcom
                 why="machines pull with the same pullSecret",
                 fix=f"podman login --authfile pull-secret.json {shlex.quote(host)}  # then put it into pullSecret",
             )
-        case Answer.UNTRUSTED:
+        case ManifestState.UNTRUSTED:
             return Diagnostic(
                 code="mirror.untrusted",
                 where=mirrored,
@@ -456,7 +456,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Outcom
                 why="machines trust their system's CAs and additionalTrustBundle",
                 fix=f"openssl s_client -connect {server} -showcerts  # add its CA to additionalTrustBundle",
             )
-        case Answer.UNREACHABLE:
+        case ManifestState.UNREACHABLE:
             return Diagnostic(
                 code="mirror.unreachable",
                 where=mirrored,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed, virtual_addresses
-from openstack_prep.openshift.names.hosts import ROUTES, Names
+from openstack_prep.openshift.names.hosts import ROUTES, ClusterNames
 from openstack_prep.openshift.names.resolver import resolve
 
 ASKED = ROUTES[:2]
@@ -26,7 +26,7 @@ LOCKED_OUT = "nobody can log in to the console from here"
 def names(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield names that do not resolve, or lead elsewhere; raises SpecError for an unreadable hosts file."""
     cluster = context.cluster
-    domain = Names(cluster_name=cluster.cluster_name, base_domain=cluster.base_domain, api="", ingress="").domain
+    domain = ClusterNames(cluster_name=cluster.cluster_name, base_domain=cluster.base_domain, api="", ingress="").domain
     hosts_of = {"api": [f"api.{domain}"], "ingress": [f"{route}.apps.{domain}" for route in ASKED]}
     found = resolve([each for mine in hosts_of.values() for each in mine], hosts=context.hosts)
     for which, why in (("api", WAITS), ("ingress", LOCKED_OUT)):

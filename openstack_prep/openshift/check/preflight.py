@@ -15,10 +15,17 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import connect
 from openstack_prep.openshift.check import check, services, tls
 from openstack_prep.openshift.check.context import READER, CheckContext
-from openstack_prep.openshift.check.entry import Entry, entry, find_entry
+from openstack_prep.openshift.check.entry import InstallerEntry, entry, find_entry
 from openstack_prep.openshift.check.host import fips
 from openstack_prep.openshift.check.installed import installed
-from openstack_prep.openshift.install_config import Cluster, Contents, Given, findings, mistakes, read
+from openstack_prep.openshift.install_config import (
+    FileContents,
+    InstallConfigFields,
+    InstallConfigValues,
+    findings,
+    mistakes,
+    read,
+)
 from openstack_prep.openshift.install_config.fields import FIELDS
 from openstack_prep.openshift.install_config.reading import is_deprecated, is_fatal
 from openstack_prep.openshift.install_config.releases import NEWEST, minor, name
@@ -42,7 +49,7 @@ class Verdict:
     @property
     def placed(self) -> tuple[Diagnostic, ...]:
         """The findings, those about a field with the file and its line; raises SpecError if it cannot be read."""
-        given = Given(self.path)
+        given = InstallConfigValues(self.path)
         return tuple(replace(each, where=_placed(given, each.where)) for each in self.findings)
 
     @property
@@ -73,7 +80,7 @@ class Verdict:
         }
 
 
-def _placed(given: Given, where: str) -> str:
+def _placed(given: InstallConfigValues, where: str) -> str:
     """Return a field with its line, if it stands in the file; anything else as it is."""
     path = re.sub(r"\[\d*\]", "", where)
     return where if given.value(path) is None else given.place(path).removesuffix(path) + where
@@ -97,7 +104,7 @@ def preflight(
     diagnostic.  Raises SpecError when the file, or clouds.yaml, cannot be read.
     """
     path = Path(path)
-    given = Given(path)
+    given = InstallConfigValues(path)
     cluster, contents = read(given, release)
     found = list(installed(path))
     if not found:
@@ -111,7 +118,7 @@ def preflight(
 
 def check_file(path: str | Path, release: str) -> Verdict:
     """Check an install-config.yaml alone, without clouds.yaml and without a cloud; raises SpecError."""
-    given = Given(Path(path))
+    given = InstallConfigValues(Path(path))
     cluster, contents = read(given, release)
     found = by_weight(_of_document(given, cluster, contents))
     return Verdict(path=Path(path), release=cluster.release, cloud=cluster.cloud, findings=tuple(found))
@@ -120,7 +127,9 @@ def check_file(path: str | Path, release: str) -> Verdict:
 # --- the file -----------------------------------------------------------------------------
 
 
-def _of_document(given: Given, cluster: Cluster, contents: Contents) -> Iterator[Diagnostic]:
+def _of_document(
+    given: InstallConfigValues, cluster: InstallConfigFields, contents: FileContents
+) -> Iterator[Diagnostic]:
     """Yield what is wrong with the file for its release, without asking the cloud."""
     if minor(cluster.release) > NEWEST:
         yield _newer(cluster.release)
@@ -186,7 +195,13 @@ def _in_its_words(text: str, release: int) -> str:
 
 
 def _of_cloud(
-    mine: Entry, cluster: Cluster, contents: Contents, path: Path, installer: Path | None, hosts: Path, jobs: int
+    mine: InstallerEntry,
+    cluster: InstallConfigFields,
+    contents: FileContents,
+    path: Path,
+    installer: Path | None,
+    hosts: Path,
+    jobs: int,
 ) -> list[Diagnostic]:
     """Return what is wrong in the cloud, or why the login fails."""
     try:

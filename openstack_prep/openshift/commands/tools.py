@@ -47,9 +47,9 @@ def add(command: AddCommand) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.openshift.tools import NAMES, Wanted, fetch_tools
+    from openstack_prep.openshift.tools import NAMES, ToolRequest, fetch_tools
 
-    wanted = Wanted(
+    wanted = ToolRequest(
         release=options.release,
         mirror=options.mirror,
         arch=options.arch,

@@ -14,7 +14,7 @@ from openstack_prep.openshift.commands.of_cluster import add_cluster_options, cl
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.openshift.verify import Verification, Wanted
+    from openstack_prep.openshift.verify import Verification, VerificationRequest
     from openstack_prep.reports.html import Page
 
 
@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
     return write_html(options, lambda: _page(options, cloud, what, verification), code)
 
 
-def _page(options: argparse.Namespace, cloud: Cloud, what: Wanted, found: Verification) -> Page:
+def _page(options: argparse.Namespace, cloud: Cloud, what: VerificationRequest, found: Verification) -> Page:
     from openstack_prep.base.diagnostic import summary
     from openstack_prep.pictures.topology import looking
 

@@ -3,16 +3,16 @@
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.openshift.install_config.cluster_of import read
 from openstack_prep.openshift.install_config.document import document
-from openstack_prep.openshift.install_config.given import Given
+from openstack_prep.openshift.install_config.given import InstallConfigValues
 from openstack_prep.openshift.install_config.model import (
     Capabilities,
-    Cluster,
-    Contents,
+    FileContents,
+    InstallConfigFields,
+    MachinePool,
     Machines,
     Mirror,
-    Pool,
     Proxy,
-    Reference,
+    ResourceReference,
     RootVolume,
 )
 from openstack_prep.openshift.install_config.reading import findings
@@ -21,14 +21,14 @@ from openstack_prep.openshift.install_config.rules import mistakes
 
 __all__ = [
     "Capabilities",
-    "Cluster",
-    "Contents",
-    "Given",
+    "FileContents",
+    "InstallConfigFields",
+    "InstallConfigValues",
+    "MachinePool",
     "Machines",
     "Mirror",
-    "Pool",
     "Proxy",
-    "Reference",
+    "ResourceReference",
     "RootVolume",
     "document",
     "dump",

@@ -23,8 +23,8 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import default_network_type
 from openstack_prep.openshift.install_config.fields import FIELDS, Spelling
-from openstack_prep.openshift.install_config.given import Given
-from openstack_prep.openshift.install_config.model import Cluster, Contents
+from openstack_prep.openshift.install_config.given import InstallConfigValues
+from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
 
 CLOUD = "openstack"  # the entry of clouds.yaml that the installer uses by default
 NETWORKS = ("machine_networks", "cluster_networks", "service_networks")
@@ -38,7 +38,7 @@ KINDS = {int: "a number", bool: "true or false"}
 HIDDEN = ("pull_secret", "proxy.")  # may contain passwords
 
 
-def read(source: str | Path | Raw | Given, release: str) -> tuple[Cluster, Contents]:
+def read(source: str | Path | Raw | InstallConfigValues, release: str) -> tuple[InstallConfigFields, FileContents]:
     """Return the cluster that an install-config declares for a release, from its path or its content.
 
     Old names are read, newer names are not.  Pools do not repeat the flavor of all machines, and the default network
@@ -47,10 +47,10 @@ def read(source: str | Path | Raw | Given, release: str) -> tuple[Cluster, Conte
     shown.
     """
     number = _minor(release)
-    given = source if isinstance(source, Given) else Given(source)
+    given = source if isinstance(source, InstallConfigValues) else InstallConfigValues(source)
     reading = _Reading(given, number)
     secret = reading.values.get("pull_secret")
-    contents = Contents(
+    contents = FileContents(
         pull_secret=None if secret is None else Secret(secret),
         ssh_key=reading.values.get("ssh_key"),
         additional_trust_bundle=reading.values.get("additional_trust_bundle"),
@@ -68,7 +68,7 @@ def _minor(release: str) -> int:
 class _Reading:
     """The values of an install-config by their names in a spec, their paths, and the mistakes."""
 
-    def __init__(self, given: Given, release: int) -> None:
+    def __init__(self, given: InstallConfigValues, release: int) -> None:
         self._given = given
         self.values: Values = {}
         self._paths: dict[str, str] = {}
@@ -142,14 +142,14 @@ class _Reading:
             what = f"has {len(pools)} pools, but OpenStack supports only one, worker"
             self._mistakes.append(Mistake(self._given.place("compute"), what, "keep only that pool"))
 
-    def cluster(self, release: str) -> Cluster:
+    def cluster(self, release: str) -> InstallConfigFields:
         """Return the declared cluster; raises SpecError."""
         from pydantic import ValidationError
 
         values = {"cloud": os.environ.get("OS_CLOUD") or CLOUD} | self.values | {"release": release}
         try:
             nested = _nested({of: value for of, value in values.items() if of not in CONTENTS})
-            cluster: Cluster = _adapter().validate_json(json.dumps(nested))
+            cluster: InstallConfigFields = _adapter().validate_json(json.dumps(nested))
         except ValidationError as error:
             for each in error.errors(include_url=False):
                 found = self._mistake(each)
@@ -214,7 +214,7 @@ def _nested(values: Raw) -> Values:
     return nested
 
 
-def _without_repetition(cluster: Cluster) -> Cluster:
+def _without_repetition(cluster: InstallConfigFields) -> InstallConfigFields:
     """Return an equivalent cluster without repeated flavors and the default network type."""
     pools = {name: getattr(cluster, name) for name in ("control_plane", "compute")}
     same = {name: replace(pool, flavor=None) for name, pool in pools.items() if pool.flavor == cluster.machines.flavor}
@@ -230,4 +230,4 @@ def _shown(of: str, value: object) -> str:
 def _adapter() -> Any:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Cluster)
+    return TypeAdapter(InstallConfigFields)

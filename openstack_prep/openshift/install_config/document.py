@@ -14,12 +14,12 @@ from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.fields import FIELDS
-from openstack_prep.openshift.install_config.model import Cluster, Contents
+from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
 
 HOST_PREFIX_IPV6 = 64  # the only value that the installer accepts
 
 
-def document(cluster: Cluster, contents: Contents) -> dict[str, object]:
+def document(cluster: InstallConfigFields, contents: FileContents) -> dict[str, object]:
     """Return the install-config, without fields that the release lacks, and without validation.
 
     The pull secret stays a Secret.  Raises InvalidValue for an unsupported release.
@@ -34,7 +34,7 @@ def document(cluster: Cluster, contents: Contents) -> dict[str, object]:
     return written
 
 
-def values(cluster: Cluster, contents: Contents) -> dict[str, object]:
+def values(cluster: InstallConfigFields, contents: FileContents) -> dict[str, object]:
     """Return all values by their names in a spec, with the constants of every install-config."""
     declared = dict(_flat("", cluster)) | dict(_flat("", contents))
     declared["api_version"] = "v1"
@@ -52,7 +52,7 @@ def values(cluster: Cluster, contents: Contents) -> dict[str, object]:
     return declared
 
 
-def has_previews(cluster: Cluster) -> bool:
+def has_previews(cluster: InstallConfigFields) -> bool:
     """Whether the feature set of a cluster, or a gate that it chose, opens the previews of its release."""
     return releases.opens_previews(releases.minor(cluster.release), cluster.feature_set, cluster.feature_gates)
 

@@ -14,7 +14,7 @@ from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
 from openstack_prep.openshift.install_config.paths import find
 
 
-class Given:
+class InstallConfigValues:
     """The values of an install-config, and their places."""
 
     def __init__(self, source: str | Path | Raw) -> None:

@@ -29,7 +29,7 @@ Replicas = Annotated[int, Ge(0), Le(1000)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
+class ResourceReference:
     """A resource of OpenStack, by either its ID or its name."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
@@ -75,7 +75,7 @@ class Machines:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool(Machines):
+class MachinePool(Machines):
     """A pool of machines: its size, and what differs from other machines."""
 
     replicas: Replicas = 3
@@ -121,8 +121,8 @@ class Capabilities:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster:
-    """The content of an install-config, except for file contents; see ``Contents``."""
+class InstallConfigFields:
+    """The content of an install-config, except for file contents; see ``FileContents``."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -148,9 +148,9 @@ class Cluster:
     """Virtual IP of the API (4.5 and later); two for dual stack."""
     ingress_vips: tuple[Address, ...] = ()
     """Virtual IP of the ingress routers (4.5 and later); two for dual stack."""
-    machines_network: Reference | None = None
+    machines_network: ResourceReference | None = None
     """Your own network for the machines (4.15 and later; in 4.14 with TechPreviewNoUpgrade)."""
-    machines_subnets: tuple[Reference, ...] = ()
+    machines_subnets: tuple[ResourceReference, ...] = ()
     """Your own subnet for the machines, by ID (4.5 and later) or name (4.15 and later); two for dual stack."""
     load_balancer: Literal["UserManaged", "OpenShiftManagedDefault"] | None = None
     """Load balancer of the API and the ingress routers (4.14 and later; in 4.13 with TechPreviewNoUpgrade)."""
@@ -164,9 +164,9 @@ class Cluster:
     """Whether the cloud has Octavia (up to 4.5; later releases detect it)."""
     machines: Machines = Machines()
     """Defaults for the machines of all pools."""
-    control_plane: Pool = Pool()
+    control_plane: MachinePool = MachinePool()
     """The control plane."""
-    compute: Pool = Pool()
+    compute: MachinePool = MachinePool()
     """The workers; with 0 replicas, workloads run on the control plane."""
     network_type: Name | None = None
     """Network plug-in; default: OpenShiftSDN up to 4.11, OVNKubernetes since 4.12."""
@@ -205,7 +205,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contents:
+class FileContents:
     """The contents of files."""
 
     pull_secret: Secret | None = None

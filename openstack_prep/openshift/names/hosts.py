@@ -13,7 +13,7 @@ from datetime import date
 from openstack_prep.dns import lines
 from openstack_prep.dns.entries import Wanted
 from openstack_prep.dns.lines import WILDCARD
-from openstack_prep.dns.zone import Record, with_next_serial, zone_text
+from openstack_prep.dns.zone import DnsRecord, with_next_serial, zone_text
 
 ROUTES = (
     "console-openshift-console",
@@ -28,7 +28,7 @@ ROUTES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Names:
+class ClusterNames:
     """The names of one cluster and their addresses."""
 
     cluster_name: str
@@ -68,7 +68,7 @@ class Names:
 # --- hosts files --------------------------------------------------------------------------
 
 
-def hosts_lines(names: Names) -> list[str]:
+def hosts_lines(names: ClusterNames) -> list[str]:
     """Return the lines of a hosts file, one per name."""
     routes = ((names.ingress, f"{route}.apps.{names.domain}") for route in names.routes)
     return lines.hosts_lines([*names.servers(), *routes])
@@ -77,17 +77,17 @@ def hosts_lines(names: Names) -> list[str]:
 # --- name servers -------------------------------------------------------------------------
 
 
-def dnsmasq_lines(names: Names) -> list[str]:
+def dnsmasq_lines(names: ClusterNames) -> list[str]:
     """Return lines for dnsmasq: exact names for the API, a wildcard below ``apps`` for the routers."""
     return lines.dnsmasq_lines([*names.servers(), (names.ingress, f"*.apps.{names.domain}")])
 
 
-def zone(names: Names, *, server: str, today: date, old: str = "") -> str:
+def zone(names: ClusterNames, *, server: str, today: date, old: str = "") -> str:
     """Return the cluster's domain as a zone for BIND, served by the host ``server``.
 
     The serial is ``YYYYMMDDnn`` and always higher than that of the ``old`` zone (RFC 1982).  If nothing else
     differs, the old zone is returned with its serial.
     """
     servers = [(name.removesuffix(f".{names.domain}"), address) for address, name in names.servers()]
-    records = [Record.address(name, address) for name, address in (*servers, ("*.apps", names.ingress))]
+    records = [DnsRecord.address(name, address) for name, address in (*servers, ("*.apps", names.ingress))]
     return with_next_serial(old, zone_text(names.domain, server, records), today)

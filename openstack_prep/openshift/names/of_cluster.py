@@ -16,11 +16,11 @@ from typing import Any, Literal
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.dns import entries
 from openstack_prep.dns.block import Edit, change_file, put_block
-from openstack_prep.openshift.install_config import Given
+from openstack_prep.openshift.install_config import InstallConfigValues
 from openstack_prep.openshift.install_config.fields import OPENSTACK
 from openstack_prep.openshift.install_config.rules.names import LABEL
 from openstack_prep.openshift.names import hosts
-from openstack_prep.openshift.names.hosts import Names
+from openstack_prep.openshift.names.hosts import ClusterNames
 
 Form = Literal["hosts", "dnsmasq", "bind"]
 
@@ -41,7 +41,7 @@ def names_of(
     ingress: str | None = None,
     api_int: str | None = None,
     internal: bool = False,
-) -> Names:
+) -> ClusterNames:
     """Return the names of a cluster; each argument overrides its install-config.
 
     The addresses are the floating IPs.  With ``internal``, or without an external network, they are the virtual
@@ -56,7 +56,7 @@ def names_of(
         addresses["api-int"] = _address(given, "api", None, internal=True) if given else addresses["api"]
     _raise(mistakes, [*_wrong_domain(domain), *_wrong_addresses(addresses, given)])
     plain = {name: str(ipaddress.ip_address(value)) for name, (_, value) in addresses.items()}
-    return Names(
+    return ClusterNames(
         cluster_name=domain["cluster-name"][1],
         base_domain=domain["base-domain"][1].rstrip("."),
         api=plain["api"],
@@ -79,10 +79,10 @@ def domain_of(
 # --- reading ------------------------------------------------------------------------------
 
 
-def _opened(install_config: Path | None) -> tuple[Given | None, list[Mistake]]:
+def _opened(install_config: Path | None) -> tuple[InstallConfigValues | None, list[Mistake]]:
     """Return an install-config, and the mistakes of the file itself."""
     try:
-        given = Given(install_config) if install_config else None
+        given = InstallConfigValues(install_config) if install_config else None
     except SpecError as error:
         return None, list(error.mistakes)
     return given, given.repeated if given else []
@@ -95,21 +95,21 @@ def _raise(of_file: list[Mistake], others: list[Mistake]) -> None:
         raise SpecError(mistakes)
 
 
-def _domain(given: Given | None, cluster_name: str | None, base_domain: str | None) -> dict[str, Placed]:
+def _domain(given: InstallConfigValues | None, cluster_name: str | None, base_domain: str | None) -> dict[str, Placed]:
     return {
         "cluster-name": _placed(given, ["metadata.name"], "cluster-name", cluster_name),
         "base-domain": _placed(given, ["baseDomain"], "base-domain", base_domain),
     }
 
 
-def _placed(given: Given | None, paths: Sequence[str], name: str, value: str | None) -> Placed:
+def _placed(given: InstallConfigValues | None, paths: Sequence[str], name: str, value: str | None) -> Placed:
     if value is not None or given is None:
         return name, value
     found = next((path for path in paths if given.value(path)), paths[0])
     return given.place(found), given.value(found)
 
 
-def _address(given: Given | None, which: str, value: str | None, internal: bool) -> Placed:
+def _address(given: InstallConfigValues | None, which: str, value: str | None, internal: bool) -> Placed:
     if value is not None or given is None:
         return which, value
     path, floating = given.field(f"{which}_floating_ip")
@@ -127,7 +127,7 @@ def _address(given: Given | None, which: str, value: str | None, internal: bool)
         return where, network
 
 
-def _of_other_version(given: Given, chosen: Sequence[str]) -> frozenset[str]:
+def _of_other_version(given: InstallConfigValues, chosen: Sequence[str]) -> frozenset[str]:
     """Return the virtual addresses of the other IP version: the names of a cluster with two stacks have both."""
     found: set[str] = set()
     for which in ("api", "ingress"):
@@ -146,7 +146,7 @@ def _wrong_domain(domain: dict[str, Placed]) -> Iterator[Mistake]:
             yield Mistake(where, f"{value!r} is not a DNS name", "use lowercase letters, digits and hyphens")
 
 
-def _wrong_addresses(addresses: dict[str, Placed], given: Given | None) -> Iterator[Mistake]:
+def _wrong_addresses(addresses: dict[str, Placed], given: InstallConfigValues | None) -> Iterator[Mistake]:
     for name, (where, value) in addresses.items():
         if name == "api-int" and (where, value) == addresses["api"]:
             continue  # reported for api already
@@ -163,7 +163,7 @@ def _wrong_addresses(addresses: dict[str, Placed], given: Given | None) -> Itera
 # --- writing ------------------------------------------------------------------------------
 
 
-def text_of(names: Names, form: Form, server: str | None = None, old: str = "") -> str:
+def text_of(names: ClusterNames, form: Form, server: str | None = None, old: str = "") -> str:
     """Return the names in one of the formats; a zone for BIND continues the serials of an old zone.
 
     ``server`` is the host that serves the zone.  Raises SpecError without it.
@@ -173,7 +173,7 @@ def text_of(names: Names, form: Form, server: str | None = None, old: str = "") 
     return "".join(f"{line}\n" for line in _lines(names, form))
 
 
-def write(path: Path, names: Names, form: Form, server: str | None = None, *, replace: bool = False) -> bool:
+def write(path: Path, names: ClusterNames, form: Form, server: str | None = None, *, replace: bool = False) -> bool:
     """Write the names into a file unless they are up to date; return whether the file was changed.
 
     In a hosts or dnsmasq file they are a block between two comments with the domain; the rest of the file is left
@@ -194,11 +194,11 @@ def write(path: Path, names: Names, form: Form, server: str | None = None, *, re
     return change_file(path, zone)
 
 
-def _replace(names: Names, form: entries.Form) -> Edit:
+def _replace(names: ClusterNames, form: entries.Form) -> Edit:
     return lambda lines: entries.without_conflicts(lines, names.wanted(), form)
 
 
-def _refuse(path: Path, names: Names, form: entries.Form) -> Edit:
+def _refuse(path: Path, names: ClusterNames, form: entries.Form) -> Edit:
     """Return an edit that changes nothing; it raises SpecError with all lines that conflict with the names."""
 
     def judge(lines: Sequence[str]) -> Sequence[str]:
@@ -224,11 +224,11 @@ def remove(path: Path, domain: str) -> bool:
     return put_block(path, domain, ())
 
 
-def _lines(names: Names, form: Form) -> list[str]:
+def _lines(names: ClusterNames, form: Form) -> list[str]:
     return hosts.hosts_lines(names) if form == "hosts" else hosts.dnsmasq_lines(names)
 
 
-def _checked_server(names: Names, server: str | None) -> str:
+def _checked_server(names: ClusterNames, server: str | None) -> str:
     if server is None:
         raise SpecError([Mistake("server", MISSING, "give --server NAME, the name server of the zone")])
     plain = server.rstrip(".")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.given_file import read_bytes, unreadable
-from openstack_prep.dns.entries import Entry, read_entries
+from openstack_prep.dns.entries import NameEntry, read_entries
 
 HOSTS = Path("/etc/hosts")
 SECONDS = 5.0
@@ -19,7 +19,7 @@ SECONDS = 5.0
 
 
 @dataclass
-class Answer:
+class ResolvedName:
     """The addresses of one name."""
 
     addresses: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Answer:
     done: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
 
-def resolve(names: Iterable[str], *, hosts: Path | None = None, seconds: float = SECONDS) -> dict[str, Answer]:
+def resolve(names: Iterable[str], *, hosts: Path | None = None, seconds: float = SECONDS) -> dict[str, ResolvedName]:
     """Return an answer per name, resolved in parallel; raises SpecError if the hosts file cannot be read."""
     listed = read_hosts(hosts) if hosts else {}
     file = hosts or HOSTS
@@ -44,16 +44,16 @@ def resolve(names: Iterable[str], *, hosts: Path | None = None, seconds: float =
     deadline = time.monotonic() + seconds
     for name, answer in asked.items():
         if not answer.done.wait(max(0.0, deadline - time.monotonic())):
-            found[name] = Answer(source="the resolver", file=file, late=True)
+            found[name] = ResolvedName(source="the resolver", file=file, late=True)
     return found
 
 
-def _listed(file: Path, entries: Sequence[Entry]) -> Answer:
+def _listed(file: Path, entries: Sequence[NameEntry]) -> ResolvedName:
     addresses = (address for each in entries for address in each.addresses)
-    return Answer(tuple(addresses), ", ".join(f"{file}:{each.number}" for each in entries), file)
+    return ResolvedName(tuple(addresses), ", ".join(f"{file}:{each.number}" for each in entries), file)
 
 
-def _ask(name: str, answer: Answer) -> None:
+def _ask(name: str, answer: ResolvedName) -> None:
     answer.source = "the resolver"
     try:
         listed = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
@@ -63,16 +63,16 @@ def _ask(name: str, answer: Answer) -> None:
     answer.done.set()
 
 
-def read_hosts(path: Path) -> Mapping[str, list[Entry]]:
+def read_hosts(path: Path) -> Mapping[str, list[NameEntry]]:
     """Return the lines of a hosts file that give each name addresses, by lowercase name; raises SpecError."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[NameEntry]] = {}
     for entry in _entries(path):
         for name in {each.lower() for each in entry.names}:
             found.setdefault(name, []).append(entry)
     return found
 
 
-def _entries(path: Path) -> list[Entry]:
+def _entries(path: Path) -> list[NameEntry]:
     try:
         text = read_bytes(path).decode("utf-8", "surrogateescape")
     except OSError as error:

@@ -29,8 +29,8 @@ from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import write_shared
 from openstack_prep.download.fetching import local_path, read_small, shown
 from openstack_prep.openshift.tools import layout
-from openstack_prep.openshift.tools.layout import ARCHIVES, Archive, Wanted
-from openstack_prep.openshift.tools.unpacking import Part, unpack
+from openstack_prep.openshift.tools.layout import ARCHIVES, Archive, ToolRequest
+from openstack_prep.openshift.tools.unpacking import UnpackedTool, unpack
 
 # --- record -----------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ HIDDEN = ".openstack-prep"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class ToolOrigin:
     """The origin of a tool."""
 
     version: str
@@ -79,16 +79,16 @@ def locked(folder: Path) -> Iterator[Path]:
         yield parts
 
 
-def load(folder: Path) -> dict[str, Record]:
+def load(folder: Path) -> dict[str, ToolOrigin]:
     """Return the records of a folder by tool; an unreadable file counts as empty, and is replaced later."""
     try:
         text = read_text(folder / HIDDEN / "tools.json")
-        return {name: Record(**fields) for name, fields in parse_json(text).items()}
+        return {name: ToolOrigin(**fields) for name, fields in parse_json(text).items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
 
-def save(folder: Path, records: Mapping[str, Record]) -> None:
+def save(folder: Path, records: Mapping[str, ToolOrigin]) -> None:
     """Write the records of a folder if they differ; raises PrepError."""
     if records == load(folder):
         return
@@ -186,10 +186,10 @@ SIGNATURES = ("sha256sum.txt.gpg", "sha256sum.txt.sig", "sha256sum.txt.asc")
 _LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](\S+)")
 
 
-class Listing:
+class ArchiveList:
     """The archives in sha256sum.txt of a source."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: ToolRequest) -> None:
         self.wanted = wanted
         self.where = f"{wanted.source}/sha256sum.txt"
 
@@ -279,7 +279,7 @@ class Tool:
     """Fingerprint of the key that signed sha256sum.txt; None if the signature was never verified."""
 
 
-def fetch_tools(wanted: Wanted, progress: Progress = lambda name, done, total: None) -> tuple[Tool, ...]:
+def fetch_tools(wanted: ToolRequest, progress: Progress = lambda name, done, total: None) -> tuple[Tool, ...]:
     """Ensure that a folder has the tools of a release; each archive is verified against sha256sum.txt.
 
     ``progress`` is called with the name of an archive, the bytes read so far, and its size.  An unchanged
@@ -288,7 +288,7 @@ def fetch_tools(wanted: Wanted, progress: Progress = lambda name, done, total: N
     """
     if wanted.key is not None:
         need_gpg()
-    listing = Listing(wanted)
+    listing = ArchiveList(wanted)
     chosen = {stem: [name for name in tools if name in wanted.tools] for stem, tools in ARCHIVES.items()}
     needed = {stem: names for stem, names in chosen.items() if names}
     if not load(wanted.into):  # fails before the folder is created if the release does not exist
@@ -303,7 +303,7 @@ def fetch_tools(wanted: Wanted, progress: Progress = lambda name, done, total: N
 
 
 def _ensure(
-    listing: Listing, stem: str, names: Sequence[str], known: dict[str, Record], parts: Path, progress: Progress
+    listing: ArchiveList, stem: str, names: Sequence[str], known: dict[str, ToolOrigin], parts: Path, progress: Progress
 ) -> list[Tool]:
     """Return the tools of one archive, which is read only if a tool is missing or outdated."""
     wanted = listing.wanted
@@ -313,7 +313,7 @@ def _ensure(
     archive = listing.archive(stem)
     kept = {name: record for name, record in kept.items() if record.archive_sha256 == archive.sha256}
     status: dict[str, Status] = dict.fromkeys(kept, "kept")
-    parts_by_name: Mapping[str, Part] = {}
+    parts_by_name: Mapping[str, UnpackedTool] = {}
     if len(kept) < len(names):
         parts_by_name = unpack(
             listing.location(archive), archive.sha256, ARCHIVES[stem], parts, partial(progress, archive.name)
@@ -324,7 +324,7 @@ def _ensure(
         else:
             sha256, signed_by = parts_by_name[name].sha256, listing.signed_by
             status[name] = _install(parts_by_name[name].path, wanted.into / name)
-        known[name] = Record(
+        known[name] = ToolOrigin(
             version=archive.version,
             archive=archive.name,
             archive_sha256=archive.sha256,
@@ -336,7 +336,7 @@ def _ensure(
     return [_tool(name, wanted, status[name], known[name]) for name in names]
 
 
-def _is_wanted(record: Record, wanted: Wanted, stem: str) -> bool:
+def _is_wanted(record: ToolOrigin, wanted: ToolRequest, stem: str) -> bool:
     """Whether the record alone proves that this is the wanted tool; a channel may have moved on."""
     if wanted.version is None or (wanted.key is not None and record.signed_by is None):
         return False
@@ -354,5 +354,5 @@ def _install(part: Path, path: Path) -> Status:
     return status
 
 
-def _tool(name: str, wanted: Wanted, status: Status, record: Record) -> Tool:
+def _tool(name: str, wanted: ToolRequest, status: Status, record: ToolOrigin) -> Tool:
     return Tool(name=name, path=str(wanted.into / name), status=status, **asdict(record))

@@ -137,7 +137,7 @@ def this_system() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ToolRequest:
     """The wanted release and tools, their platform and folder; raises SpecError with all mistakes."""
 
     release: str

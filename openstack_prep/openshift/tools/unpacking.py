@@ -26,14 +26,16 @@ Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True)
-class Part:
+class UnpackedTool:
     """An unpacked tool under a temporary name."""
 
     path: Path
     sha256: str
 
 
-def unpack(source: str, sha256: str, tools: Collection[str], folder: Path, progress: Progress) -> Mapping[str, Part]:
+def unpack(
+    source: str, sha256: str, tools: Collection[str], folder: Path, progress: Progress
+) -> Mapping[str, UnpackedTool]:
     """Unpack tools into a folder, and return them after the checksum of the whole archive was verified.
 
     Raises DownloadError if the checksum differs, a tool is missing, or the archive has members that no archive of
@@ -81,8 +83,8 @@ class _Content:
         return piece
 
 
-def _read(content: _Content, tools: Collection[str], folder: Path, where: str) -> dict[str, Part]:
-    parts: dict[str, Part] = {}
+def _read(content: _Content, tools: Collection[str], folder: Path, where: str) -> dict[str, UnpackedTool]:
+    parts: dict[str, UnpackedTool] = {}
     content.allow(HEADERS)
     with tarfile.open(fileobj=content, mode="r|", bufsize=CHUNK) as archive:  # type: ignore[call-overload] # it reads
         for number, member in enumerate(iter(archive.next, None)):
@@ -103,7 +105,7 @@ def _read(content: _Content, tools: Collection[str], folder: Path, where: str) -
     return parts
 
 
-def _checked(member: tarfile.TarInfo, tools: Collection[str], parts: Mapping[str, Part], where: str) -> str:
+def _checked(member: tarfile.TarInfo, tools: Collection[str], parts: Mapping[str, UnpackedTool], where: str) -> str:
     """Return the name of a harmless member; a link may only point to an earlier tool."""
     name = _plain(member.name)
     says = f"{where} contains {member.name[:100]!r}"
@@ -132,7 +134,7 @@ def _pieces(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes
         yield piece
 
 
-def _written(chunks: Iterator[bytes], path: Path) -> Part:
+def _written(chunks: Iterator[bytes], path: Path) -> UnpackedTool:
     digest = hashlib.sha256()
     try:
         with path.open("xb") as file:
@@ -143,10 +145,10 @@ def _written(chunks: Iterator[bytes], path: Path) -> Part:
             os.fsync(file.fileno())
     except OSError as error:
         raise PrepError(f"{path} cannot be written: {error.strerror}") from error
-    return Part(path, digest.hexdigest())
+    return UnpackedTool(path, digest.hexdigest())
 
 
-def _linked(part: Part, path: Path) -> Part:
+def _linked(part: UnpackedTool, path: Path) -> UnpackedTool:
     try:
         try:
             os.link(part.path, path)
@@ -154,4 +156,4 @@ def _linked(part: Part, path: Path) -> Part:
             shutil.copyfile(part.path, path)
     except OSError as error:
         raise PrepError(f"{path} cannot be written: {error.strerror}") from error
-    return Part(path, part.sha256)
+    return UnpackedTool(path, part.sha256)

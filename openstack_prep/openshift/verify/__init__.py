@@ -13,9 +13,9 @@ from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.access_path import read
 from openstack_prep.openshift.verify.chain import Chain, Verification
 from openstack_prep.openshift.verify.links import evaluate
-from openstack_prep.openshift.verify.target import ClusterOptions, Wanted, wanted
+from openstack_prep.openshift.verify.target import ClusterOptions, VerificationRequest, wanted
 
-__all__ = ["Chain", "ClusterOptions", "Verification", "Wanted", "look", "verify", "wanted"]
+__all__ = ["Chain", "ClusterOptions", "Verification", "VerificationRequest", "look", "verify", "wanted"]
 
 
 def verify(
@@ -29,7 +29,7 @@ def verify(
     return look(cloud, wanted(**given), hosts=hosts, jobs=jobs)
 
 
-def look(cloud: Cloud, what: Wanted, *, hosts: Path | None = None, jobs: int = 8) -> Verification:
+def look(cloud: Cloud, what: VerificationRequest, *, hosts: Path | None = None, jobs: int = 8) -> Verification:
     """Resolve the names, read the cloud, and evaluate both."""
     answers = resolve([host for target in what.targets for host in target.hosts], hosts=hosts)
     cloud.allow_parallel(jobs).authenticate()

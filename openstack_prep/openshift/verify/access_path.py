@@ -15,8 +15,8 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.neutron.rules import Traffic, admission
 from openstack_prep.openshift.installer import infra_ids, to_continue
-from openstack_prep.openshift.names.resolver import Answer
-from openstack_prep.openshift.verify.target import Target, Wanted
+from openstack_prep.openshift.names.resolver import ResolvedName
+from openstack_prep.openshift.verify.target import VerificationRequest, VerifiedService
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.by_id import list_by_id
 from openstack_prep.resources.network.uses import INTERFACES
@@ -133,10 +133,10 @@ SHOWN = 4
 class AccessPath:
     """The path to one target in what was read, with the addresses of its names."""
 
-    wanted: Wanted
-    target: Target
+    wanted: VerificationRequest
+    target: VerifiedService
     view: ProjectView
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, ResolvedName]
 
     @property
     def infra_id(self) -> str:

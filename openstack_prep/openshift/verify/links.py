@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from openstack_prep.base.diagnostic import Diagnostic
-from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify import inside, outside
 from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView
 from openstack_prep.openshift.verify.chain import Chain, Verification, ok
-from openstack_prep.openshift.verify.target import Wanted
+from openstack_prep.openshift.verify.target import VerificationRequest
 
 
-def evaluate(wanted: Wanted, view: ProjectView, answers: Mapping[str, Answer]) -> Verification:
+def evaluate(wanted: VerificationRequest, view: ProjectView, answers: Mapping[str, ResolvedName]) -> Verification:
     """Return the links of both paths to a cluster."""
     paths = [AccessPath(wanted, target, view, answers) for target in wanted.targets]
     expected: dict[str, str | None] = {path.target.name: path.leads_to for path in paths}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.raw import Raw
-from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.resources.lists import installer_names as naming
@@ -29,7 +29,7 @@ def names(path: AccessPath, expected: Mapping[str, str | None]) -> Iterator[Diag
         yield _name(path, host, path.answers[host], _write_names(path, expected, path.answers[host].file))
 
 
-def _name(path: AccessPath, host: str, answer: Answer, fix: str) -> Diagnostic:
+def _name(path: AccessPath, host: str, answer: ResolvedName, fix: str) -> Diagnostic:
     address = path.leads_to
     if answer.late:
         what = f"{answer.source} did not resolve {host} in time"

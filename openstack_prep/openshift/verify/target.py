@@ -12,7 +12,7 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.neutron.addresses import Block
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.cluster import Metadata, find_metadata
-from openstack_prep.openshift.install_config import Given
+from openstack_prep.openshift.install_config import InstallConfigValues
 from openstack_prep.resources.lists import installer_names as naming
 
 ROUTES = ("console-openshift-console", "oauth-openshift")
@@ -20,7 +20,7 @@ ROUTES = ("console-openshift-console", "oauth-openshift")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class VerifiedService:
     """One of the two services of a cluster that are called from outside."""
 
     name: Literal["api", "ingress"]
@@ -46,11 +46,11 @@ class Target:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class VerificationRequest:
     """What to verify."""
 
     metadata: Metadata
-    targets: tuple[Target, ...]
+    targets: tuple[VerifiedService, ...]
     cluster_name: str
     """Name in install-config.yaml, or as far as the infraID keeps it."""
     base_domain: str | None = None
@@ -101,7 +101,7 @@ def wanted(
     cluster_name: str | None = None,
     source: str | None = None,
     cloud: str | None = None,
-) -> Wanted:
+) -> VerificationRequest:
     """Return what to verify; raises SpecError that lists all mistakes in what was given."""
     mistakes: list[Mistake] = []
     cluster, settings, caller = None, Settings(), None
@@ -125,7 +125,7 @@ def wanted(
     name = cluster_name or settings.cluster_name or cluster.cluster_name
     parent = base_domain or settings.base_domain
     domain = f"{name}.{parent.strip('.')}" if parent else None
-    return Wanted(
+    return VerificationRequest(
         metadata=cluster,
         cluster_name=name,
         base_domain=parent,
@@ -141,8 +141,8 @@ def wanted(
     )
 
 
-def _api(infra_id: str, domain: str | None, settings: Settings, given: str | None) -> Target:
-    return Target(
+def _api(infra_id: str, domain: str | None, settings: Settings, given: str | None) -> VerifiedService:
+    return VerifiedService(
         name="api",
         port=naming.api_port(infra_id),
         option="--api-ip",
@@ -154,8 +154,8 @@ def _api(infra_id: str, domain: str | None, settings: Settings, given: str | Non
     )
 
 
-def _ingress(infra_id: str, domain: str | None, settings: Settings, given: str | None) -> Target:
-    return Target(
+def _ingress(infra_id: str, domain: str | None, settings: Settings, given: str | None) -> VerifiedService:
+    return VerifiedService(
         name="ingress",
         port=naming.ingress_port(infra_id),
         option="--ingress-ip",
@@ -211,7 +211,7 @@ class Settings:
 
 def read_install_config(path: Path) -> Settings:
     """Return what an install-config of any release says; raises SpecError."""
-    given = Given(path)
+    given = InstallConfigValues(path)
 
     def text(of: str) -> str | None:
         _, value = given.field(of)

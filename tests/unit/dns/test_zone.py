@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from openstack_prep.dns.zone import (
-    Record,
+    DnsRecord,
     next_serial,
     reverse_records,
     serial_of,
@@ -14,7 +14,7 @@ from openstack_prep.dns.zone import (
 )
 
 TODAY = date(2026, 11, 23)
-RECORDS = [Record.address("api", "192.0.2.4"), Record.address("*.apps", "2001:db8::5")]
+RECORDS = [DnsRecord.address("api", "192.0.2.4"), DnsRecord.address("*.apps", "2001:db8::5")]
 ZONE = zone_text("dev.example.com", "ns.example.com", RECORDS)
 
 
@@ -37,7 +37,7 @@ def test_a_changed_zone_gets_a_higher_serial(previous: int, serial: int) -> None
 
 
 def test_a_digit_of_an_address_is_not_taken_for_the_serial() -> None:
-    one, other = (zone_text("a.example", "ns.a.example", [Record.address("x", f"192.0.2.{n}")]) for n in (1, 2))
+    one, other = (zone_text("a.example", "ns.a.example", [DnsRecord.address("x", f"192.0.2.{n}")]) for n in (1, 2))
     assert next_serial(with_next_serial("", one, TODAY), other, TODAY) == 2026112301
 
 

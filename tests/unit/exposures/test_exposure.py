@@ -18,12 +18,12 @@ from openstack_prep.core.model import Context, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.exposure import Exposure, ResolvedExposure
 from openstack_prep.exposures.left_claim import LeftClaim
-from openstack_prep.exposures.model import ExposedPort, Target
+from openstack_prep.exposures.model import ExposedPort, ExposureTarget
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register import neutron as register_module
 from openstack_prep.exposures.register import pool as macs
 from openstack_prep.exposures.register.neutron import NeutronRegister
-from openstack_prep.exposures.register.pool import Claim, ClaimRefused, Request
+from openstack_prep.exposures.register.pool import Claim, ClaimRefused, ClaimRequest
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.verbs import scan
 from tests.unit.conftest import ENDPOINTS, port_row, resolved
@@ -112,7 +112,7 @@ def register(run: CloudRun, neutron: Neutron) -> NeutronRegister:
 def exposure(name: str = "web", **fields: Any) -> Exposure:
     given: dict[str, Any] = {
         "cluster": "a",
-        "target": Target(service="shop/web"),
+        "target": ExposureTarget(service="shop/web"),
         "ports": (ExposedPort(port=443),),
         "how": "metallb",
     }
@@ -182,14 +182,14 @@ def test_a_mac_address_of_a_port_a_pair_or_a_claim_is_not_given(register: Neutro
     neutron.port(101)["mac_address"] = after[0]
     neutron.port(101)["allowed_address_pairs"] = [{"ip_address": "10.0.0.9", "mac_address": after[1]}]
     neutron.change(102, f"exposure x {after[2]} [openstack-prep:lab/lb]")
-    found = register.claim([Request(name="vm", mac=True)], [after[3]])
+    found = register.claim([ClaimRequest(name="vm", mac=True)], [after[3]])
     assert found["vm"].mac == after[4]
 
 
 def test_all_names_are_claimed_or_none(register: NeutronRegister, neutron: Neutron) -> None:
     claim_one(register, "a")
     with pytest.raises(ClaimRefused, match="no free address"):
-        register.claim([Request(name=each) for each in "abcd"])
+        register.claim([ClaimRequest(name=each) for each in "abcd"])
     assert [each["description"].partition(" [")[0] for each in neutron.ports if "exposure" in each["description"]] == [
         "exposure a"
     ]
@@ -268,7 +268,7 @@ def test_the_ports_are_read_twice_however_many_exposures_claim(
     outputs = {name: report.outputs[f"exposure/{name}"] for name in "abc"}
     assert outputs == {"a": "10.0.0.101", "b": "10.0.0.102", "c": "10.0.0.100"}
     outcomes = NeutronRegister(run=run.fresh(), project=None, pool="lb").claim_each(
-        [Request(name="c"), Request(name="d")]
+        [ClaimRequest(name="c"), ClaimRequest(name="d")]
     )
     assert outcomes["c"] == Claim(address="10.0.0.100")
     assert isinstance(outcomes["d"], ClaimRefused)

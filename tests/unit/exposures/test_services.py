@@ -11,19 +11,19 @@ import pytest
 import yaml
 
 from openstack_prep.exposures import services
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target, Way
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure, Way
 
 
-def placed(how: Way, address: str | None = "10.1.0.209", selector: Any = None, **port: Any) -> Placed:
+def placed(how: Way, address: str | None = "10.1.0.209", selector: Any = None, **port: Any) -> PlacedExposure:
     exposure = Exposed(
         name="shop",
         cluster="one",
-        target=Target(service="shop/frontend", selector=selector),
+        target=ExposureTarget(service="shop/frontend", selector=selector),
         ports=(ExposedPort(port=443, **port),),
         how=how,
         address=address,
     )
-    return Placed(exposure=exposure, address=address)
+    return PlacedExposure(exposure=exposure, address=address)
 
 
 @pytest.mark.parametrize("how", services.ANNOTATIONS)

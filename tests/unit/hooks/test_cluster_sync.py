@@ -13,7 +13,7 @@ from openstack_prep.base.errors import ClusterError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.hooks.address_pairs import Sync
 from openstack_prep.hooks.cluster_sync import ClusterSync
-from openstack_prep.kubernetes.api import Cluster
+from openstack_prep.kubernetes.api import RunningCluster
 from tests.unit.kubernetes.recorded_api import DATA, Recorded, serve
 
 UID = b"874c6c17-8ac6-450e-b55e-67289c70e704"
@@ -27,7 +27,7 @@ def recorded() -> Iterator[Recorded]:
 
 @pytest.fixture
 def sync(run: CloudRun, recorded: Recorded, tmp_path: Path) -> ClusterSync:
-    cluster = Cluster(recorded.kubeconfig(tmp_path / "kubeconfig"))
+    cluster = RunningCluster(recorded.kubeconfig(tmp_path / "kubeconfig"))
     return ClusterSync(run.admin, Sync(tag="node", within=("10.1.0.0/24",)), cluster, tell=print)
 
 
@@ -53,7 +53,7 @@ def test_a_spec_that_changes_is_read_again(
     """Else a watch would remove the pairs of a pool that somebody has added meanwhile, and applied."""
     spec, pool = tmp_path / "s.yaml", {"name": "lb", "subnet": "nodes", "reserve": "outside"}
     pairs = [{"name": "lb", "tag": "rke", "pools": ["lb"]}]
-    cluster = Cluster(recorded.kubeconfig(tmp_path / "kubeconfig"))
+    cluster = RunningCluster(recorded.kubeconfig(tmp_path / "kubeconfig"))
     sync = ClusterSync(run.admin, spec, cluster, tell=print)
     for addresses, shown in (("10.1.0.201", ["10.1.0.201"]), ("10.1.0.201-10.1.0.202", ["10.1.0.201", "10.1.0.202"])):
         pools = [pool | {"addresses": [addresses]}]

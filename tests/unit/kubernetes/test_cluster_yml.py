@@ -14,11 +14,11 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.cluster_yml import document, kubeconfig_hint, mistakes, warnings
-from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
+from openstack_prep.kubernetes.model import KubernetesCluster, Node, NodeGroup, Registry
 from openstack_prep.kubernetes.nodes import MASTER, nodes_of
 
-PLAIN = Cluster(cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
-FULL = Cluster(
+PLAIN = KubernetesCluster(cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
+FULL = KubernetesCluster(
     kubernetes_version="v1.31.1-rancher1-1",
     roles=(
         NodeGroup(nodes="0-2", roles=("controlplane", "etcd"), config={"docker_socket": "/run/docker.sock"}),
@@ -57,17 +57,19 @@ FULL = Cluster(
 )
 
 
-def nodes(cluster: Cluster, count: int) -> Sequence[Node]:
+def nodes(cluster: KubernetesCluster, count: int) -> Sequence[Node]:
     return nodes_of(cluster, [(f"Node-{n}", f"192.0.2.{n + 10}", f"10.1.0.{n + 10}") for n in range(count)])
 
 
-def said(cluster: Cluster, found: Sequence[Node] | None = None) -> list[str]:
+def said(cluster: KubernetesCluster, found: Sequence[Node] | None = None) -> list[str]:
     return [str(each) for each in mistakes(cluster, found)]
 
 
-@pytest.mark.parametrize(("name", "cluster", "count"), [("plain", PLAIN, 3), ("one", Cluster(), 1), ("full", FULL, 4)])
+@pytest.mark.parametrize(
+    ("name", "cluster", "count"), [("plain", PLAIN, 3), ("one", KubernetesCluster(), 1), ("full", FULL, 4)]
+)
 def test_whole_files(
-    name: str, cluster: Cluster, count: int, stored: Callable[[str, str], None], tmp_path: Path
+    name: str, cluster: KubernetesCluster, count: int, stored: Callable[[str, str], None], tmp_path: Path
 ) -> None:
     found = nodes(cluster, count)
     assert said(cluster, found) == []
@@ -88,7 +90,7 @@ def test_secrets_show_in_the_file_alone() -> None:
 
 def test_cri_dockerd_is_asked_for_where_kubernetes_needs_it() -> None:
     def asked(version: str | None, **config: Any) -> Any:
-        return document(Cluster(kubernetes_version=version, config=config), (), "c").get("enable_cri_dockerd")
+        return document(KubernetesCluster(kubernetes_version=version, config=config), (), "c").get("enable_cri_dockerd")
 
     assert [asked(None), asked("v1.23.16-rancher2-3"), asked("v1.24.17-rancher1-1")] == [None, None, True]
     assert asked("v1.24.17-rancher1-1", enable_cri_dockerd=False) is False
@@ -138,7 +140,7 @@ def test_what_has_fields_of_ours_is_not_said_twice() -> None:
 
 
 def test_values_by_the_names_of_our_fields() -> None:
-    cluster = Cluster(
+    cluster = KubernetesCluster(
         kubernetes_version="1.31",
         network_plugin="cilium",
         config={"ingress": {"provider": "traefik"}, "services": {"etcd": {"external_urls": ["https://etcd"]}}},
@@ -177,7 +179,7 @@ def test_etcd_elsewhere() -> None:
 
 
 def test_networks_without_room_are_somebody_elses_to_tell() -> None:
-    small = Cluster(service_cidr="10.0.0.0/30")
+    small = KubernetesCluster(service_cidr="10.0.0.0/30")
     assert "kubelet" not in document(small, (), "c")["services"]
     assert said(small) == []
 

@@ -13,12 +13,12 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.cluster_yml import document, mistakes
 from openstack_prep.kubernetes.keys.schema import load_schema
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 
 
-def read(spec: dict[str, Any], base: Path, warnings: list[str]) -> Cluster:
+def read(spec: dict[str, Any], base: Path, warnings: list[str]) -> KubernetesCluster:
     context = {"base": base, "warn": warnings.append}
-    found: Cluster = TypeAdapter(Cluster).validate_json(json.dumps(spec), context=context)
+    found: KubernetesCluster = TypeAdapter(KubernetesCluster).validate_json(json.dumps(spec), context=context)
     return found
 
 

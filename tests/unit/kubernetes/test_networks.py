@@ -8,11 +8,11 @@ from itertools import combinations
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken, allocate, default_dns, mistakes
 
 DEFAULT = ClusterNetworks()
-NEW = Cluster()
+NEW = KubernetesCluster()
 
 
 def told(*args: object, **more: object) -> list[str]:
@@ -38,7 +38,11 @@ def test_a_cluster_more_moves_none_before_it() -> None:
 
 
 def test_given_networks_stay_and_are_passed_over() -> None:
-    clusters = {"a": Cluster(service_cidr="10.42.0.0/20"), "b": Cluster(cluster_cidr="10.43.0.0/16"), "c": NEW}
+    clusters = {
+        "a": KubernetesCluster(service_cidr="10.42.0.0/20"),
+        "b": KubernetesCluster(cluster_cidr="10.43.0.0/16"),
+        "c": NEW,
+    }
     assert allocate(DEFAULT, clusters, [Taken("subnet/n", "10.46.1.0/24"), Taken("subnet/six", "2001:db8::/64")]) == {
         "a": ("10.43.0.0/16", "10.42.0.0/20"),
         "b": ("10.43.0.0/16", "10.44.0.0/16"),
@@ -71,7 +75,7 @@ def test_networks_of_ipv6_are_of_their_usual_sizes() -> None:
 def test_a_full_range_is_told_with_its_numbers() -> None:
     full = ClusterNetworks(range="10.64.0.0/14")
     clusters, taken = (
-        {"a": NEW, "b": NEW, "c": Cluster(service_cidr="10.9.0.0/16")},
+        {"a": NEW, "b": NEW, "c": KubernetesCluster(service_cidr="10.9.0.0/16")},
         [Taken("subnet/n", "10.64.0.0/24")],
     )
     with pytest.raises(SpecError) as error:
@@ -91,9 +95,9 @@ def test_a_full_range_is_told_with_its_numbers() -> None:
 
 def test_each_overlap_is_one_mistake_that_names_both() -> None:
     clusters = {
-        "a": Cluster(cluster_cidr="10.0.0.0/16", service_cidr="10.0.128.0/20"),
-        "b": Cluster(cluster_cidr="10.8.0.0/16", service_cidr="10.9.0.0/16"),
-        "c": Cluster(cluster_cidr="10.9.0.0/16", service_cidr="10.10.0.0/16"),
+        "a": KubernetesCluster(cluster_cidr="10.0.0.0/16", service_cidr="10.0.128.0/20"),
+        "b": KubernetesCluster(cluster_cidr="10.8.0.0/16", service_cidr="10.9.0.0/16"),
+        "c": KubernetesCluster(cluster_cidr="10.9.0.0/16", service_cidr="10.10.0.0/16"),
     }
     taken = [Taken("subnet/nodes", "10.8.4.0/24"), Taken("address_pool/lb", "10.10.255.250-10.11.0.20")]
     assert told(DEFAULT, clusters, taken) == [
@@ -150,7 +154,7 @@ def test_what_is_taken_twice_is_told_elsewhere() -> None:
     ],
 )
 def test_what_kubernetes_refuses_is_told(pods: str, services: str, nodes: int, said: str) -> None:
-    (found,) = told(DEFAULT, {"a": Cluster(cluster_cidr=pods, service_cidr=services)}, nodes={"a": nodes})
+    (found,) = told(DEFAULT, {"a": KubernetesCluster(cluster_cidr=pods, service_cidr=services)}, nodes={"a": nodes})
     assert said in found
 
 
@@ -173,7 +177,7 @@ def test_what_kubernetes_refuses_is_told(pods: str, services: str, nodes: int, s
     ],
 )
 def test_the_dns_is_a_service(dns: str, said: list[str]) -> None:
-    assert told(DEFAULT, {"a": Cluster(cluster_dns=dns)}) == [f"rke_cluster/a: {each}" for each in said]
+    assert told(DEFAULT, {"a": KubernetesCluster(cluster_dns=dns)}) == [f"rke_cluster/a: {each}" for each in said]
 
 
 def test_the_dns_is_the_tenth_service() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup
+from openstack_prep.kubernetes.model import KubernetesCluster, Node, NodeGroup
 from openstack_prep.kubernetes.nodes import (
     etcd_warning,
     group_mistakes,
@@ -29,14 +29,14 @@ def node(**said: Any) -> Node:
 
 @pytest.mark.parametrize(("count", "masters"), [(0, 0), (1, 1), (2, 1), (3, 3), (5, 3)])
 def test_who_does_what_when_nobody_says(count: int, masters: int) -> None:
-    found = nodes_of(Cluster(), machines(count))
+    found = nodes_of(KubernetesCluster(), machines(count))
     assert [set(each.roles) == {"controlplane", "etcd", "worker"} for each in found[:masters]] == [True] * masters
     assert [each.roles for each in found[masters:]] == [("worker",)] * (count - masters)
     assert [each.name for each in found] == [f"node{n}" for n in range(count)]
 
 
 def test_groups() -> None:
-    cluster = Cluster(
+    cluster = KubernetesCluster(
         roles=(
             NodeGroup(nodes="0-2", roles=MASTER, taints=("a=b:NoSchedule",), config={"port": 2222}),
             NodeGroup(nodes="3-", roles=("worker",), labels={"disk": "fast"}),
@@ -58,7 +58,7 @@ def test_groups() -> None:
 def test_nodes_of_no_group_and_groups_without_a_node() -> None:
     groups = tuple(NodeGroup(nodes=each, roles=MASTER) for each in ("0", "7-9", "3-5"))
     with pytest.raises(SpecError) as caught:
-        nodes_of(Cluster(roles=groups), machines(4))
+        nodes_of(KubernetesCluster(roles=groups), machines(4))
     assert str(caught.value).splitlines() == [
         "roles[1].nodes: 7-9 matches no node (the cluster has nodes 0-3); correct the range, or remove the group",
         "roles[2].nodes: 3-5 exceeds the last node (the cluster has nodes 0-3); correct the range, or write 3-",
@@ -67,7 +67,7 @@ def test_nodes_of_no_group_and_groups_without_a_node() -> None:
 
 
 def test_what_is_wrong_with_groups() -> None:
-    cluster = Cluster(
+    cluster = KubernetesCluster(
         roles=(
             NodeGroup(nodes="0-2", roles=MASTER, labels={"-a": "ok", "example.com/b": "no good", "c": ""}),
             NodeGroup(

@@ -14,12 +14,12 @@ import yaml
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes import reading
-from openstack_prep.kubernetes.model import Cluster, Node, NodeGroup, Registry
+from openstack_prep.kubernetes.model import KubernetesCluster, Node, NodeGroup, Registry
 from openstack_prep.kubernetes.nodes import nodes_of
 from openstack_prep.kubernetes.rke2 import documents, kubeconfig_hint, mistakes, registries, warnings
 
-PLAIN = Cluster(distribution="rke2", cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
-FULL = Cluster(
+PLAIN = KubernetesCluster(distribution="rke2", cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
+FULL = KubernetesCluster(
     distribution="rke2",
     kubernetes_version="v1.35.7+rke2r1",
     roles=(
@@ -51,11 +51,11 @@ FULL = Cluster(
 )
 
 
-def nodes(cluster: Cluster, count: int) -> Sequence[Node]:
+def nodes(cluster: KubernetesCluster, count: int) -> Sequence[Node]:
     return nodes_of(cluster, [(f"Node-{n}", f"192.0.2.{n + 10}", f"10.1.0.{n + 10}") for n in range(count)])
 
 
-def said(cluster: Cluster, found: Sequence[Node] | None = None) -> list[str]:
+def said(cluster: KubernetesCluster, found: Sequence[Node] | None = None) -> list[str]:
     return [str(each) for each in mistakes(cluster, found)]
 
 
@@ -64,7 +64,7 @@ def said(cluster: Cluster, found: Sequence[Node] | None = None) -> list[str]:
 )
 def test_whole_files(
     name: str,
-    cluster: Cluster,
+    cluster: KubernetesCluster,
     count: int,
     token: Secret | None,
     stored: Callable[[str, str], None],

@@ -17,7 +17,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Context, Resource
 from openstack_prep.core.plan import ApplyFailed, Plan
-from openstack_prep.openshift.install_config import Machines, Pool, Proxy, RootVolume
+from openstack_prep.openshift.install_config import MachinePool, Machines, Proxy, RootVolume
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
@@ -513,13 +513,13 @@ def test_types_of_root_volumes_that_do_not_exist_are_refused(
 ) -> None:
     services.get(TYPES, json={"volume_types": [{"name": "ssd", "id": "t1"}, {"name": "hdd", "id": "t2"}]})
     right = make(
-        machines=Machines(flavor="master", root_volume=volumes("ssd")), compute=Pool(root_volume=volumes("hdd"))
+        machines=Machines(flavor="master", root_volume=volumes("ssd")), compute=MachinePool(root_volume=volumes("hdd"))
     )
     assert refusals(run, right) == []
     wrong = make(
         machines=Machines(flavor="master", root_volume=volumes("sdd")),
-        control_plane=Pool(root_volume=volumes("nvme", "ssd")),
-        compute=Pool(root_volume=volumes("SSD")),
+        control_plane=MachinePool(root_volume=volumes("nvme", "ssd")),
+        compute=MachinePool(root_volume=volumes("SSD")),
     )
     fix = "does not exist; have it created, or correct the name"
     assert refusals(run, wrong) == [

@@ -10,7 +10,7 @@ from openstack_prep.base.errors import CloudError, ResourceFailed, WaitTimeout
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.openshift import leftover
-from openstack_prep.openshift.leftover import Record, detach, list_all, remove
+from openstack_prep.openshift.leftover import DeletableResource, detach, list_all, remove
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent, token
 
 NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
@@ -50,7 +50,7 @@ def test_load_balancers_go_with_all_that_is_theirs(
     gone = services.delete(f"{path}/lb", status_code=204)
     going = {"json": {"loadbalancer": {"provisioning_status": "PENDING_DELETE"}}}
     services.get(f"{path}/lb", [going, {"json": {"loadbalancer": {"provisioning_status": "DELETED"}}}])
-    remove(cloud, "load_balancer", Record.read(found))
+    remove(cloud, "load_balancer", DeletableResource.read(found))
     assert gone.last_request.qs == {"cascade": ["true"]}
 
 
@@ -59,11 +59,11 @@ def test_a_server_is_waited_for(cloud: Cloud, services: requests_mock.Mocker, mo
     services.delete(path, status_code=204)
     active = {"json": {"server": {"status": "ACTIVE"}}}
     services.get(path, [active, active, failure(404)])
-    remove(cloud, "server", Record.read({"id": "s", "name": "master-0"}))
+    remove(cloud, "server", DeletableResource.read({"id": "s", "name": "master-0"}))
     services.get(path, **active)
     monkeypatch.setattr(leftover, "GONE_SECONDS", 0.0)
     with pytest.raises(WaitTimeout, match="server master-0 still exists after 0 s, in status ACTIVE"):
-        remove(cloud, "server", Record.read({"id": "s", "name": "master-0"}))
+        remove(cloud, "server", DeletableResource.read({"id": "s", "name": "master-0"}))
 
 
 def test_a_volume_is_removed_when_its_server_has_let_it_go(cloud: Cloud, services: requests_mock.Mocker) -> None:
@@ -71,19 +71,19 @@ def test_a_volume_is_removed_when_its_server_has_let_it_go(cloud: Cloud, service
     said = [{"json": {"volume": {"status": each}}} for each in ("in-use", "available", "deleting")]
     services.get(path, [*said, failure(404)])
     gone = services.delete(path, status_code=202)
-    remove(cloud, "volume", Record.read(raw))
+    remove(cloud, "volume", DeletableResource.read(raw))
     assert gone.called_once
     services.get(path, json={"volume": {"status": "error_deleting"}})
     with pytest.raises(ResourceFailed, match="volume pvc-1, attached to a server: error_deleting"):
-        remove(cloud, "volume", Record.read(raw))
+        remove(cloud, "volume", DeletableResource.read(raw))
     services.get(path, **failure(404))
-    remove(cloud, "volume", Record.read(raw))  # somebody else was first
+    remove(cloud, "volume", DeletableResource.read(raw))  # somebody else was first
 
 
 def test_what_neutron_forbids_for_a_moment_is_tried_again(cloud: Cloud, services: requests_mock.Mocker) -> None:
     services.delete(f"{NEUTRON}/ports/p", **failure(403))
     with pytest.raises(CloudError) as caught:
-        remove(cloud, "port", Record.read({"id": "p"}))
+        remove(cloud, "port", DeletableResource.read({"id": "p"}))
     assert caught.value.retryable
 
 
@@ -93,7 +93,7 @@ def test_a_router_loses_routes_then_interfaces(cloud: Cloud, services: requests_
     services.put(f"{path}/remove_router_interface", [failure(404), {"json": {}}])
     services.get(path, json={"router": {"id": "r", "revision_number": 7}})
     deleted = services.delete(path, status_code=204)
-    record = Record.read({"id": "r", "revision_number": 4, "routes": [{"nexthop": "10.0.0.9"}]})
+    record = DeletableResource.read({"id": "r", "revision_number": 4, "routes": [{"nexthop": "10.0.0.9"}]})
     remove(cloud, "router", replace(record, interfaces=("gone", "p")))
     assert [each.split("?")[0] for each in sent(services)] == [
         "PUT /v2.0/routers/r",
@@ -110,7 +110,7 @@ def test_a_router_with_a_new_route_is_judged_again(cloud: Cloud, services: reque
     services.get(f"{NEUTRON}/routers/r", json={"router": {"id": "r", "routes": [{"nexthop": "10.0.0.9"}]}})
     deleted = services.delete(f"{NEUTRON}/routers/r", status_code=204)
     with pytest.raises(CloudError) as caught:
-        remove(cloud, "router", Record.read({"id": "r"}))
+        remove(cloud, "router", DeletableResource.read({"id": "r"}))
     assert (caught.value.status, caught.value.retryable, deleted.called) == (412, True, False)
 
 
@@ -119,7 +119,7 @@ def test_what_others_may_add_to_is_deleted_as_it_was_judged(
     cloud: Cloud, services: requests_mock.Mocker, thing: str, condition: bool
 ) -> None:
     deleted = services.delete(f"{NEUTRON}/{thing}s/x", status_code=204)
-    remove(cloud, thing, Record.read({"id": "x", "revision_number": 3}))
+    remove(cloud, thing, DeletableResource.read({"id": "x", "revision_number": 3}))
     assert deleted.last_request.headers.get("If-Match") == ("revision_number=3" if condition else None)
 
 
@@ -135,7 +135,11 @@ def test_a_floating_ip_keeps_its_owners_words(
     cloud: Cloud, services: requests_mock.Mocker, before: str, after: str
 ) -> None:
     change = services.put(f"{NEUTRON}/floatingips/f", json={"floatingip": {}})
-    detach(cloud, Record.read({"id": "f", "description": before, "revision_number": 4}), OwnershipTag(f"{ID}~attached"))
+    detach(
+        cloud,
+        DeletableResource.read({"id": "f", "description": before, "revision_number": 4}),
+        OwnershipTag(f"{ID}~attached"),
+    )
     assert change.last_request.json() == {"floatingip": {"port_id": None, "description": after}}
     assert change.last_request.headers["If-Match"] == "revision_number=4"
 
@@ -150,7 +154,7 @@ def test_containers_have_metadata_and_go_after_their_objects(cloud: Cloud, servi
     pages: list[Any] = [[{"name": "docker/a b"}, {"name": "c?d"}], [{"name": "../b/c"}, {"name": ".."}], []]
     pages_read = services.get(f"{SWIFT}/{name}", [{"json": page} for page in pages])
     services.delete(requests_mock.ANY, status_code=204)
-    remove(cloud, "container", Record.read(found))
+    remove(cloud, "container", DeletableResource.read(found))
     gone = [each.url.partition(name)[2] for each in services.request_history if each.method == "DELETE"]
     assert sorted(gone) == ["", "/..", "/..%2Fb%2Fc", "/c%3Fd", "/docker%2Fa%20b"]
     assert gone[-1] == ""

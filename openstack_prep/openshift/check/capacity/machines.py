@@ -12,13 +12,13 @@ from dataclasses import dataclass, fields, replace
 from openstack_prep.base.raw import Raw
 from openstack_prep.core.run import query
 from openstack_prep.openshift.check.context import CheckContext
-from openstack_prep.openshift.install_config import Cluster, Machines
+from openstack_prep.openshift.install_config import InstallConfigFields, Machines
 
 POOLS = ("control_plane", "compute")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class MachineSet:
     """Machines with the same settings."""
 
     pool: str
@@ -29,15 +29,15 @@ class Group:
     """Their settings."""
 
 
-def groups(cluster: Cluster) -> list[Group]:
+def groups(cluster: InstallConfigFields) -> list[MachineSet]:
     """Return all machines that exist at the same time: every replica, and the bootstrap machine."""
     masters, workers = (
-        Group(pool=pool, count=getattr(cluster, pool).replicas, like=effective(cluster, pool)) for pool in POOLS
+        MachineSet(pool=pool, count=getattr(cluster, pool).replicas, like=effective(cluster, pool)) for pool in POOLS
     )
     return [masters, workers, replace(masters, count=1)]
 
 
-def effective(cluster: Cluster, pool: str) -> Machines:
+def effective(cluster: InstallConfigFields, pool: str) -> Machines:
     """Return the settings of a pool's machines: its own, or the defaults."""
     own = getattr(cluster, pool)
     settings = {each.name: getattr(own, each.name) or getattr(cluster.machines, each.name) for each in fields(Machines)}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import CloudError, NotAllowed, NotFound
-from openstack_prep.openshift.check.capacity.machines import Group, flavors, groups
+from openstack_prep.openshift.check.capacity.machines import MachineSet, flavors, groups
 from openstack_prep.openshift.check.capacity.object_store import why_unusable
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config.releases import GROUP_MEMBERS_CHECKED
@@ -45,7 +45,7 @@ def needs(context: CheckContext) -> dict[str, Need]:
     return dict([*_compute(context), *_network(context), *_server_groups(context), *_volumes(context)])
 
 
-def _machines_text(machines: Sequence[Group]) -> str:
+def _machines_text(machines: Sequence[MachineSet]) -> str:
     masters, workers, _ = machines
     return f"{masters.count} control plane + {workers.count} compute + 1 bootstrap"
 

@@ -14,7 +14,7 @@ from openstack_prep.core.run import query
 from openstack_prep.neutron.addresses import Address, Block
 from openstack_prep.openshift.check.capacity.machines import groups
 from openstack_prep.openshift.check.context import CheckContext
-from openstack_prep.openshift.install_config import Reference
+from openstack_prep.openshift.install_config import ResourceReference
 from openstack_prep.openshift.install_config.rules.machines import ids
 from openstack_prep.resources.network.uses import INTERFACES
 
@@ -41,13 +41,13 @@ def external_network(context: CheckContext) -> Raw | None:
     return external[0] if len(external) == 1 else None
 
 
-def matches(context: CheckContext, kind: str, reference: Reference) -> Sequence[Raw]:
+def matches(context: CheckContext, kind: str, reference: ResourceReference) -> Sequence[Raw]:
     """Return the networks or subnets that an install-config means by an id or a name."""
     query = {"id": reference.id} if reference.id else {"name": reference.name}
     return listed(context, kind, **query)
 
 
-def references(context: CheckContext) -> list[Reference]:
+def references(context: CheckContext) -> list[ResourceReference]:
     """Return the references to the user's own subnets, without invalid ones, which the check of the file reports."""
     given = context.cluster.machines_subnets
     return [each for each in given if bool(each.id) != bool(each.name) and not list(ids("", filter(None, [each.id])))]

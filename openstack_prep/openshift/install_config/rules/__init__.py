@@ -17,7 +17,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import has_previews, values
 from openstack_prep.openshift.install_config.fields import FIELDS, Field
-from openstack_prep.openshift.install_config.model import Cluster, Contents
+from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
 from openstack_prep.openshift.install_config.rules.contents import content_mistakes
 from openstack_prep.openshift.install_config.rules.features import FEATURE_RULES
 from openstack_prep.openshift.install_config.rules.machines import MACHINE_RULES
@@ -26,7 +26,7 @@ from openstack_prep.openshift.install_config.rules.networks import NETWORK_RULES
 from openstack_prep.openshift.install_config.rules.proxies import PROXY_RULES
 from openstack_prep.openshift.install_config.rules.registries import REGISTRY_RULES
 
-RULES: tuple[Callable[[Cluster, int], Iterable[Mistake]], ...] = (
+RULES: tuple[Callable[[InstallConfigFields, int], Iterable[Mistake]], ...] = (
     *NAME_RULES,
     *MACHINE_RULES,
     *NETWORK_RULES,
@@ -36,7 +36,7 @@ RULES: tuple[Callable[[Cluster, int], Iterable[Mistake]], ...] = (
 )
 
 
-def mistakes(cluster: Cluster, contents: Contents) -> list[Mistake]:
+def mistakes(cluster: InstallConfigFields, contents: FileContents) -> list[Mistake]:
     """Return all mistakes of a cluster; an empty list if it can be installed."""
     try:
         release = releases.minor(cluster.release)

@@ -17,7 +17,7 @@ from typing import Any
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import is_public_key
 from openstack_prep.openshift.install_config import releases
-from openstack_prep.openshift.install_config.model import Cluster, Contents
+from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
 
 NO_LOGIN = '{"auths": {"fake": {"auth": "aWQ6cGFzcwo="}}}'
 """A pull secret without a real login, because the installer requires one."""
@@ -28,7 +28,7 @@ _OPTIONS = re.compile(r'^(?:[^ \t"\\]|\\.|"(?:[^"\\]|\\.)*")+[ \t]+')  # of a ke
 _FIPS_KEY = re.compile(r"ecdsa-sha2-nistp\d{3}|ssh-rsa")
 
 
-def content_mistakes(cluster: Cluster, contents: Contents) -> Iterator[Mistake]:
+def content_mistakes(cluster: InstallConfigFields, contents: FileContents) -> Iterator[Mistake]:
     """Yield the mistakes of the file contents in an install-config."""
     release = releases.minor(cluster.release)
     if contents.pull_secret is None:

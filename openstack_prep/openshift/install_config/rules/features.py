@@ -12,22 +12,22 @@ from collections.abc import Iterator
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import GO_BOOLEANS
 from openstack_prep.openshift.install_config import releases
-from openstack_prep.openshift.install_config.model import Capabilities, Cluster
+from openstack_prep.openshift.install_config.model import Capabilities, InstallConfigFields
 
 
-def _publish(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _publish(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     if cluster.publish == "Internal" and release in releases.ALWAYS_EXTERNAL:
         yield Mistake("publish", "Internal is not supported on OpenStack", "leave it out, and the floating IPs too")
 
 
-def _feature_set(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _feature_set(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     known = [name for name, span in releases.FEATURE_SETS.items() if release in span]
     if cluster.feature_set and known and cluster.feature_set not in known:
         what = f"{releases.name(release)} has no feature set {cluster.feature_set!r}"
         yield Mistake("feature_set", what, f"write {' or '.join(known)}, or leave it out")
 
 
-def _feature_gates(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _feature_gates(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     if cluster.feature_gates and cluster.feature_set != releases.CUSTOM:
         what = f"belongs to feature_set {releases.CUSTOM}, not to {cluster.feature_set or 'none'}"
         yield Mistake("feature_gates", what, f"set feature_set: {releases.CUSTOM}, or leave it out")
@@ -36,7 +36,7 @@ def _feature_gates(cluster: Cluster, release: int) -> Iterator[Mistake]:
             yield Mistake(f"feature_gates[{index}]", f"{each!r} is not NAME=true or NAME=false", "write OSStreams=true")
 
 
-def _capabilities(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _capabilities(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     chosen = cluster.capabilities
     known = [name for name, since in releases.CAPABILITIES.items() if since <= release]
     if not known or chosen is None or not (chosen.baseline or chosen.additional):

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.openshift.install_config import releases
-from openstack_prep.openshift.install_config.model import Cluster, Machines, RootVolume
+from openstack_prep.openshift.install_config.model import InstallConfigFields, Machines, RootVolume
 
 SMALLEST_ROOT_VOLUME = 25  # GiB
 
 
-def _replicas(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _replicas(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     masters, workers = cluster.control_plane.replicas, cluster.compute.replicas
     where = "control_plane.replicas"
     if masters == 1 and workers:
@@ -29,7 +29,7 @@ def _replicas(cluster: Cluster, release: int) -> Iterator[Mistake]:
         yield Mistake(where, "a cluster needs a control plane", "set 3")
 
 
-def _flavors(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _flavors(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     pools = {"control_plane": cluster.control_plane, "compute": cluster.compute}
     if cluster.machines.flavor is not None:
         return
@@ -41,7 +41,7 @@ def _flavors(cluster: Cluster, release: int) -> Iterator[Mistake]:
             yield Mistake(f"{where}.flavor", "no flavor for these machines", "set it here, or in machines.flavor")
 
 
-def _machines(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _machines(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     for where in ("machines", "control_plane", "compute"):
         pool: Machines = getattr(cluster, where)
         if pool.root_volume is not None:
@@ -78,7 +78,7 @@ def _is_uuid4(text: str) -> bool:
         return False
 
 
-def _image(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _image(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     image = cluster.cluster_os_image
     if cluster.cluster_os_image_properties and image and "://" not in image:
         what = f"is ignored, because the installer does not upload {image!r}"

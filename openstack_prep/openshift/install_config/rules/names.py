@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.openshift.install_config import releases
-from openstack_prep.openshift.install_config.model import Cluster
+from openstack_prep.openshift.install_config.model import InstallConfigFields
 
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"  # k8s IsDNS1123Subdomain
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 LONGEST_NAME, LONGEST_SHORT_NAME, LONGEST_DOMAIN = 54, 14, 253
 
 
-def _names(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _names(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     name, domain = cluster.cluster_name, cluster.base_domain
     if "." in name:
         yield Mistake("cluster_name", f"{name!r} contains a dot", "move it into base_domain, or leave it out")

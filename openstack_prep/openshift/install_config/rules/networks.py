@@ -18,7 +18,7 @@ from openstack_prep.openshift.install_config.document import (
     default_network_type,
     has_previews,
 )
-from openstack_prep.openshift.install_config.model import Cluster
+from openstack_prep.openshift.install_config.model import InstallConfigFields
 from openstack_prep.openshift.install_config.releases import NEVER
 from openstack_prep.openshift.install_config.rules.machines import ids
 from openstack_prep.openshift.install_config.rules.vips import VIP_RULES
@@ -29,7 +29,7 @@ LONGEST_SERVICES = {4: 12, 6: 108}
 OVN = "ovnkubernetes"
 
 
-def _network_type(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _network_type(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     kind = cluster.network_type
     gone = releases.NETWORK_TYPES_GONE.get((kind or "").lower(), NEVER)
     if release >= gone:
@@ -37,7 +37,7 @@ def _network_type(cluster: Cluster, release: int) -> Iterator[Mistake]:
         yield Mistake("network_type", what, "leave it out: OVNKubernetes")
 
 
-def _networks(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _networks(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     named = [(name, ipaddress.ip_network(each)) for name in LISTS for each in getattr(cluster, name)]
     for (name, one), (other_name, other) in combinations(named, 2):
         if one.version == other.version and one.overlaps(other):
@@ -49,7 +49,7 @@ def _networks(cluster: Cluster, release: int) -> Iterator[Mistake]:
     yield from _lengths(cluster, release)
 
 
-def _same_families(cluster: Cluster) -> Iterator[Mistake]:
+def _same_families(cluster: InstallConfigFields) -> Iterator[Mistake]:
     """Yield networks of other families than the services'; machines may have one more."""
     services, machines = families(cluster, "service_networks"), families(cluster, "machine_networks")
     if len(cluster.service_networks) > len(services):
@@ -64,7 +64,7 @@ def _same_families(cluster: Cluster) -> Iterator[Mistake]:
         yield Mistake("cluster_networks", what, "use the same address families in all three")
 
 
-def _lengths(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _lengths(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     for each in map(ipaddress.ip_network, cluster.cluster_networks):
         if each.version == 4 and cluster.host_prefix < each.prefixlen:
             what = f"/{cluster.host_prefix} is larger than the whole network {each}"
@@ -78,7 +78,7 @@ def _lengths(cluster: Cluster, release: int) -> Iterator[Mistake]:
             yield Mistake("service_networks", what, f"choose /{ {4: 16, 6: 112}[each.version] }")
 
 
-def _ovn(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _ovn(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     """Yield networks that overlap those inside OVN-Kubernetes."""
     kind, join = cluster.network_type or default_network_type(cluster.release), cluster.ovn_join_subnet
     if join is not None:
@@ -95,7 +95,7 @@ def _ovn(cluster: Cluster, release: int) -> Iterator[Mistake]:
                     yield Mistake(name, f"{each} overlaps {own}, which OVN-Kubernetes uses inside", fix)
 
 
-def _join_subnet(cluster: Cluster, join: str, kind: str) -> Iterator[Mistake]:
+def _join_subnet(cluster: InstallConfigFields, join: str, kind: str) -> Iterator[Mistake]:
     network = ipaddress.ip_network(join)
     if kind.lower() != OVN:
         yield Mistake("ovn_join_subnet", f"{kind} has no such network", "leave it out")
@@ -114,7 +114,7 @@ def _join_subnet(cluster: Cluster, join: str, kind: str) -> Iterator[Mistake]:
         yield Mistake("ovn_join_subnet", what, "choose a larger network, such as 100.68.0.0/16")
 
 
-def families(cluster: Cluster, name: str) -> frozenset[int]:
+def families(cluster: InstallConfigFields, name: str) -> frozenset[int]:
     return frozenset(ipaddress.ip_network(each).version for each in getattr(cluster, name))
 
 
@@ -122,7 +122,7 @@ def _named(versions: frozenset[int]) -> str:
     return " and ".join(f"IPv{each}" for each in sorted(versions))
 
 
-def _ipv6(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _ipv6(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     versions = families(cluster, "machine_networks")
     if 6 not in versions:
         return
@@ -148,7 +148,7 @@ def _ipv6(cluster: Cluster, release: int) -> Iterator[Mistake]:
         yield Mistake("external_network", what, "leave it out, and the floating IPs too")
 
 
-def user_creates_vip_ports(cluster: Cluster) -> bool:
+def user_creates_vip_ports(cluster: InstallConfigFields) -> bool:
     """Whether the user, and not the installer, creates the ports of the virtual addresses.
 
     Sources: OpenShift installer docs/user/openstack/dual-stack.md and, since 4.18, deploy_single_stack_ipv6_cluster.md.
@@ -156,12 +156,12 @@ def user_creates_vip_ports(cluster: Cluster) -> bool:
     return 6 in families(cluster, "machine_networks")
 
 
-def has_two_stacks(cluster: Cluster, release: int) -> bool:
+def has_two_stacks(cluster: InstallConfigFields, release: int) -> bool:
     """Whether a release knows controlPlanePort, as a preview or without."""
     return release in releases.TWO_STACKS or (release == releases.TWO_STACKS.since - 1 and has_previews(cluster))
 
 
-def _order(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _order(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     """Yield lists of two families that begin with the wrong one."""
     lists = {name: getattr(cluster, name) for name in LISTS if len(families(cluster, name)) == 2}
     if "service_networks" not in lists:
@@ -177,7 +177,7 @@ def _order(cluster: Cluster, release: int) -> Iterator[Mistake]:
             yield Mistake(name, f"begins with {networks[0]}", f"write the IPv{wanted} network first")
 
 
-def _floating_ips(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _floating_ips(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     api, ingress = cluster.api_floating_ip, cluster.ingress_floating_ip
     for name, value in (("api_floating_ip", api), ("ingress_floating_ip", ingress)):
         if value and not cluster.external_network:
@@ -188,7 +188,7 @@ def _floating_ips(cluster: Cluster, release: int) -> Iterator[Mistake]:
         yield Mistake("ingress_floating_ip", f"{api} is used by the API already", "choose a different address")
 
 
-def _own_subnet(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _own_subnet(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     named = [("machines_subnets", each) for each in cluster.machines_subnets]
     named += [("machines_network", cluster.machines_network)] if cluster.machines_network else []
     for where, each in named:
@@ -207,7 +207,7 @@ def _own_subnet(cluster: Cluster, release: int) -> Iterator[Mistake]:
         yield Mistake("machines_subnets", "more than one subnet per address family", "give one per family")
 
 
-def _zones_of_addresses(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _zones_of_addresses(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     for name in ("api_vips", "ingress_vips", "external_dns"):
         for each in getattr(cluster, name):
             if "%" in each:

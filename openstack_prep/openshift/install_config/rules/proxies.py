@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.openshift.install_config import releases
-from openstack_prep.openshift.install_config.model import Cluster
+from openstack_prep.openshift.install_config.model import InstallConfigFields
 from openstack_prep.openshift.install_config.rules.names import LONGEST_DOMAIN, SUBDOMAIN
 
 _CONTROL = re.compile(r"^[ \x80-\uffff]|[\x00-\x1f\x7f]")
@@ -21,7 +21,7 @@ _USER = re.compile(r"(?:[A-Za-z0-9\-._:~!$&'()*+,;=@]|%[0-9A-Fa-f]{2})*")  # net
 _NOT_IN_HOST = re.compile(r"[ \\^`{|}%]")
 
 
-def _proxy(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _proxy(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     proxy = cluster.proxy
     if proxy is None:
         return
@@ -50,7 +50,7 @@ def _is_url_of_host(url: str, schemes: Sequence[str]) -> bool:
     return valid and not _CONTROL.search(url) and bool(_USER.fullmatch(user)) and not _NOT_IN_HOST.search(host)
 
 
-def _network_of(url: str, cluster: Cluster) -> str:
+def _network_of(url: str, cluster: InstallConfigFields) -> str:
     """Return the network inside the cluster that contains the address of a proxy; empty if it has none."""
     try:
         address = ipaddress.ip_address(urlsplit(url).hostname or "")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.openshift.install_config import releases
-from openstack_prep.openshift.install_config.model import Cluster
+from openstack_prep.openshift.install_config.model import InstallConfigFields
 from openstack_prep.openshift.install_config.rules.names import SUBDOMAIN
 
 _DOMAIN_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
@@ -23,7 +23,7 @@ _LONGEST = 255
 DOCKER, ALIAS = "docker.io", "index.docker.io"
 
 
-def _mirrors(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _mirrors(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     for index, mirror in enumerate(cluster.image_mirrors):
         for name in (mirror.source, *mirror.mirrors):
             if not (_is_repository(name) or (_is_registry(name) and release in releases.REGISTRIES_ALONE)):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.openshift.install_config import releases
-from openstack_prep.openshift.install_config.model import Cluster
+from openstack_prep.openshift.install_config.model import InstallConfigFields
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 DEFAULTS = {"api_vips": 5, "ingress_vips": 7}
@@ -19,7 +19,7 @@ DEFAULTS = {"api_vips": 5, "ingress_vips": 7}
 FIRST_WITH_DEFAULTS = 5
 
 
-def _vips(cluster: Cluster, release: int) -> Iterator[Mistake]:
+def _vips(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     given = {name: [ipaddress.ip_address(each) for each in getattr(cluster, name)] for name in DEFAULTS}
     balanced = cluster.load_balancer == "UserManaged"
     if balanced and release in releases.VIPS_WITH_BALANCER:
@@ -39,7 +39,7 @@ def _vips(cluster: Cluster, release: int) -> Iterator[Mistake]:
         yield from _different(cluster, given)
 
 
-def _without_room(cluster: Cluster, given: dict[str, list[Address]]) -> Iterator[Mistake]:
+def _without_room(cluster: InstallConfigFields, given: dict[str, list[Address]]) -> Iterator[Mistake]:
     """Yield the virtual addresses that the first machine network has no room for."""
     network = ipaddress.ip_network(cluster.machine_networks[0])
     for name, number in DEFAULTS.items():
@@ -48,7 +48,7 @@ def _without_room(cluster: Cluster, given: dict[str, list[Address]]) -> Iterator
             yield Mistake(name, what, "give an address, or choose a larger machine network")
 
 
-def _family(cluster: Cluster, release: int, name: str, addresses: Sequence[Address]) -> Iterator[Mistake]:
+def _family(cluster: InstallConfigFields, release: int, name: str, addresses: Sequence[Address]) -> Iterator[Mistake]:
     """Yield addresses of two stacks that begin with another family than the networks."""
     services = {ipaddress.ip_network(each).version for each in cluster.service_networks}
     first = ipaddress.ip_network(cluster.machine_networks[0]).version
@@ -57,7 +57,7 @@ def _family(cluster: Cluster, release: int, name: str, addresses: Sequence[Addre
         yield Mistake(name, what, f"write the IPv{first} address first")
 
 
-def _inside(cluster: Cluster, release: int, given: dict[str, list[Address]]) -> Iterator[Mistake]:
+def _inside(cluster: InstallConfigFields, release: int, given: dict[str, list[Address]]) -> Iterator[Mistake]:
     networks = [ipaddress.ip_network(each) for each in cluster.machine_networks]
     networks = networks if release in releases.VIPS_IN_ANY_NETWORK else networks[:1]
     for name, addresses in given.items():
@@ -67,7 +67,7 @@ def _inside(cluster: Cluster, release: int, given: dict[str, list[Address]]) -> 
                 yield Mistake(name, f"{each} is not in {where}", "choose an address in them")
 
 
-def _different(cluster: Cluster, given: dict[str, list[Address]]) -> Iterator[Mistake]:
+def _different(cluster: InstallConfigFields, given: dict[str, list[Address]]) -> Iterator[Mistake]:
     """Yield addresses of the ingress routers that the API has, given or by default."""
     network = ipaddress.ip_network(cluster.machine_networks[0])
     found = {name: set(addresses) for name, addresses in given.items()}

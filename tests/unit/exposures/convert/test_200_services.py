@@ -12,7 +12,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from openstack_prep.exposures.convert import Conversion, convert, read, wanted
+from openstack_prep.exposures.convert import ExposureConversion, convert, read, wanted
 from openstack_prep.exposures.convert.model import To
 from tests.unit.exposures.convert import generated
 
@@ -40,7 +40,7 @@ STAY = {
 
 
 @pytest.fixture(scope="module", params=ALL, ids=lambda each: "-".join(filter(None, each)))
-def conversion(request: pytest.FixtureRequest) -> Conversion:
+def conversion(request: pytest.FixtureRequest) -> ExposureConversion:
     to, release, announce = request.param
     routers = {"my_asn": "64512", "peers": ["192.0.2.254=64513"]} if announce == "bgp" else {}
     return convert(read({"in": generated.text()}), wanted(to, release=release, announce=announce or None, **routers))
@@ -51,7 +51,7 @@ def parsed(text: str) -> list[dict[str, Any]]:
     return list(yaml.load_all(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 
-def documents(conversion: Conversion, name: str) -> list[dict[str, Any]]:
+def documents(conversion: ExposureConversion, name: str) -> list[dict[str, Any]]:
     return parsed(conversion.files[name])
 
 
@@ -68,7 +68,7 @@ def usual(addresses: list[str]) -> set[str]:
     return {str(ipaddress.ip_address(each)) for each in addresses}
 
 
-def test_each_address_is_kept(conversion: Conversion) -> None:
+def test_each_address_is_kept(conversion: ExposureConversion) -> None:
     """The addresses of all Services together, by what each one answers: selector and ports."""
     before = {key(each): each for each in generated.cluster()}
     after: dict[str, set[str]] = {name: set() for name in before}
@@ -89,7 +89,7 @@ def test_each_address_is_kept(conversion: Conversion) -> None:
     assert {each.service for each in conversion.kept} == changed
 
 
-def test_what_stays_is_named_with_its_reason(conversion: Conversion) -> None:
+def test_what_stays_is_named_with_its_reason(conversion: ExposureConversion) -> None:
     left = {each.service: each.why for each in conversion.left}
     assert STAY.keys() == left.keys()
     for name, reason in STAY.items():
@@ -98,7 +98,7 @@ def test_what_stays_is_named_with_its_reason(conversion: Conversion) -> None:
     assert (half.new, half.remaining) == (("192.0.2.140",), ("192.0.2.1",))
 
 
-def pools(conversion: Conversion) -> Iterator[tuple[int, int]]:
+def pools(conversion: ExposureConversion) -> Iterator[tuple[int, int]]:
     """Yield the first and last address of each range, as numbers."""
     for each in documents(conversion, "pools.yaml"):
         spec = each.get("spec", {})
@@ -110,12 +110,12 @@ def pools(conversion: Conversion) -> Iterator[tuple[int, int]]:
             yield first, last
 
 
-def test_pools_hold_exactly_the_addresses_that_carry_over(conversion: Conversion) -> None:
+def test_pools_hold_exactly_the_addresses_that_carry_over(conversion: ExposureConversion) -> None:
     held = {number for first, last in pools(conversion) for number in range(first, last + 1)}
     assert held == {int(ipaddress.ip_address(address)) for each in conversion.kept for address in each.new}
 
 
-def test_node_ports_are_kept_and_no_others_are_allocated(conversion: Conversion) -> None:
+def test_node_ports_are_kept_and_no_others_are_allocated(conversion: ExposureConversion) -> None:
     before = {key(each): each["spec"] for each in generated.cluster()}
     for each in documents(conversion, "services.yaml"):
         old = before.get(key(each))
@@ -127,7 +127,7 @@ def test_node_ports_are_kept_and_no_others_are_allocated(conversion: Conversion)
             assert ports == [port.get("nodePort") for port in old["ports"]]
 
 
-def test_services_are_valid_and_hold_no_secret(conversion: Conversion) -> None:
+def test_services_are_valid_and_hold_no_secret(conversion: ExposureConversion) -> None:
     for name in ("services.yaml", "before.yaml"):
         for each in documents(conversion, name)[::10]:  # validation takes 50 ms per Service
             kubernetes_validate.validate(each, "1.36", strict=True)
@@ -136,7 +136,7 @@ def test_services_are_valid_and_hold_no_secret(conversion: Conversion) -> None:
     assert "last-applied" not in whole
 
 
-def test_the_way_back_restores_each_service(conversion: Conversion) -> None:
+def test_the_way_back_restores_each_service(conversion: ExposureConversion) -> None:
     before = {key(each): each["spec"] for each in generated.cluster()}
     for each in documents(conversion, "before.yaml"):
         old = before[key(each)]

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from openstack_prep.base.errors import InternalError, SpecError
-from openstack_prep.exposures.convert import Conversion, convert, read, wanted
+from openstack_prep.exposures.convert import ExposureConversion, convert, read, wanted
 from openstack_prep.exposures.convert.model import To
 from openstack_prep.exposures.convert.proof import prove
 from tests.unit.exposures.convert.generated import DUAL, item
@@ -19,15 +19,15 @@ TCP, UDP = ({"port": 53, "protocol": each} for each in ("TCP", "UDP"))
 ONE = "192.0.2.10"
 
 
-def run(*items: Any, to: To = "metallb", **options: Any) -> Conversion:
+def run(*items: Any, to: To = "metallb", **options: Any) -> ExposureConversion:
     return convert(read({"x": json.dumps({"kind": "List", "items": list(items)})}), wanted(to, **options))
 
 
-def services(conversion: Conversion) -> dict[str, dict[str, Any]]:
+def services(conversion: ExposureConversion) -> dict[str, dict[str, Any]]:
     return {each["metadata"]["name"]: each for each in yaml.safe_load_all(conversion.files["services.yaml"])}
 
 
-def notes(conversion: Conversion, name: str) -> dict[str, str]:
+def notes(conversion: ExposureConversion, name: str) -> dict[str, str]:
     return dict(services(conversion)[name]["metadata"]["annotations"])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.exposures.external_ips import ExternalIPBGP, ExternalIPNode, ExternalIPPeer, ExternalIPs
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 
 NODES = tuple(
     ExternalIPNode(name=f"k8s{number}", addresses=(f"192.168.200.2{number}", f"2001:db8:200::2{number}"))
@@ -18,11 +18,11 @@ BGP = ExternalIPBGP(my_asn=64512, peers=(TOR, TOR6))
 PLAIN = ExternalIPs(nodes=NODES, interface="eth0")
 
 
-def placed(name: str, address: str | None, service: str = "shop/frontend", **more: Any) -> Placed:
-    target = Target(service=service, selector=more.pop("selector", None))
+def placed(name: str, address: str | None, service: str = "shop/frontend", **more: Any) -> PlacedExposure:
+    target = ExposureTarget(service=service, selector=more.pop("selector", None))
     ports = more.pop("ports", (ExposedPort(port=443, target=8443),))
     exposure = Exposed(name=name, cluster="c", target=target, ports=ports, how=more.pop("how", "external-ip"), **more)
-    return Placed(exposure=exposure, address=address)
+    return PlacedExposure(exposure=exposure, address=address)
 
 
 ALL = [

@@ -21,7 +21,7 @@ from openstack_prep.exposures.external_ips import (
     mistakes,
 )
 from openstack_prep.exposures.external_ips.settings import carried, hops
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from tests.unit.exposures.external_ips.declared import ALL, FORMS, NODES, PLAIN, placed
 
 SHELLCHECK = Path(sys.executable).with_name("shellcheck")
@@ -146,9 +146,9 @@ def test_the_script_that_patches(tmp_path: Path) -> None:
 
 def test_words_of_a_patch_are_quoted() -> None:
     """Names that Python code may give and a spec may not."""
-    target = Target(service="a b/$(reboot)'\n")
+    target = ExposureTarget(service="a b/$(reboot)'\n")
     exposure = Exposed(name="e", cluster="c", target=target, ports=(ExposedPort(port=1),), how="external-ip")
-    script = files(PLAIN, [Placed(exposure=exposure, address="200.1.1.1")])["patch-external-ips.sh"]
+    script = files(PLAIN, [PlacedExposure(exposure=exposure, address="200.1.1.1")])["patch-external-ips.sh"]
     words = shlex.split(script[script.index("kubectl -n 'a b'") :])
     assert words[2] == "a b"
     assert words[5] == "$(reboot)'\n"

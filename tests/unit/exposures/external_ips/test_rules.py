@@ -20,7 +20,7 @@ from openstack_prep.exposures.external_ips import (
     mistakes,
     warnings,
 )
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from tests.unit.exposures.external_ips.declared import ALL, BGP, NODES, PLAIN, TOR, TOR6, placed
 
 SIX = ExternalIPNode(name="six", addresses=("2001:db8::6",))
@@ -28,7 +28,7 @@ FOUR = ExternalIPNode(name="four", addresses=("192.168.200.4",))
 RAW = {"name": "four", "addresses": ["192.168.200.4"]}
 
 
-def places(settings: ExternalIPs, found: list[Placed] = ALL, version: str | None = None) -> list[str]:
+def places(settings: ExternalIPs, found: list[PlacedExposure] = ALL, version: str | None = None) -> list[str]:
     return [each.where for each in mistakes(settings, found, version)]
 
 
@@ -92,14 +92,14 @@ def test_reading_does_not_need_a_password_that_is_not_ready(source: str, tmp_pat
         ([placed("x", "200.1.1.8", selector={"app": "y"}, ports=(ExposedPort(port=1),))], "exposure x: ports"),
     ],
 )
-def test_exposures(more: list[Placed], place: str) -> None:
+def test_exposures(more: list[PlacedExposure], place: str) -> None:
     assert places(PLAIN, [*ALL, *more]) == [place]
 
 
 def test_a_target_that_is_no_service() -> None:
-    target = Target(virtual_machine="vms/a")
+    target = ExposureTarget(virtual_machine="vms/a")
     exposure = Exposed(name="x", cluster="c", target=target, ports=(ExposedPort(port=22),), how="external-ip")
-    assert places(PLAIN, [Placed(exposure=exposure, address="200.1.1.1")]) == ["exposure x: target"]
+    assert places(PLAIN, [PlacedExposure(exposure=exposure, address="200.1.1.1")]) == ["exposure x: target"]
 
 
 @pytest.mark.parametrize(

@@ -12,23 +12,23 @@ import pytest
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.names import ExposureNames, ExternalDns, files, mistakes
 
 Stored = Callable[[str, str], None]
 TODAY = date(2026, 11, 23)
 
 
-def placed(name: str, address: str | None, *names: str, public: str | None = None) -> Placed:
+def placed(name: str, address: str | None, *names: str, public: str | None = None) -> PlacedExposure:
     exposure = Exposed(
         name=name,
         cluster="shop",
-        target=Target(service=f"shop/{name}"),
+        target=ExposureTarget(service=f"shop/{name}"),
         ports=(ExposedPort(port=443),),
         how="metallb",
         names=names,
     )
-    return Placed(exposure=exposure, address=address, public_address=public)
+    return PlacedExposure(exposure=exposure, address=address, public_address=public)
 
 
 WEB = placed("web", "10.1.0.200", "shop.example.com", "*.shop.example.com", "example.com", public="192.0.2.10")
@@ -88,7 +88,7 @@ def test_each_name_is_in_one_endpoint() -> None:
 # --- mistakes -----------------------------------------------------------------------------
 
 
-def places(settings: ExposureNames, *found: Placed) -> list[str]:
+def places(settings: ExposureNames, *found: PlacedExposure) -> list[str]:
     return [mistake.where for mistake in mistakes(settings, found)]
 
 
@@ -111,7 +111,7 @@ def test_valid_settings() -> None:
         (ALL, [MAIL, SIX], "exposures.six.names[0]"),
     ],
 )
-def test_mistakes(settings: ExposureNames, found: list[Placed], where: str) -> None:
+def test_mistakes(settings: ExposureNames, found: list[PlacedExposure], where: str) -> None:
     assert places(settings, *found)[0] == where
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
-from openstack_prep.exposures.paths.examination import ExposurePath, Report
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
+from openstack_prep.exposures.paths.examination import ExposurePath, PathReport
 from openstack_prep.exposures.paths.hops import View, hops
-from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import Chain
 
 MAC = "fa:16:3e:00:00:01"
@@ -20,14 +20,14 @@ ADDRESS, PUBLIC = "10.1.0.209", "192.0.2.10"
 SHOP = Exposed(
     name="shop",
     cluster="one",
-    target=Target(service="shop/frontend"),
+    target=ExposureTarget(service="shop/frontend"),
     ports=(ExposedPort(port=443),),
     how="metallb",
     address=ADDRESS,
     floating_ip="shop",
     names=("shop.example.com",),
 )
-PLACED = Placed(exposure=SHOP, address=ADDRESS, public_address=PUBLIC)
+PLACED = PlacedExposure(exposure=SHOP, address=ADDRESS, public_address=PUBLIC)
 
 
 def node(name: str, *pairs: str, **more: Any) -> dict[str, Any]:
@@ -65,11 +65,11 @@ RIGHT = View(
     nodes=[node("n1", ADDRESS), node("n2", "10.1.0.208/29")],
     groups={"g": {"security_group_rules": [rule(443)]}},
     floating_ips=[floating()],
-    answers={"shop.example.com": Answer((PUBLIC,), "the resolver")},
+    answers={"shop.example.com": ResolvedName((PUBLIC,), "the resolver")},
 )
 
 
-def found(placed: Placed, view: View) -> list[Diagnostic]:
+def found(placed: PlacedExposure, view: View) -> list[Diagnostic]:
     return [each for each in hops(placed, view) if each.status is not Status.OK]
 
 
@@ -90,9 +90,9 @@ def test_all_is_right() -> None:
         ({"floating_ips": []}, "floating-ip.missing", "floating IP"),
         ({"floating_ips": [floating(port_id=None)]}, "floating-ip.detached", "floating IP"),
         ({"floating_ips": [floating(fixed_ip_address="10.1.0.9")]}, "floating-ip.in-use", "floating IP"),
-        ({"answers": {"shop.example.com": Answer((), "the resolver")}}, "dns.missing", "name"),
-        ({"answers": {"shop.example.com": Answer(("198.51.100.1",), "hosts")}}, "dns.wrong-address", "name"),
-        ({"answers": {"shop.example.com": Answer(late=True)}}, "dns.timeout", "name"),
+        ({"answers": {"shop.example.com": ResolvedName((), "the resolver")}}, "dns.missing", "name"),
+        ({"answers": {"shop.example.com": ResolvedName(("198.51.100.1",), "hosts")}}, "dns.wrong-address", "name"),
+        ({"answers": {"shop.example.com": ResolvedName(late=True)}}, "dns.timeout", "name"),
         ({"file_drift": None}, "exposure.files-differ", "files"),
         ({"file_drift": ("services.yaml is missing",)}, "exposure.files-differ", "files"),
     ],
@@ -119,7 +119,7 @@ def test_a_cluster_elsewhere_is_not_judged_by_this_cloud() -> None:
 
 def test_node_ports_are_what_groups_must_open() -> None:
     given = replace(SHOP, how="node-port", ports=(ExposedPort(port=443, node_port=30443),), address=None)
-    placed = Placed(exposure=given, public_address=PUBLIC)
+    placed = PlacedExposure(exposure=given, public_address=PUBLIC)
     view = replace(RIGHT, groups={"g": {"security_group_rules": [rule(30443)]}})
     assert found(placed, view) == []
     unset = replace(placed, exposure=replace(given, ports=(ExposedPort(port=443),)))
@@ -136,7 +136,7 @@ def test_the_report_says_it_in_a_table_and_as_data() -> None:
         ExposurePath(placed=PLACED, chain=Chain(name="shop", target="10.1.0.209", links=tuple(hops(PLACED, view))))
         for view in (RIGHT, broken)
     ]
-    report = Report(spec="mesh", paths=tuple(paths))
+    report = PathReport(spec="mesh", paths=tuple(paths))
     lines = str(report).splitlines()
     assert lines[0].split() == ["address", "names", "target", "how", "state"]
     assert [line.rpartition("metallb")[2].strip() for line in lines[1:3]] == ["ok", "2 errors"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from openstack_prep.base.diagnostic import Status
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.paths.hops import VisibleRecordset, recordset_hops
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import RecordsetRecord
@@ -14,12 +14,12 @@ PUBLIC = "192.0.2.10"
 SHOP = Exposed(
     name="shop",
     cluster="one",
-    target=Target(service="shop/frontend"),
+    target=ExposureTarget(service="shop/frontend"),
     ports=(ExposedPort(port=443),),
     how="metallb",
     names=("shop.example.com", "other.example.org"),
 )
-PLACED = Placed(exposure=SHOP, address="10.1.0.209", public_address=PUBLIC)
+PLACED = PlacedExposure(exposure=SHOP, address="10.1.0.209", public_address=PUBLIC)
 DECLARED = Recordset(name="shop.example.com", zone="example.com", type="A", records=(PUBLIC,))
 RECORD = RecordsetRecord(
     id="r1",

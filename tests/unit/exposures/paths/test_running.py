@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.paths.running import Running, hops
 from openstack_prep.kubernetes.services import ServiceRecord
 
@@ -21,13 +21,17 @@ GIVEN = ServiceRecord(type="LoadBalancer", given=(ADDRESS,), requested=(ADDRESS,
 KUBECTL = "kubectl --kubeconfig 'my kubeconfig'"
 
 
-def exposure(how: str = "metallb", *, selector: bool = True, address: str | None = ADDRESS, **fields: Any) -> Placed:
-    target = Target(service="shop/frontend", selector={"app": "frontend"} if selector else None)
+def exposure(
+    how: str = "metallb", *, selector: bool = True, address: str | None = ADDRESS, **fields: Any
+) -> PlacedExposure:
+    target = ExposureTarget(service="shop/frontend", selector={"app": "frontend"} if selector else None)
     given: dict[str, Any] = {"target": target, "ports": (ExposedPort(port=443, node_port=30443),)} | fields
-    return Placed(exposure=Exposed(name="shop", cluster="one", how=how, **given), address=address)  # type: ignore[arg-type]
+    return PlacedExposure(exposure=Exposed(name="shop", cluster="one", how=how, **given), address=address)  # type: ignore[arg-type]
 
 
-def judged(placed: Placed, found: ServiceRecord | None, *others: Placed, name: str = "shop/frontend") -> Diagnostic:
+def judged(
+    placed: PlacedExposure, found: ServiceRecord | None, *others: PlacedExposure, name: str = "shop/frontend"
+) -> Diagnostic:
     running = Running(services={name: found} if found else {}, kubectl=KUBECTL)
     (only,) = hops(placed, running, [placed, *others], "/far/my files")
     return only
@@ -47,7 +51,7 @@ def judged(placed: Placed, found: ServiceRecord | None, *others: Placed, name: s
         ),
     ],
 )
-def test_the_service_is_right(placed: Placed, found: ServiceRecord, what: str) -> None:
+def test_the_service_is_right(placed: PlacedExposure, found: ServiceRecord, what: str) -> None:
     hop = judged(placed, found)
     assert (hop.status, hop.where, hop.what) == (Status.OK, "Service", what)
 
@@ -92,7 +96,7 @@ ADD = PATCH + '\'{"spec": {"externalIPs": ["10.1.0.209"]}}\''
         ),
     ],
 )
-def test_one_thing_is_wrong(placed: Placed, found: ServiceRecord | None, code: str, fix: str) -> None:
+def test_one_thing_is_wrong(placed: PlacedExposure, found: ServiceRecord | None, code: str, fix: str) -> None:
     hop = judged(placed, found)
     assert (hop.status, hop.code, hop.fix) == (Status.ERROR, f"kubernetes-service.{code}", fix)
 
@@ -104,7 +108,7 @@ def test_a_patch_keeps_the_addresses_of_all_exposures_of_a_service() -> None:
 
 
 def test_a_virtual_machine_has_a_service_of_the_name_of_the_exposure() -> None:
-    machine = exposure(target=Target(virtual_machine="shop/db"))
+    machine = exposure(target=ExposureTarget(virtual_machine="shop/db"))
     assert judged(machine, GIVEN, name="shop/shop").status is Status.OK
     apply = f"{KUBECTL} apply -f '/far/my files/virtual-machine-services.yaml'"
     assert judged(machine, None).fix == apply
@@ -113,10 +117,10 @@ def test_a_virtual_machine_has_a_service_of_the_name_of_the_exposure() -> None:
 @pytest.mark.parametrize(
     "placed",
     [
-        exposure("bridge", target=Target(virtual_machine="shop/db")),
-        exposure("service-host", target=Target(host="services")),
+        exposure("bridge", target=ExposureTarget(virtual_machine="shop/db")),
+        exposure("service-host", target=ExposureTarget(host="services")),
     ],
 )
-def test_no_service_leads_there(placed: Placed) -> None:
+def test_no_service_leads_there(placed: PlacedExposure) -> None:
     found: Sequence[Diagnostic] = [*hops(placed, Running(services={}), [placed], "one")]
     assert found == []

@@ -13,20 +13,20 @@ from openstack_prep.exposures.register.pool import (
     RESERVED,
     Claim,
     ClaimRefused,
+    ClaimRequest,
     MacRange,
-    Pool,
+    PoolContent,
     PoolSettings,
-    Request,
     number_of,
     text_of,
 )
 
 SETTINGS = PoolSettings(cidr="10.0.0.0/29", gateway="10.0.0.1", addresses=("10.0.0.0/29",), exclude=("10.0.0.4",))
-POOL = Pool(name="lab", id="0123456789abcdef", settings=SETTINGS)
+POOL = PoolContent(name="lab", id="0123456789abcdef", settings=SETTINGS)
 
 
-def ask(name: str, address: str | None = None, *, mac: bool = False) -> Request:
-    return Request(name=name, address=address, mac=mac)
+def ask(name: str, address: str | None = None, *, mac: bool = False) -> ClaimRequest:
+    return ClaimRequest(name=name, address=address, mac=mac)
 
 
 def test_all_that_can_be_claimed_is_given_once_and_nothing_else() -> None:

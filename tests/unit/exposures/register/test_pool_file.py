@@ -22,7 +22,7 @@ import pytest
 from openstack_prep.base import file_lock, private_file
 from openstack_prep.base.errors import ConfigError, FileLocked, PrepError, SpecError
 from openstack_prep.exposures.register import pool_file
-from openstack_prep.exposures.register.pool import ClaimRefused, PoolSettings, Request
+from openstack_prep.exposures.register.pool import ClaimRefused, ClaimRequest, PoolSettings
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
 from tests.unit.exposures.register.claiming import claim_one
 
@@ -60,7 +60,7 @@ def test_a_claim_is_kept_and_two_specs_share_a_file(register: PoolFileRegister) 
     with pytest.raises(ClaimRefused, match="claimed by s/web"):
         claim_one(other, "api", "10.0.0.100")
     with pytest.raises(ClaimRefused, match="claimed by t/web"):  # all or none
-        register.claim([Request(name="x"), Request(name="y", address="10.0.0.101")])
+        register.claim([ClaimRequest(name="x"), ClaimRequest(name="y", address="10.0.0.101")])
     assert list(register.held()) == ["web"]
     assert register.leave() is not None
     assert list(other.holders()) == ["10.0.0.101"]

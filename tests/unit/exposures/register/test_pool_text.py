@@ -9,10 +9,10 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.exposures.register import pool_file
-from openstack_prep.exposures.register.pool import Claim, Pool, PoolSettings, Request
+from openstack_prep.exposures.register.pool import Claim, ClaimRequest, PoolContent, PoolSettings
 
 SETTINGS = PoolSettings(cidr="10.0.0.0/24", gateway="10.0.0.1", addresses=("10.0.0.100-10.0.0.199",))
-POOL = Pool(
+POOL = PoolContent(
     name="lab",
     id="0123456789abcdef",
     settings=SETTINGS,
@@ -44,8 +44,8 @@ def test_what_is_written_is_read_and_each_claim_is_a_line() -> None:
 
 @pytest.mark.parametrize("spec", ["ü", "-", "~", "%", "a b/c", "null", "#", "{x}", "1:2", "x: y"])
 def test_any_name_of_a_spec_can_claim(spec: str) -> None:
-    used = Pool(name=spec, id=POOL.id, settings=SETTINGS, users={spec: ""})
-    after = used.claim(spec, [Request(name="a", mac=True)])
+    used = PoolContent(name=spec, id=POOL.id, settings=SETTINGS, users={spec: ""})
+    after = used.claim(spec, [ClaimRequest(name="a", mac=True)])
     written = pool_file.write(used, after, pool_file.write(None, used, ""))
     assert pool_file.read(HERE, written) == after
     assert len(after.of_spec(spec)) == 1
@@ -53,7 +53,7 @@ def test_any_name_of_a_spec_can_claim(spec: str) -> None:
 
 def test_only_changed_lines_are_written_and_comments_stay_with_their_claims() -> None:
     before = text().replace("  s/c:", "  # of the shop\n  s/c:").replace("claims:", "# who has what\nclaims:")
-    after = POOL.claim("s", [Request(name=name) for name in ("b", "d", "Z")]).release("s", ["a"])
+    after = POOL.claim("s", [ClaimRequest(name=name) for name in ("b", "d", "Z")]).release("s", ["a"])
     lines = pool_file.write(POOL, after, before).splitlines()
     assert lines[-6:] == [
         "claims:",
@@ -74,7 +74,7 @@ def test_only_changed_lines_are_written_and_comments_stay_with_their_claims() ->
 def test_other_forms_of_yaml_are_changed_too(given: str) -> None:
     given = given if "claims:\n" in given else given.rstrip() + "}\n"
     before = pool_file.read(HERE, given)
-    after = before.claim("s", [Request(name="b"), Request(name="a", address="10.0.0.150")])
+    after = before.claim("s", [ClaimRequest(name="b"), ClaimRequest(name="a", address="10.0.0.150")])
     assert pool_file.read(HERE, pool_file.write(before, after, given)) == after
 
 
@@ -87,7 +87,7 @@ def test_git_merges_claims_of_two_branches_and_a_conflict_is_named(tmp_path: Pat
 
     path = tmp_path / "pool.yaml"
 
-    def commit(pool: Pool) -> None:
+    def commit(pool: PoolContent) -> None:
         path.write_text(pool_file.write(POOL, pool, path.read_text()))
         git("commit", "-qam", "claim")
 
@@ -97,15 +97,15 @@ def test_git_merges_claims_of_two_branches_and_a_conflict_is_named(tmp_path: Pat
     git("commit", "-qm", "pool")
     git("branch", "other")
     git("branch", "near")
-    mine = POOL.claim("s", [Request(name="aa", address="10.0.0.110")])
+    mine = POOL.claim("s", [ClaimRequest(name="aa", address="10.0.0.110")])
     commit(mine)
     git("switch", "-q", "other")
-    commit(POOL.claim("s", [Request(name="d", address="10.0.0.111")]))
+    commit(POOL.claim("s", [ClaimRequest(name="d", address="10.0.0.111")]))
     git("switch", "-q", "main")
     git("merge", "-q", "--no-edit", "other")
     assert sorted(pool_file.read(path, path.read_text()).of_spec("s")) == ["a", "aa", "c", "d"]
     git("switch", "-q", "near")
-    commit(POOL.claim("s", [Request(name="b", address="10.0.0.110")]))
+    commit(POOL.claim("s", [ClaimRequest(name="b", address="10.0.0.110")]))
     git("switch", "-q", "main")
     git("merge", "-q", "--no-edit", "near", code=1)
     with pytest.raises(SpecError) as caught:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.service_host import ExternalInterface, KubeInit, MachineGroup, ServiceHost
 
 TODAY = date(2026, 11, 23)
@@ -28,33 +28,33 @@ MACS = {
     "okd-service-01": "52:54:00:00:00:10",
     "okd-bootstrap-01": "52:54:00:00:00:20",
 }
-API = Placed(
+API = PlacedExposure(
     exposure=Exposed(
         name="api",
         cluster="okd",
-        target=Target(host="okd-service-01"),
+        target=ExposureTarget(host="okd-service-01"),
         ports=(ExposedPort(port=6443), ExposedPort(port=53, protocol="udp"), ExposedPort(port=53)),
         how="service-host",
     ),
     address="10.19.41.157",
     mac="52:54:00:6a:39:ad",
 )
-APPS = Placed(
+APPS = PlacedExposure(
     exposure=Exposed(
         name="apps",
         cluster="okd",
-        target=Target(service="openshift-ingress/router-default"),
+        target=ExposureTarget(service="openshift-ingress/router-default"),
         ports=(ExposedPort(port=80), ExposedPort(port=443), ExposedPort(port=8443, target=443)),
         how="service-host",
         names=("registry.okdcluster.kubeinit.local", "okdcluster.kubeinit.local", "shop.example.com"),
     ),
     address="10.19.41.157",
 )
-GAME = Placed(
+GAME = PlacedExposure(
     exposure=Exposed(
         name="game",
         cluster="plain",
-        target=Target(service="games/chess"),
+        target=ExposureTarget(service="games/chess"),
         ports=(ExposedPort(port=5000, node_port=30500), ExposedPort(port=8080)),
         how="service-host",
         names=("chess.plain.example.com",),

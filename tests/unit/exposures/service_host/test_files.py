@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from openstack_prep.dns.zone import serial_of
-from openstack_prep.exposures.model import Placed
+from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.service_host import ExternalInterface, KubeInit, ServiceHost, files, without_mac
 from openstack_prep.exposures.service_host.files import command
 from tests.unit.exposures.service_host.declared import API, APPS, GAME, MACS, OKD, PLAIN, TODAY
@@ -25,7 +25,9 @@ BOTH = [("okd", OKD, [API, APPS], MACS), ("plain", PLAIN, [GAME], {})]
 
 
 @pytest.mark.parametrize(("name", "settings", "placed", "macs"), BOTH, ids=["okd", "plain"])
-def test_files(stored: Stored, name: str, settings: ServiceHost, placed: list[Placed], macs: dict[str, str]) -> None:
+def test_files(
+    stored: Stored, name: str, settings: ServiceHost, placed: list[PlacedExposure], macs: dict[str, str]
+) -> None:
     for file, text in files(settings, placed, macs=macs, today=TODAY).items():
         stored(f"{DATA}-{name}/{file}", text.rstrip("\n"))
 

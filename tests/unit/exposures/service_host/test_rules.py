@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.exposures.model import ExposedPort, Placed
+from openstack_prep.exposures.model import ExposedPort, PlacedExposure
 from openstack_prep.exposures.service_host import MachineGroup, ServiceHost, mistakes, warnings
 from tests.unit.exposures.service_host.declared import API, APPS, EXTERNAL, GAME, MACS, OKD, PLAIN
 
 
-def places(settings: ServiceHost, *placed: Placed, macs: dict[str, str] = MACS) -> list[str]:
+def places(settings: ServiceHost, *placed: PlacedExposure, macs: dict[str, str] = MACS) -> list[str]:
     return [mistake.where for mistake in mistakes(settings, placed, macs)]
 
 

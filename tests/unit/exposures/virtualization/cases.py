@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from openstack_prep.exposures.model import Exposed, ExposedPort, Placed, Target
+from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.virtualization import (
-    Machine,
     NodeBridge,
     OutsideNetwork,
+    RenderedMachine,
     Virtualization,
     WholeMachine,
 )
@@ -24,11 +24,11 @@ def placed(
     address: str | None = None,
     mac: str | None = None,
     **target: Any,
-) -> Placed:
+) -> PlacedExposure:
     """Return an exposure of a virtual machine with its reservations."""
     given: Any = target or {"virtual_machine": machine}
-    exposed = Exposed(name=name, cluster="c", target=Target(**given), ports=ports, how=how)  # type: ignore[arg-type]
-    return Placed(exposure=exposed, address=address, mac=mac)
+    exposed = Exposed(name=name, cluster="c", target=ExposureTarget(**given), ports=ports, how=how)  # type: ignore[arg-type]
+    return PlacedExposure(exposure=exposed, address=address, mac=mac)
 
 
 BRIDGE = NodeBridge(name="br1", interface="eth1")
@@ -93,14 +93,14 @@ FULL = Virtualization(
         ),
     ),
     machines=(
-        Machine(
+        RenderedMachine(
             name="shop/db",
             whole=WholeMachine(container_disk="quay.io/containerdisks/fedora:41", user_data_secret="db-user-data"),
             labels={"app": "yes"},
         ),
-        Machine(name="shop/cache", interfaces="replace", default_route="pod"),
-        Machine(name="shop/lone", whole=WholeMachine(claim="lone", cores=2, memory=512, run_strategy="Manual")),
-        Machine(name="shop/bare", interfaces="replace", pod_network=False),
+        RenderedMachine(name="shop/cache", interfaces="replace", default_route="pod"),
+        RenderedMachine(name="shop/lone", whole=WholeMachine(claim="lone", cores=2, memory=512, run_strategy="Manual")),
+        RenderedMachine(name="shop/bare", interfaces="replace", pod_network=False),
     ),
     nmstate_version="v1beta1",
     kubevirt_version="1.7",

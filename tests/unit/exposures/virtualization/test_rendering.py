@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.exposures.model import Placed
-from openstack_prep.exposures.virtualization import Machine, NodeBridge, Virtualization, files, mistakes
+from openstack_prep.exposures.model import PlacedExposure
+from openstack_prep.exposures.virtualization import NodeBridge, RenderedMachine, Virtualization, files, mistakes
 from openstack_prep.exposures.virtualization.manifests import SERVICES
 from tests.unit.exposures.virtualization import schemas
 from tests.unit.exposures.virtualization.cases import FULL, MAC, OUTSIDE, PLACED, PLAIN, WEB, placed
@@ -63,7 +63,7 @@ def test_texts_with_metacharacters_remain_values(text: str) -> None:
     bridge = NodeBridge(name=text, interface=text, node_selector={text: text})
     network = replace(OUTSIDE, bridge=text)
     localnet = replace(OUTSIDE, type="localnet", physical_network=text, name="other", cidr="198.51.100.0/24")
-    machine = Machine(name="shop/web", labels={text: text}, pod_interface=text)
+    machine = RenderedMachine(name="shop/web", labels={text: text}, pod_interface=text)
     settings = Virtualization(bridges=(bridge,), networks=(network, localnet), machines=(machine,))
     read = {name: [*yaml.safe_load_all(each)] for name, each in files(settings, (WEB, SERVED)).items()}
     policy = read["network-policy.yaml"][0]
@@ -80,7 +80,7 @@ def test_texts_with_metacharacters_remain_values(text: str) -> None:
 SERVED = placed("ssh", "node-port")
 
 
-def rendered(settings: Virtualization, *given: Placed) -> dict[str, Any]:
+def rendered(settings: Virtualization, *given: PlacedExposure) -> dict[str, Any]:
     assert [*mistakes(settings, given)] == []
     return {name: yaml.safe_load(text) for name, text in files(settings, given).items()}
 
@@ -95,14 +95,14 @@ def test_network_data_names_the_address_the_mac_address_and_the_gateway() -> Non
 
 
 def test_the_default_route_may_remain_that_of_the_pod_network() -> None:
-    settings = replace(PLAIN, machines=(Machine(name="shop/web", default_route="pod"),))
+    settings = replace(PLAIN, machines=(RenderedMachine(name="shop/web", default_route="pod"),))
     ethernets = rendered(settings, WEB)["cloud-init-shop_web.yaml"]["ethernets"]
     assert ethernets["enp1s0"] == {"dhcp4": True}
     assert "routes" not in ethernets["outside0"]
 
 
 def test_replacing_sets_the_pod_network_first() -> None:
-    settings = replace(PLAIN, machines=(Machine(name="shop/web", interfaces="replace"),))
+    settings = replace(PLAIN, machines=(RenderedMachine(name="shop/web", interfaces="replace"),))
     spec = rendered(settings, WEB)["virtual-machine-shop_web.patch.yaml"]["spec"]["template"]["spec"]
     assert [each["name"] for each in spec["domain"]["devices"]["interfaces"]] == ["default", "outside"]
     assert spec["networks"] == [

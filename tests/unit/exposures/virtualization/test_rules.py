@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.exposures.model import ExposedPort, Placed
+from openstack_prep.exposures.model import ExposedPort, PlacedExposure
 from openstack_prep.exposures.virtualization import (
-    Machine,
     MacPool,
     NodeBridge,
     OutsideNetwork,
+    RenderedMachine,
     Virtualization,
     WholeMachine,
     mistakes,
@@ -26,7 +26,7 @@ LOCALNET = OutsideNetwork(name="vlan30", type="localnet", bridge="br-ex", cidr="
 SSH = placed("ssh", "node-port")
 
 
-def places(settings: Virtualization, *given: Placed) -> list[str]:
+def places(settings: Virtualization, *given: PlacedExposure) -> list[str]:
     return [each.where for each in mistakes(settings, given)]
 
 
@@ -39,7 +39,7 @@ def with_network(**changes: Any) -> Virtualization:
 
 
 def with_machine(**changes: Any) -> Virtualization:
-    return replace(PLAIN, machines=(Machine(**{"name": "shop/web", **changes}),))
+    return replace(PLAIN, machines=(RenderedMachine(**{"name": "shop/web", **changes}),))
 
 
 STATIC = {"ipv4": "static", "node_addresses": {"node1": "10.0.0.5/24"}}
@@ -196,7 +196,7 @@ def test_one_default_route() -> None:
     settings = replace(PLAIN, networks=(OUTSIDE, second))
     two = placed("web2", address="198.51.100.9", mac="06:00:00:00:00:02")
     assert places(settings, WEB, two) == ["exposures[web2].address"]
-    by_pod = replace(settings, machines=(Machine(name="shop/web", default_route="pod"),))
+    by_pod = replace(settings, machines=(RenderedMachine(name="shop/web", default_route="pod"),))
     assert places(by_pod, WEB, two) == []
 
 
@@ -260,7 +260,7 @@ def port(number: int = 80, **more: Any) -> ExposedPort:
         (placed("ssh", "bridge", address="192.0.2.9", service="shop/web"), ["how"]),
     ],
 )
-def test_exposures(exposed: Placed, where: list[str]) -> None:
+def test_exposures(exposed: PlacedExposure, where: list[str]) -> None:
     settings = PLAIN if exposed.exposure.name == "web" else Virtualization()
     assert places(settings, exposed) == [f"exposures[{exposed.exposure.name}].{each}" for each in where]
 
@@ -268,12 +268,16 @@ def test_exposures(exposed: Placed, where: list[str]) -> None:
 def test_old_releases_of_kubevirt_need_labels() -> None:
     old = Virtualization(kubevirt_version="0.50")
     assert places(old, SSH) == ["exposures[ssh].target"]
-    assert places(replace(old, machines=(Machine(name="shop/web", labels={"kubevirt.io/vm": "web"}),)), SSH) == []
+    assert (
+        places(replace(old, machines=(RenderedMachine(name="shop/web", labels={"kubevirt.io/vm": "web"}),)), SSH) == []
+    )
 
 
 def test_all_mistakes_come_at_once() -> None:
     settings = replace(
-        with_bridge(name="Br"), machines=(Machine(name="shop/other"),), mac_pool=MacPool(last="01:00:00:00:00:00")
+        with_bridge(name="Br"),
+        machines=(RenderedMachine(name="shop/other"),),
+        mac_pool=MacPool(last="01:00:00:00:00:00"),
     )
     assert len(places(settings, replace(WEB, mac=None), placed("1a", "external-ip"))) >= 5
 

@@ -14,7 +14,7 @@ import pytest
 from openstack_prep.base.errors import ClusterError, ConfigError
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes import services
-from openstack_prep.kubernetes.api import ApiServer, Cluster, api_server
+from openstack_prep.kubernetes.api import ApiServer, RunningCluster, api_server
 from openstack_prep.kubernetes.api.kubeconfig import Access
 from tests.unit.kubernetes.recorded_api import DATA, TOKEN, Recorded, serve
 
@@ -27,7 +27,7 @@ def recorded() -> Iterator[Recorded]:
 
 @pytest.fixture
 def server(recorded: Recorded, tmp_path: Path) -> Iterator[ApiServer]:
-    with Cluster(recorded.kubeconfig(tmp_path / "kubeconfig"), "test").open() as made:
+    with RunningCluster(recorded.kubeconfig(tmp_path / "kubeconfig"), "test").open() as made:
         yield made
 
 

@@ -227,11 +227,11 @@ def test_exec_plugins_that_cannot_be_run(tmp_path: Path, more: dict[str, Any], s
 
 
 def test_without_the_extra_the_error_names_the_pip_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from openstack_prep.kubernetes.api import Cluster
+    from openstack_prep.kubernetes.api import RunningCluster
 
     monkeypatch.setitem(sys.modules, "kubernetes", None)
     with (
         pytest.raises(ConfigError, match=r"pip install 'kubernetes>=31'"),
-        Cluster(written(tmp_path, {"token": SECRET})).open(),
+        RunningCluster(written(tmp_path, {"token": SECRET})).open(),
     ):
         pass

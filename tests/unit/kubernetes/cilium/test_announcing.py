@@ -22,7 +22,7 @@ from openstack_prep.kubernetes.cilium import (
     load_balancer_documents,
     mistakes,
 )
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 
 ADDRESSES = {"lb": ["10.1.0.200-10.1.0.206"]}
 FRONT = LabelSelector(
@@ -152,7 +152,7 @@ def test_bgp_since_1_16(version: str, api: str) -> None:
 
 def test_helm_values() -> None:
     cilium = of(l2=CiliumLayer2(), bgp=CiliumBGP(my_asn=64512, peers=(TOR,)))
-    member = Member(name="one", cilium=cilium, cluster=Cluster(), addresses={"lb": ["10.1.0.0/24"]})
+    member = Member(name="one", cilium=cilium, cluster=KubernetesCluster(), addresses={"lb": ["10.1.0.0/24"]})
     values = document(member, [member])
     assert values["l2announcements"] == values["bgpControlPlane"] == {"enabled": True}
     assert values["k8sClientRateLimit"] == {"qps": 62, "burst": 124}
@@ -166,14 +166,14 @@ def test_the_mesh_requests_its_address_from_cilium(version: str, name: str) -> N
     cilium = Cilium(
         cluster_id=1, version=version, mesh_address="10.1.0.200", load_balancer=balancer, kube_proxy_replacement=True
     )
-    member = Member(name="one", cilium=cilium, cluster=Cluster(), addresses=ADDRESSES)
+    member = Member(name="one", cilium=cilium, cluster=KubernetesCluster(), addresses=ADDRESSES)
     values: Any = document(member, [member])
     assert values["clustermesh"]["apiserver"]["service"]["annotations"] == {name: "10.1.0.200"}
     assert list(mistakes(member, [member], addresses=ADDRESSES)) == []
 
 
 def refused(cilium: Cilium) -> list[str]:
-    member = Member(name="one", cilium=cilium, cluster=Cluster())
+    member = Member(name="one", cilium=cilium, cluster=KubernetesCluster())
     return [each.where.removeprefix("load_balancer.") for each in mistakes(member, [member], addresses=ADDRESSES)]
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from openstack_prep.kubernetes.cilium import Cilium, Member, Passage, hint, install, required
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 
 CILIUM = Cilium(cluster_id=1)
 
 
 def member(number: int, cilium: Cilium = CILIUM, **said: Any) -> Member:
     mine = replace(cilium, cluster_id=number, mesh_address=f"10.{number}.0.200", **said)
-    return Member(name=f"c{number}", cilium=mine, cluster=Cluster(cluster_cidr=f"10.6{number}.0.0/16"))
+    return Member(name=f"c{number}", cilium=mine, cluster=KubernetesCluster(cluster_cidr=f"10.6{number}.0.0/16"))
 
 
 def told(passages: list[Passage]) -> list[tuple[Any, ...]]:
@@ -63,7 +63,7 @@ HELM = "upgrade --install cilium cilium --repo https://helm.cilium.io --version 
 
 def test_the_hint_installs_cilium_with_one_ca_in_all() -> None:
     first, second = (replace(member(number), values_file=f"/c{number}/values.yaml") for number in (1, 2))
-    third = replace(member(3), cluster=Cluster(distribution="rke2"), values_file="/a b/config.yaml")
+    third = replace(member(3), cluster=KubernetesCluster(distribution="rke2"), values_file="/a b/config.yaml")
     said = [each for each in hint([first, second, third]).splitlines() if not each.startswith("#")]
     copied = "kubectl --context c1 -n kube-system get secret cilium-ca -o yaml | kubectl --context"
     assert said == [

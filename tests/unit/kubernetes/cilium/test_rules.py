@@ -9,15 +9,15 @@ import pytest
 
 from openstack_prep.kubernetes.cilium import Cilium, Member, mistakes, warnings
 from openstack_prep.kubernetes.metallb import MetalLB, MetalLBPool
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 
 CILIUM = Cilium(cluster_id=1, mesh_address="10.1.0.200")
-NETWORKS = Cluster(cluster_cidr="10.42.0.0/16", service_cidr="10.43.0.0/16")
+NETWORKS = KubernetesCluster(cluster_cidr="10.42.0.0/16", service_cidr="10.43.0.0/16")
 ONE = Member(name="one", cilium=CILIUM, cluster=NETWORKS)
 TWO = Member(
     name="two",
     cilium=replace(CILIUM, cluster_id=2, mesh_address="10.2.0.200"),
-    cluster=Cluster(cluster_cidr="10.44.0.0/16", service_cidr="10.45.0.0/16"),
+    cluster=KubernetesCluster(cluster_cidr="10.44.0.0/16", service_cidr="10.45.0.0/16"),
 )
 
 
@@ -30,7 +30,12 @@ def told(member: Member, *others: Member, **more: Any) -> list[str]:
 
 
 def test_a_mesh_that_works() -> None:
-    assert told(TWO, ONE) == told(ONE) == told(Member(name="x", cilium=Cilium(cluster_id=255), cluster=Cluster())) == []
+    assert (
+        told(TWO, ONE)
+        == told(ONE)
+        == told(Member(name="x", cilium=Cilium(cluster_id=255), cluster=KubernetesCluster()))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,7 +224,7 @@ def test_an_address_of_the_other_version_is_told_once() -> None:
     assert said.startswith("mesh_address: fd00::1 is not an IPv4")
 
 
-V6 = Cluster(cluster_cidr="fd00:42::/56", service_cidr="fd00:43::/112")
+V6 = KubernetesCluster(cluster_cidr="fd00:42::/56", service_cidr="fd00:43::/112")
 NATIVE = {"routing": "native", "native_routing_cidr": "fd00::/16"}
 
 

@@ -17,7 +17,7 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.kubernetes.cilium import Cilium, Member, mistakes
 from openstack_prep.kubernetes.cilium.chart import MOST_BYTES, read_chart
 from openstack_prep.kubernetes.cilium.rules import by_chart, by_table, names
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,9 @@ def test_a_chart(tmp_path: Path, values: dict[str, Any], found: dict[str, str]) 
 
 def refused(path: str, distribution: Any = "rke", **said: Any) -> list[str]:
     given = {"version": "1.18", "mesh": "none", "chart": path} | said
-    member = Member(name="one", cilium=Cilium(cluster_id=1, **given), cluster=Cluster(distribution=distribution))
+    member = Member(
+        name="one", cilium=Cilium(cluster_id=1, **given), cluster=KubernetesCluster(distribution=distribution)
+    )
     return [each.where for each in mistakes(member, [member])]
 
 

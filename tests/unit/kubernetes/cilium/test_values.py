@@ -13,7 +13,7 @@ import yaml
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.kubernetes.cilium import Cilium, Member, document, helm_chart_config, manifests, mistakes
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 
 RELEASES = ("1.13.4", "1.14", "1.15", "1.16.1", "1.17", "1.18.0")
 
@@ -92,8 +92,8 @@ NODE_PORT = replace(
 )
 
 
-def cluster(number: int) -> Cluster:
-    return Cluster(cluster_cidr=f"10.4{2 * number}.0.0/16", service_cidr=f"10.4{2 * number + 1}.0.0/16")
+def cluster(number: int) -> KubernetesCluster:
+    return KubernetesCluster(cluster_cidr=f"10.4{2 * number}.0.0/16", service_cidr=f"10.4{2 * number + 1}.0.0/16")
 
 
 def mesh(cilium: Cilium, count: int = 2, **more: Any) -> list[Member]:
@@ -191,7 +191,7 @@ def test_the_managed_etcd_has_a_service_of_ours(old_metallb: bool, service: Any)
 
 
 def test_ipv6_is_switched_on() -> None:
-    six = Cluster(cluster_cidr="fd00:42::/56", service_cidr="fd00:43::/112")
+    six = KubernetesCluster(cluster_cidr="fd00:42::/56", service_cidr="fd00:43::/112")
     member = Member(name="six", cilium=Cilium(cluster_id=6, mesh_address="2001:db8::200"), cluster=six)
     values = document(member, [member])
     assert values["ipv4"] == {"enabled": False}

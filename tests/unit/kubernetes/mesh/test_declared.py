@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.kubernetes.mesh.from_spec import Declared, fixed_by_spec
+from openstack_prep.kubernetes.mesh.from_spec import DeclaredProject, fixed_by_spec
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.network.security_group import SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from tests.unit.kubernetes.mesh.cloud import MINE, group, port, subnet
 
-DECLARED = Declared(
+DECLARED = DeclaredProject(
     RkeCluster(name="one", stack="one", directory="one"),
     [
         AddressPool(name="pool", subnet="one", addresses=("10.1.0.208/29",)),

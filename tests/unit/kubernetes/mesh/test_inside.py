@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from openstack_prep.kubernetes.cilium import Cilium, Member, required
 from openstack_prep.kubernetes.mesh.examination import inside
-from openstack_prep.kubernetes.model import Cluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 from tests.unit.kubernetes.mesh.cloud import cluster, group, port, rule, subnet, visible
 
 ONE = subnet("one", "10.1.0.0/24")
@@ -21,7 +21,7 @@ def found(
 ) -> list[str]:
     """Return what is found in a cluster whose nodes, of one group, do these."""
     members = [
-        Member(name=name, cilium=Cilium(cluster_id=n, **cilium), cluster=Cluster(distribution=distribution))
+        Member(name=name, cilium=Cilium(cluster_id=n, **cilium), cluster=KubernetesCluster(distribution=distribution))
         for n, name in enumerate(("one", "two"), 1)
     ]
     ports = [port(f"one-{n}", ONE, f"10.1.0.1{n}", "one") for n in range(len(roles))]

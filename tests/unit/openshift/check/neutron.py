@@ -12,7 +12,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check import CheckContext, Diagnostic
 from openstack_prep.openshift.check.context import READER
-from openstack_prep.openshift.install_config import Cluster, Contents
+from openstack_prep.openshift.install_config import FileContents, InstallConfigFields
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, failure
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
@@ -72,14 +72,14 @@ class Neutron:
         hosts = self.folder / "hosts"
         hosts.touch()
         run = CloudRun(Cloud(connection()), READER)
-        return CheckContext(run=run, cluster=cluster(**fields), contents=Contents(), path=hosts, hosts=hosts)
+        return CheckContext(run=run, cluster=cluster(**fields), contents=FileContents(), path=hosts, hosts=hosts)
 
     def found(self, check: Callable[[CheckContext], Iterator[Diagnostic]], **fields: Any) -> list[str]:
         """Return what one check finds."""
         return [f"{each.status} {each.where}: {each.what}" for each in check(self.context(**fields))]
 
 
-def cluster(**fields: Any) -> Cluster:
+def cluster(**fields: Any) -> InstallConfigFields:
     given: dict[str, Any] = {
         "release": "4.18",
         "cluster_name": "dev",
@@ -88,4 +88,4 @@ def cluster(**fields: Any) -> Cluster:
         "external_network": "external",
         "external_dns": ("203.0.113.53",),
     }
-    return Cluster(**given | fields)
+    return InstallConfigFields(**given | fields)

@@ -13,7 +13,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check import CheckContext, Diagnostic
 from openstack_prep.openshift.check.context import READER
-from openstack_prep.openshift.install_config import Contents, Machines
+from openstack_prep.openshift.install_config import FileContents, Machines
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, token
 from tests.unit.openshift.check.neutron import cluster
 
@@ -78,7 +78,7 @@ class Project:
         return CheckContext(
             run=CloudRun(Cloud(connection()), READER),
             cluster=cluster(**given),
-            contents=Contents(),
+            contents=FileContents(),
             path=self.folder / "install-config.yaml",
             installer=installer,
         )

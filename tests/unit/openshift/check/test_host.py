@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.openshift.check.host import SKIP, fips
-from openstack_prep.openshift.install_config import Cluster
+from openstack_prep.openshift.install_config import InstallConfigFields
 
 CLUSTER = {"cluster_name": "ocp", "base_domain": "example.com", "cloud": "lab"}
 
@@ -15,7 +15,7 @@ def codes(folder: Path, text: str | None, release: str = "4.18", *, wanted: bool
     file = folder / "fips_enabled"
     if text is not None:
         file.write_text(text)
-    found = list(fips(Cluster(release=release, fips=wanted, **CLUSTER), file))
+    found = list(fips(InstallConfigFields(release=release, fips=wanted, **CLUSTER), file))
     assert all((each.status, each.where) == ("warning", "fips") for each in found)
     return [each.code for each in found]
 

@@ -12,13 +12,13 @@ from typing import Any
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import (
     Capabilities,
-    Cluster,
-    Contents,
+    FileContents,
+    InstallConfigFields,
+    MachinePool,
     Machines,
     Mirror,
-    Pool,
     Proxy,
-    Reference,
+    ResourceReference,
     RootVolume,
     releases,
 )
@@ -29,7 +29,7 @@ UUID1 = "0f2c8a4e-6b1d-11ee-9a57-2d1b8e6f4a90"
 PULL_SECRET = '{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}'
 THREE = ("az1", "az2", "az3")
 
-BASE = Cluster(
+BASE = InstallConfigFields(
     release="4.20",
     cluster_name="ocp4",
     base_domain="example.com",
@@ -37,18 +37,18 @@ BASE = Cluster(
     external_network="external",
     machines=Machines(flavor="master"),
 )
-FILES = Contents(pull_secret=Secret(PULL_SECRET), ssh_key=ECDSA)
+FILES = FileContents(pull_secret=Secret(PULL_SECRET), ssh_key=ECDSA)
 TWO: dict[str, Any] = {
     "machine_networks": ("10.0.0.0/16", "fd00::/64"),
     "cluster_networks": ("10.128.0.0/14", "fd01::/48"),
     "service_networks": ("172.30.0.0/16", "fd02::/112"),
-    "machines_subnets": (Reference(name="mine-4"), Reference(name="mine-6")),
+    "machines_subnets": (ResourceReference(name="mine-4"), ResourceReference(name="mine-6")),
 }
 SIX: dict[str, Any] = {
     "machine_networks": ("fd00::/64",),
     "cluster_networks": ("fd01::/48",),
     "service_networks": ("fd02::/112",),
-    "machines_subnets": (Reference(name="mine-6"),),
+    "machines_subnets": (ResourceReference(name="mine-6"),),
     "external_network": None,
 }
 MINE = {"load_balancer": "UserManaged"}
@@ -162,7 +162,7 @@ JOIN: dict[str, dict[str, Any]] = {
     )
 }
 MACHINES: dict[str, dict[str, Any]] = {
-    f"{where} {name}": {where: (Machines if where == "machines" else Pool)(**({"flavor": "master"} | fields))}
+    f"{where} {name}": {where: (Machines if where == "machines" else MachinePool)(**({"flavor": "master"} | fields))}
     for where in ("machines", "control_plane", "compute")
     for name, fields in {
         "zones": {"zones": THREE},
@@ -180,13 +180,16 @@ MACHINES: dict[str, dict[str, Any]] = {
     }.items()
 }
 REPLICAS = {
-    f"replicas {masters} {workers}": {"control_plane": Pool(replicas=masters), "compute": Pool(replicas=workers)}
+    f"replicas {masters} {workers}": {
+        "control_plane": MachinePool(replicas=masters),
+        "compute": MachinePool(replicas=workers),
+    }
     for masters, workers in ((3, 0), (1, 0), (3, 3), (0, 3))
 } | {
     f"replicas of {kind} {masters}": {
         "network_type": kind,
-        "control_plane": Pool(replicas=masters),
-        "compute": Pool(replicas=0),
+        "control_plane": MachinePool(replicas=masters),
+        "compute": MachinePool(replicas=0),
     }
     for kind in ("OpenShiftSDN", "OVNKubernetes", "Calico", "Kuryr", "openshiftsdn")
     for masters in (1, 3)
@@ -408,15 +411,21 @@ OTHER: dict[str, dict[str, Any]] = {
     },
     **{f"stream {each}": {"os_image_stream": each} for each in releases.STREAMS},
     **{f"stream {each}, preview": {"os_image_stream": each} | PREVIEW for each in releases.STREAMS},
-    "own subnet": {"machines_subnets": (Reference(id=SUBNET),)},
-    "own subnet, UUID 1": {"machines_subnets": (Reference(id=UUID1),)},
-    "own subnet by name": {"machines_subnets": (Reference(name="mine"),)},
-    "own subnet by name, preview": {"machines_subnets": (Reference(name="mine"),)} | PREVIEW,
-    "own network": {"machines_subnets": (Reference(id=SUBNET),), "machines_network": Reference(name="mine")},
-    "own network by UUID 1": {"machines_subnets": (Reference(id=SUBNET),), "machines_network": Reference(id=UUID1)},
+    "own subnet": {"machines_subnets": (ResourceReference(id=SUBNET),)},
+    "own subnet, UUID 1": {"machines_subnets": (ResourceReference(id=UUID1),)},
+    "own subnet by name": {"machines_subnets": (ResourceReference(name="mine"),)},
+    "own subnet by name, preview": {"machines_subnets": (ResourceReference(name="mine"),)} | PREVIEW,
+    "own network": {
+        "machines_subnets": (ResourceReference(id=SUBNET),),
+        "machines_network": ResourceReference(name="mine"),
+    },
+    "own network by UUID 1": {
+        "machines_subnets": (ResourceReference(id=SUBNET),),
+        "machines_network": ResourceReference(id=UUID1),
+    },
     "own network, preview": {
-        "machines_subnets": (Reference(id=SUBNET),),
-        "machines_network": Reference(name="mine"),
+        "machines_subnets": (ResourceReference(id=SUBNET),),
+        "machines_network": ResourceReference(name="mine"),
     }
     | PREVIEW,
     "Internal": {"publish": "Internal"},
@@ -480,7 +489,7 @@ TEXTS: dict[str, dict[str, Any]] = {
 }
 
 
-def cases() -> Iterator[tuple[str, Cluster, Contents]]:
+def cases() -> Iterator[tuple[str, InstallConfigFields, FileContents]]:
     """Yield all cases, with a name that stays."""
     groups = (NETWORKS, STACKS, VIPS, JOIN, MACHINES, REPLICAS, PROXIES, MIRRORS, CAPABILITIES, OTHER)
     titles = ("network", "stack", "vip", "join", "machine", "replicas", "proxy", "mirror", "capability", "other")

@@ -14,7 +14,7 @@ import yaml
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.raw import Values
-from openstack_prep.openshift.install_config import Given, document, dump, findings, mistakes, read
+from openstack_prep.openshift.install_config import InstallConfigValues, document, dump, findings, mistakes, read
 from openstack_prep.openshift.install_config.reading import is_fatal
 from tests.unit.openshift.install_config.cases import BASE, FILES, SUBNET
 from tests.unit.openshift.install_config.parsable import CERTIFICATE, ECDSA, ED25519, RSA
@@ -262,7 +262,7 @@ def _put(given: Any, path: str, value: object) -> None:
 def refusals(given: Values, release: str) -> list[Mistake]:
     """Return why ``check`` calls an install-config wrong, without asking a cloud."""
     try:
-        cluster, contents = read(Given(given), release)
+        cluster, contents = read(InstallConfigValues(given), release)
     except SpecError as error:
         return list(error.mistakes)
     return [*filter(is_fatal, findings(given, release)), *mistakes(cluster, contents)]

@@ -22,7 +22,14 @@ from typing import Any
 
 import yaml
 
-from openstack_prep.openshift.install_config import Cluster, Contents, document, dump, mistakes, releases
+from openstack_prep.openshift.install_config import (
+    FileContents,
+    InstallConfigFields,
+    document,
+    dump,
+    mistakes,
+    releases,
+)
 from openstack_prep.openshift.install_config.document import has_previews, values
 from openstack_prep.openshift.install_config.rules import unwritable
 from tests.unit.openshift.install_config.cases import cases
@@ -31,7 +38,7 @@ from tests.unit.openshift.install_config.given_cases import given_cases, refusal
 VERDICTS = Path(__file__).parents[2] / "data" / "install_config_verdicts.json"
 
 
-def of_release(release: str) -> Iterator[tuple[str, Cluster, Contents]]:
+def of_release(release: str) -> Iterator[tuple[str, InstallConfigFields, FileContents]]:
     """Yield the cases that a release has the fields for."""
     number = releases.minor(release)
     for name, case, contents in cases():

@@ -10,12 +10,12 @@ import yaml
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import (
-    Cluster,
-    Contents,
-    Given,
+    FileContents,
+    InstallConfigFields,
+    InstallConfigValues,
+    MachinePool,
     Machines,
-    Pool,
-    Reference,
+    ResourceReference,
     RootVolume,
     dump,
     read,
@@ -83,7 +83,7 @@ def test_all_stored_files_are_written_again_as_they_were(path: Path, case: Any) 
 
 
 def test_every_release_reads_what_it_writes_of_everything() -> None:
-    every = Cluster(
+    every = InstallConfigFields(
         release="4.2",
         cluster_name="ocp4",
         base_domain="example.com",
@@ -93,7 +93,7 @@ def test_every_release_reads_what_it_writes_of_everything() -> None:
         octavia=False,
         host_prefix=24,
         machines=Machines(flavor="m", root_volume=RootVolume(size=100, types=("fast",))),
-        compute=Pool(replicas=0),
+        compute=MachinePool(replicas=0),
         network_type="Calico",
     )
     for release in RELEASES:
@@ -125,7 +125,7 @@ def test_old_names_count_when_the_release_still_takes_them() -> None:
     }
     old["compute"] = [{"name": "worker", "platform": {"openstack": {"rootVolume": {"size": 50, "type": "fast"}}}}]
     found, _ = read(old, "4.18")
-    assert found == Cluster(
+    assert found == InstallConfigFields(
         release="4.18",
         cluster_name="ocp4",
         base_domain="example.com",
@@ -134,9 +134,9 @@ def test_old_names_count_when_the_release_still_takes_them() -> None:
         api_floating_ip="192.0.2.1",
         api_vips=("10.0.0.5",),
         ingress_vips=("10.0.0.7",),
-        machines_subnets=(Reference(id=SUBNET),),
+        machines_subnets=(ResourceReference(id=SUBNET),),
         machines=Machines(flavor="m"),
-        compute=Pool(root_volume=RootVolume(size=50, types=("fast",))),
+        compute=MachinePool(root_volume=RootVolume(size=50, types=("fast",))),
         machine_networks=("10.0.0.0/24",),
         service_networks=("172.31.0.0/16",),
         cluster_networks=("10.64.0.0/14",),
@@ -157,8 +157,8 @@ def test_the_newer_of_two_names_wins() -> None:
 
 def test_what_is_not_there_is_the_installers_default() -> None:
     found, contents = read({**WHOLE, "pullSecret": None, "compute": [], "networking": None}, "4.18")
-    assert found == Cluster(release="4.18", cluster_name="ocp4", base_domain="example.com", cloud="lab")
-    assert contents == Contents()
+    assert found == InstallConfigFields(release="4.18", cluster_name="ocp4", base_domain="example.com", cloud="lab")
+    assert contents == FileContents()
 
 
 @pytest.mark.parametrize(("environment", "cloud"), [("of-the-shell", "of-the-shell"), ("", "openstack")])
@@ -274,6 +274,6 @@ def test_a_proxys_password_is_not_shown() -> None:
 
 def test_what_was_read_once_is_not_read_again(written: Any) -> None:
     path = written(yaml.safe_dump(WHOLE))
-    given = Given(path)
+    given = InstallConfigValues(path)
     path.unlink()
     assert read(given, "4.18") == read(WHOLE, "4.18")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.secret import Secret
-from openstack_prep.openshift.install_config import Contents, mistakes
+from openstack_prep.openshift.install_config import FileContents, mistakes
 from openstack_prep.openshift.install_config.rules.contents import NO_LOGIN, are_public_keys
 from tests.unit.openshift.install_config.parsable import CERTIFICATE, ECDSA, RSA
 from tests.unit.openshift.install_config.test_rules import FILES, RIGHT
@@ -37,7 +37,7 @@ def test_a_pull_secret_that_is_none_is_not_repeated(text: str) -> None:
 
 
 def test_no_pull_secret_and_one_for_nobody() -> None:
-    (mistake,) = mistakes(RIGHT, Contents())
+    (mistake,) = mistakes(RIGHT, FileContents())
     assert str(mistake).startswith("pull_secret: is missing")
     assert NO_LOGIN in mistake.fix
     assert told(pull_secret=Secret(NO_LOGIN)) == []

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.openshift.install_config import Given
+from openstack_prep.openshift.install_config import InstallConfigValues
 
 OPENSTACK = "platform.openstack"
 
@@ -22,13 +22,13 @@ OPENSTACK = "platform.openstack"
 )
 def test_a_field_in_the_words_of_any_release(said: dict[str, Any], expected: tuple[str, Any]) -> None:
     name, value = expected
-    given = Given({"platform": {"openstack": {"cloud": "mycloud", **said}}})
+    given = InstallConfigValues({"platform": {"openstack": {"cloud": "mycloud", **said}}})
     assert given.field("api_floating_ip") == (f"{OPENSTACK}.{name}", value)
 
 
 def test_a_place_is_the_line_of_what_is_nearest(tmp_path: Path) -> None:
     file = tmp_path / "install-config.yaml"
     file.write_text("platform:\n  openstack:\n    apiVIP: 10.0.0.5\n")
-    given = Given(file)
+    given = InstallConfigValues(file)
     assert given.place(given.field("api_vips")[0]) == f"{file}:3: {OPENSTACK}.apiVIP"
     assert given.place(f"{OPENSTACK}.cloud") == f"{file}:2: {OPENSTACK}.cloud"

@@ -11,13 +11,13 @@ from openstack_prep.base.errors import SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import (
     Capabilities,
-    Cluster,
-    Contents,
+    FileContents,
+    InstallConfigFields,
+    MachinePool,
     Machines,
     Mirror,
-    Pool,
     Proxy,
-    Reference,
+    ResourceReference,
     RootVolume,
     dump,
     findings,
@@ -31,13 +31,13 @@ RELEASES = [releases.name(minor) for minor in range(2, 25)]
 WORD = "Zm9vOmJhcg=="
 SUBNET = "0f2c8a4e-6b1d-4c3e-9a57-2d1b8e6f4a90"
 
-CONTENTS = Contents(
+CONTENTS = FileContents(
     pull_secret=Secret('{\n  "auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}\n}\n'),
     ssh_key=f"{ECDSA} lab",
     additional_trust_bundle=CERTIFICATE,
 )
 
-COMMON = Cluster(
+COMMON = InstallConfigFields(
     release="4.2",
     cluster_name="ocp4",
     base_domain="example.com",
@@ -45,7 +45,7 @@ COMMON = Cluster(
     external_network="external",
     api_floating_ip="192.168.122.164",
     machines=Machines(flavor="master"),
-    compute=Pool(replicas=2, flavor="worker"),
+    compute=MachinePool(replicas=2, flavor="worker"),
     machine_networks=("10.0.0.0/16",),
     service_networks=("172.60.0.0/16",),
     proxy=Proxy(http="http://proxy.example.com:3128", exceptions=("example.com", "10.0.0.0/8")),
@@ -58,11 +58,11 @@ OWN_NETWORK = replace(
     ingress_floating_ip="192.168.122.180",
     api_vips=("10.0.0.5",),
     ingress_vips=("10.0.0.7",),
-    machines_subnets=(Reference(id=SUBNET),),
+    machines_subnets=(ResourceReference(id=SUBNET),),
     cluster_os_image="https://images.example.com/rhcos.qcow2?sha256=00",
     cluster_os_image_properties={"hw_qemu_guest_agent": "yes"},
     machines=Machines(flavor="master", additional_networks=(SUBNET,), additional_security_groups=(SUBNET,)),
-    control_plane=Pool(
+    control_plane=MachinePool(
         zones=("az1", "az2", "az3"),
         root_volume=RootVolume(size=100, types=("fast",), zones=("az1", "az2", "az3")),
         server_group_policy="anti-affinity",
@@ -80,8 +80,8 @@ TWO_STACKS = replace(
     service_networks=("172.30.0.0/16", "fd02::/112"),
     api_vips=("10.0.0.5", "fd00::5"),
     ingress_vips=("10.0.0.7", "fd00::7"),
-    machines_network=Reference(name="mine"),
-    machines_subnets=(Reference(name="mine-4"), Reference(name="mine-6")),
+    machines_network=ResourceReference(name="mine"),
+    machines_subnets=(ResourceReference(name="mine-4"), ResourceReference(name="mine-6")),
     load_balancer="UserManaged",
     control_plane=replace(
         OWN_NETWORK.control_plane, root_volume=RootVolume(size=100, types=("a", "b", "c"), zones=("z",))
@@ -99,7 +99,7 @@ SCENARIOS = {
 }
 
 
-def rendered(cluster: Cluster, release: str, **fields: Any) -> dict[str, Any]:
+def rendered(cluster: InstallConfigFields, release: str, **fields: Any) -> dict[str, Any]:
     """Return it as the installer would read it."""
     found = yaml.safe_load(dump(render(replace(cluster, release=release, **fields), CONTENTS)))
     assert isinstance(found, dict)
@@ -141,7 +141,7 @@ RENAMED: dict[str, tuple[dict[str, Any], str, str, Any, str, Any]] = {
     ),
     "the flavor": ({}, "4.6", "computeFlavor", "master", "defaultMachinePlatform", {"type": "master"}),
     "the subnet": (
-        {"machines_subnets": (Reference(id=SUBNET),)},
+        {"machines_subnets": (ResourceReference(id=SUBNET),)},
         "4.14",
         "machinesSubnet",
         SUBNET,
@@ -169,7 +169,7 @@ def test_a_pool_names_its_flavor_even_if_it_is_that_of_all() -> None:
 
 
 def test_types_of_root_volumes_are_a_list_since_4_14() -> None:
-    pool = Pool(root_volume=RootVolume(size=100, types=("fast",)))
+    pool = MachinePool(root_volume=RootVolume(size=100, types=("fast",)))
     before = rendered(COMMON, "4.13", control_plane=pool)["controlPlane"]["platform"]["openstack"]["rootVolume"]
     after = rendered(COMMON, "4.14", control_plane=pool)["controlPlane"]["platform"]["openstack"]["rootVolume"]
     assert (before, after) == ({"size": 100, "type": "fast"}, {"size": 100, "types": ["fast"]})

@@ -8,19 +8,19 @@ import pytest
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import (
     Capabilities,
-    Cluster,
-    Contents,
+    FileContents,
+    InstallConfigFields,
+    MachinePool,
     Machines,
     Mirror,
-    Pool,
     Proxy,
-    Reference,
+    ResourceReference,
     RootVolume,
     mistakes,
     releases,
 )
 
-RIGHT = Cluster(
+RIGHT = InstallConfigFields(
     release="4.20",
     cluster_name="ocp4",
     base_domain="example.com",
@@ -28,10 +28,10 @@ RIGHT = Cluster(
     external_network="external",
     machines=Machines(flavor="master"),
 )
-FILES = Contents(pull_secret=Secret('{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}'))
+FILES = FileContents(pull_secret=Secret('{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}'))
 UUID4 = "0f2c8a4e-6b1d-4c3e-9a57-2d1b8e6f4a90"
 UUID1 = "0f2c8a4e-6b1d-11ee-9a57-2d1b8e6f4a90"
-BY_ID, BY_NAME = (Reference(id=UUID4),), (Reference(name="mine"),)
+BY_ID, BY_NAME = (ResourceReference(id=UUID4),), (ResourceReference(name="mine"),)
 VOLUME = RootVolume(size=100, types=("fast",))
 TWO_STACKS: dict[str, Any] = {
     "machine_networks": ("10.0.0.0/16", "fd00::/64"),
@@ -39,7 +39,7 @@ TWO_STACKS: dict[str, Any] = {
     "service_networks": ("172.30.0.0/16", "fd02::/112"),
     "api_vips": ("10.0.0.5", "fd00::5"),
     "ingress_vips": ("10.0.0.7", "fd00::7"),
-    "machines_subnets": (Reference(name="mine-4"), Reference(name="mine-6")),
+    "machines_subnets": (ResourceReference(name="mine-4"), ResourceReference(name="mine-6")),
 }
 
 
@@ -70,17 +70,17 @@ CAME: dict[str, tuple[int, str, dict[str, Any]]] = {
     "control_plane.additional_security_groups": (
         5,
         "additionalSecurityGroupIDs",
-        {"control_plane": Pool(additional_security_groups=(UUID4,))},
+        {"control_plane": MachinePool(additional_security_groups=(UUID4,))},
     ),
     "ingress_floating_ip": (6, "ingressFloatingIP", {"ingress_floating_ip": "192.0.2.7"}),
-    "compute.zones": (6, "zones", {"compute": Pool(zones=("az1",))}),
+    "compute.zones": (6, "zones", {"compute": MachinePool(zones=("az1",))}),
     "cluster_os_image_properties": (
         7,
         "clusterOSImageProperties",
         {"cluster_os_image": "https://images.example.com/rhcos", "cluster_os_image_properties": {"a": "b"}},
     ),
-    "compute.root_volume.zones": (8, "zones", {"compute": Pool(root_volume=replace(VOLUME, zones=("az1",)))}),
-    "compute.server_group_policy": (9, "serverGroupPolicy", {"compute": Pool(server_group_policy="affinity")}),
+    "compute.root_volume.zones": (8, "zones", {"compute": MachinePool(root_volume=replace(VOLUME, zones=("az1",)))}),
+    "compute.server_group_policy": (9, "serverGroupPolicy", {"compute": MachinePool(server_group_policy="affinity")}),
     "capabilities.baseline": (11, "baselineCapabilitySet", {"capabilities": Capabilities(baseline="None")}),
     "capabilities.additional": (
         11,
@@ -96,7 +96,7 @@ CAME: dict[str, tuple[int, str, dict[str, Any]]] = {
     "machines_network": (
         15,
         "network",
-        {"machines_network": Reference(id=UUID4), "machines_subnets": BY_ID},
+        {"machines_network": ResourceReference(id=UUID4), "machines_subnets": BY_ID},
     ),
 }
 
@@ -141,7 +141,7 @@ def test_the_policy_of_a_bundle_came_with_4_12_and_needs_no_bundle() -> None:
 
 
 def test_several_where_a_release_takes_one() -> None:
-    volume = Pool(zones=("a", "b"), root_volume=RootVolume(size=100, types=("x", "y"), zones=("z",)))
+    volume = MachinePool(zones=("a", "b"), root_volume=RootVolume(size=100, types=("x", "y"), zones=("z",)))
     assert told(release="4.13", control_plane=volume) == [
         "control_plane.root_volume.types: type of 4.13 takes one value; types, since 4.14, takes several; give one"
     ]
@@ -205,42 +205,64 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         f"cluster_name: '{'a' * 15}' exceeds 14 characters, the maximum before 4.12",
     ),
     "no domain": ({"base_domain": "-x"}, "base_domain: '-x' is not a domain"),
-    "two masters": ({"control_plane": Pool(replicas=2)}, "control_plane.replicas: two replicas require fencing"),
-    "five masters": ({"control_plane": Pool(replicas=5)}, "control_plane.replicas: 5 replicas are not supported"),
-    "no master": ({"control_plane": Pool(replicas=0)}, "control_plane.replicas: a cluster needs a control plane"),
+    "two masters": ({"control_plane": MachinePool(replicas=2)}, "control_plane.replicas: two replicas require fencing"),
+    "five masters": (
+        {"control_plane": MachinePool(replicas=5)},
+        "control_plane.replicas: 5 replicas are not supported",
+    ),
+    "no master": (
+        {"control_plane": MachinePool(replicas=0)},
+        "control_plane.replicas: a cluster needs a control plane",
+    ),
     "one master and workers": (
-        {"control_plane": Pool(replicas=1)},
+        {"control_plane": MachinePool(replicas=1)},
         "control_plane.replicas: one replica requires a cluster of one",
     ),
     "no flavor": (
-        {"machines": Machines(), "compute": Pool(flavor="w")},
+        {"machines": Machines(), "compute": MachinePool(flavor="w")},
         "control_plane.flavor: no flavor for these machines",
     ),
     "no flavor for all": (
-        {"release": "4.6", "machines": Machines(), "compute": Pool(flavor="w"), "control_plane": Pool(flavor="m")},
+        {
+            "release": "4.6",
+            "machines": Machines(),
+            "compute": MachinePool(flavor="w"),
+            "control_plane": MachinePool(flavor="m"),
+        },
         "machines.flavor: 4.6 requires computeFlavor",
     ),
     "a small volume": (
-        {"compute": Pool(root_volume=RootVolume(size=24, types=("x",)))},
+        {"compute": MachinePool(root_volume=RootVolume(size=24, types=("x",)))},
         "compute.root_volume.size: 24 GiB is less than the required 25 GiB",
     ),
     "types that do not pair": (
-        {"compute": Pool(zones=("a", "b", "c"), root_volume=RootVolume(size=25, types=("x", "y"), zones=("z",)))},
+        {
+            "compute": MachinePool(
+                zones=("a", "b", "c"), root_volume=RootVolume(size=25, types=("x", "y"), zones=("z",))
+            )
+        },
         "compute.root_volume.types: 2 types do not match 3 zones of the machines",
     ),
     "zones without zones of volumes": (
-        {"compute": Pool(zones=("a",), root_volume=VOLUME), "release": "4.14"},
+        {"compute": MachinePool(zones=("a",), root_volume=VOLUME), "release": "4.14"},
         "compute.root_volume.zones: is missing; compute.zones and a root volume require it",
     ),
     "zones that do not pair": (
-        {"compute": Pool(zones=("a", "b", "c"), root_volume=RootVolume(size=25, types=("x",), zones=("a", "b")))},
+        {
+            "compute": MachinePool(
+                zones=("a", "b", "c"), root_volume=RootVolume(size=25, types=("x",), zones=("a", "b"))
+            )
+        },
         "compute.root_volume.zones: 2 zones do not match 3 zones of the machines",
     ),
     "a network by name": (
-        {"compute": Pool(additional_networks=("storage",))},
+        {"compute": MachinePool(additional_networks=("storage",))},
         "compute.additional_networks: 'storage' is not a UUID of version 4",
     ),
-    "a UUID of version 1": ({"machines_subnets": (Reference(id=UUID1),)}, f"machines_subnets: '{UUID1}' is not a UUID"),
+    "a UUID of version 1": (
+        {"machines_subnets": (ResourceReference(id=UUID1),)},
+        f"machines_subnets: '{UUID1}' is not a UUID",
+    ),
     "properties of an image that is not uploaded": (
         {"cluster_os_image": "rhcos", "cluster_os_image_properties": {"a": "b"}},
         "cluster_os_image_properties: is ignored, because the installer does not upload 'rhcos'",
@@ -283,7 +305,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "machines_subnets: the installer does not create IPv6 subnets",
     ),
     "one subnet for two stacks": (
-        TWO_STACKS | {"machines_subnets": (Reference(name="mine-4"),)},
+        TWO_STACKS | {"machines_subnets": (ResourceReference(name="mine-4"),)},
         "machines_subnets: IPv4 and IPv6 require two subnets, not 1",
     ),
     "two addresses of one family": (
@@ -308,9 +330,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"release": "4.14", "machines_subnets": BY_NAME},
         "machines_subnets: 4.14 takes subnets by ID; by name since 4.15; give the ID",
     ),
-    "a subnet by nothing": ({"machines_subnets": (Reference(),)}, "machines_subnets: has neither an ID nor a name"),
+    "a subnet by nothing": (
+        {"machines_subnets": (ResourceReference(),)},
+        "machines_subnets: has neither an ID nor a name",
+    ),
     "a subnet by both": (
-        {"machines_subnets": (Reference(id=UUID4, name="x"),)},
+        {"machines_subnets": (ResourceReference(id=UUID4, name="x"),)},
         "machines_subnets: has both an ID and a name",
     ),
     "a network without subnet": ({"machines_network": BY_NAME[0]}, "machines_network: requires its subnet"),
@@ -347,16 +372,16 @@ def test_a_mistake_names_the_field_and_what_is_wrong(fields: dict[str, Any], exp
 
 FINE: dict[str, dict[str, Any]] = {
     "a long name": {"release": "4.12", "cluster_name": "a" * 27},
-    "one machine": {"control_plane": Pool(replicas=1), "compute": Pool(replicas=0)},
-    "three and none": {"compute": Pool(replicas=0)},
+    "one machine": {"control_plane": MachinePool(replicas=1), "compute": MachinePool(replicas=0)},
+    "three and none": {"compute": MachinePool(replicas=0)},
     "flavors of the pools": {
         "machines": Machines(),
-        "compute": Pool(flavor="w"),
-        "control_plane": Pool(flavor="m"),
+        "compute": MachinePool(flavor="w"),
+        "control_plane": MachinePool(flavor="m"),
     },
     "zones of all": {
         "machines": Machines(flavor="m", zones=("a", "b")),
-        "compute": Pool(root_volume=RootVolume(size=25, types=("x", "y"), zones=("a", "b"))),
+        "compute": MachinePool(root_volume=RootVolume(size=25, types=("x", "y"), zones=("a", "b"))),
     },
     "OpenShiftSDN": {"release": "4.14", "network_type": "OpenShiftSDN"},
     "another plug-in": {"network_type": "Calico"},
@@ -367,7 +392,7 @@ FINE: dict[str, dict[str, Any]] = {
         "machine_networks": ("10.0.0.0/16", "fd00::/64"),
         "machines_subnets": TWO_STACKS["machines_subnets"],
     },
-    "several types without zones": {"compute": Pool(root_volume=RootVolume(size=25, types=("x", "y")))},
+    "several types without zones": {"compute": MachinePool(root_volume=RootVolume(size=25, types=("x", "y")))},
     "properties of RHCOS": {"cluster_os_image_properties": {"a": "b"}},
     "a balancer elsewhere": {
         "load_balancer": "UserManaged",

@@ -6,9 +6,9 @@ from datetime import date
 
 import pytest
 
-from openstack_prep.openshift.names.hosts import Names, dnsmasq_lines, hosts_lines, zone
+from openstack_prep.openshift.names.hosts import ClusterNames, dnsmasq_lines, hosts_lines, zone
 
-NAMES = Names(
+NAMES = ClusterNames(
     cluster_name="dev", base_domain="example.com", api="192.0.2.4", ingress="192.0.2.5", api_int="2001:db8::5"
 )
 TODAY = date(2026, 11, 21)
@@ -38,7 +38,7 @@ def serial_of(text: str) -> int:
     return int(text.split("( ")[1].split()[0])
 
 
-def made(old: str = "", names: Names = NAMES, today: date = TODAY) -> str:
+def made(old: str = "", names: ClusterNames = NAMES, today: date = TODAY) -> str:
     return zone(names, server="ns.example.com.", today=today, old=old)
 
 

@@ -10,7 +10,7 @@ import yaml
 from openstack_prep.base.errors import SpecError
 from openstack_prep.openshift.names import hosts
 from openstack_prep.openshift.names import of_cluster as names
-from openstack_prep.openshift.names.hosts import Names
+from openstack_prep.openshift.names.hosts import ClusterNames
 from openstack_prep.openshift.names.of_cluster import domain_of, names_of, remove, text_of, write
 
 PLATFORM: dict[str, Any] = {
@@ -18,7 +18,7 @@ PLATFORM: dict[str, Any] = {
     "apiFloatingIP": "192.0.2.4",
     "ingressFloatingIP": "192.0.2.5",
 }
-NAMES = Names(cluster_name="dev", base_domain="example.com", api="192.0.2.4", ingress="192.0.2.5")
+NAMES = ClusterNames(cluster_name="dev", base_domain="example.com", api="192.0.2.4", ingress="192.0.2.5")
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.openshift.probe import Failure, Outcome, Request, connect
+from openstack_prep.openshift.probe import Failure, ProbeOutcome, ProbeRequest, connect
 from tests.unit.openshift.probe.listener import OK, certificate, listening, unused
 
 HOST = "api.dev.example.com"
 
 
-def ask(port: int, *, path: str | None = "/readyz", seconds: float = 5.0) -> Outcome:
-    return connect(Request(host=HOST, address="127.0.0.1", port=port, path=path), seconds)
+def ask(port: int, *, path: str | None = "/readyz", seconds: float = 5.0) -> ProbeOutcome:
+    return connect(ProbeRequest(host=HOST, address="127.0.0.1", port=port, path=path), seconds)
 
 
 def test_an_answer(tmp_path: Path) -> None:

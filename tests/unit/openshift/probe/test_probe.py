@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.openshift.names.resolver import Answer
-from openstack_prep.openshift.probe import Failure, Outcome, Request, compare, probe
+from openstack_prep.openshift.names.resolver import ResolvedName
+from openstack_prep.openshift.probe import Failure, ProbeOutcome, ProbeRequest, compare, probe
 from openstack_prep.openshift.verify.access_path import ProjectView
 from openstack_prep.openshift.verify.chain import Chain, Verification
 from openstack_prep.openshift.verify.links import evaluate
-from openstack_prep.openshift.verify.target import Wanted, wanted
+from openstack_prep.openshift.verify.target import VerificationRequest, wanted
 from tests.unit.openshift.probe.listener import OK, certificate, listening, unused
 from tests.unit.openshift.verify.view import ID, NAMES, changed, right
 
@@ -22,15 +22,15 @@ APPS = "*.apps.dev.example.com"
 NOT_READY = b"HTTP/1.1 503 Service Unavailable\r\n\r\n"
 
 
-def on_ports(api: int, ingress: Sequence[int]) -> Wanted:
+def on_ports(api: int, ingress: Sequence[int]) -> VerificationRequest:
     """Return what to verify, with services at these ports."""
     given = wanted(infra_id=ID, base_domain="example.com")
     one, two = given.targets
     return replace(given, targets=(replace(one, tcp=(api,)), replace(two, tcp=tuple(ingress))))
 
 
-def seen(what: Wanted, view: ProjectView) -> Verification:
-    answers = {name: Answer((address,), "the resolver") for name, address in NAMES.items()}
+def seen(what: VerificationRequest, view: ProjectView) -> Verification:
+    answers = {name: ResolvedName((address,), "the resolver") for name, address in NAMES.items()}
     return evaluate(wanted(infra_id=ID, base_domain="example.com"), view, answers)
 
 
@@ -107,9 +107,9 @@ def test_no_address_to_connect_to() -> None:
 CHAIN = Chain(name="api", target="", links=(Diagnostic(status=Status.OK, where="router", what="right"),))
 
 
-def outcome(failure: Failure, port: int = 6443) -> Outcome:
-    request = Request(host="192.0.2.10", address="192.0.2.10", port=port)
-    return Outcome(request=request, stage="TCP", failure=failure, detail="system")
+def outcome(failure: Failure, port: int = 6443) -> ProbeOutcome:
+    request = ProbeRequest(host="192.0.2.10", address="192.0.2.10", port=port)
+    return ProbeOutcome(request=request, stage="TCP", failure=failure, detail="system")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from openstack_prep.base.errors import ConfigError, DownloadError, PrepError
 from openstack_prep.core import interrupts
 from openstack_prep.download import fetching as download
-from openstack_prep.openshift.tools import Tool, Wanted, fetch_tools, fetching
+from openstack_prep.openshift.tools import Tool, ToolRequest, fetch_tools, fetching
 from tests.unit.openshift.tools.archives import CLIENT, INSTALLER, client, put, release
 from tests.unit.openshift.tools.gpg import Signer
 from tests.unit.web import Web, serve
@@ -37,9 +37,9 @@ def publish(web: Web, files: dict[str, bytes]) -> None:
 
 
 @pytest.fixture
-def wanted(mirror: Web, tmp_path: Path) -> Wanted:
+def wanted(mirror: Web, tmp_path: Path) -> ToolRequest:
     base = mirror.url.removesuffix("/disk") + "/pub"
-    return Wanted(release="4.18.7", mirror=base, system="linux", host="x86_64", into=tmp_path / "bin")
+    return ToolRequest(release="4.18.7", mirror=base, system="linux", host="x86_64", into=tmp_path / "bin")
 
 
 def told(tools: tuple[Tool, ...]) -> list[tuple[str, str, str]]:
@@ -56,7 +56,7 @@ def asked(web: Web) -> list[str]:
 BOTH = ["sha256sum.txt", "openshift-install-linux-4.18.7.tar.gz", "openshift-client-linux-4.18.7.tar.gz"]
 
 
-def test_a_stopped_download_leaves_nothing_but_its_lock(mirror: Web, wanted: Wanted) -> None:
+def test_a_stopped_download_leaves_nothing_but_its_lock(mirror: Web, wanted: ToolRequest) -> None:
     def stop(name: str, done: int, total: int | None) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -66,7 +66,7 @@ def test_a_stopped_download_leaves_nothing_but_its_lock(mirror: Web, wanted: Wan
     assert {each.status for each in fetch_tools(wanted)} == {"fetched"}
 
 
-def test_a_release(mirror: Web, wanted: Wanted) -> None:
+def test_a_release(mirror: Web, wanted: ToolRequest) -> None:
     tools = fetch_tools(wanted)
     assert told(tools) == [(name, "4.18.7", "fetched") for name in ("openshift-install", "oc", "kubectl")]
     assert asked(mirror) == BOTH
@@ -79,7 +79,7 @@ def test_a_release(mirror: Web, wanted: Wanted) -> None:
     assert sorted(os.listdir(wanted.into / fetching.HIDDEN)) == ["lock", "tools.json"]
 
 
-def test_a_second_time_a_version_takes_no_request(mirror: Web, wanted: Wanted) -> None:
+def test_a_second_time_a_version_takes_no_request(mirror: Web, wanted: ToolRequest) -> None:
     first = fetch_tools(wanted)
     paths = [path for path in wanted.into.rglob("*") if path.name != "lock" and path.is_file()]
     before = [(path.stat().st_ino, path.stat().st_ctime_ns) for path in paths]
@@ -90,7 +90,7 @@ def test_a_second_time_a_version_takes_no_request(mirror: Web, wanted: Wanted) -
     assert asked(mirror) == []
 
 
-def test_a_channel_takes_one_request(mirror: Web, wanted: Wanted) -> None:
+def test_a_channel_takes_one_request(mirror: Web, wanted: ToolRequest) -> None:
     channel = replace(wanted, release="stable-4.18")
     assert {each.status for each in fetch_tools(channel)} == {"fetched"}
     assert asked(mirror) == BOTH
@@ -98,7 +98,7 @@ def test_a_channel_takes_one_request(mirror: Web, wanted: Wanted) -> None:
     assert asked(mirror) == ["sha256sum.txt"]
 
 
-def test_a_channel_moves_on(mirror: Web, wanted: Wanted) -> None:
+def test_a_channel_moves_on(mirror: Web, wanted: ToolRequest) -> None:
     channel = replace(wanted, release="stable-4.18")
     fetch_tools(channel)
     mirror.files = {}
@@ -109,7 +109,7 @@ def test_a_channel_moves_on(mirror: Web, wanted: Wanted) -> None:
     assert {each.status for each in fetch_tools(channel)} == {"kept"}
 
 
-def test_only_some(mirror: Web, wanted: Wanted) -> None:
+def test_only_some(mirror: Web, wanted: ToolRequest) -> None:
     assert told(fetch_tools(replace(wanted, tools=["kubectl"]))) == [("kubectl", "4.18.7", "fetched")]
     assert not (wanted.into / "oc").exists()
     assert asked(mirror) == [BOTH[0], BOTH[2]]
@@ -117,7 +117,7 @@ def test_only_some(mirror: Web, wanted: Wanted) -> None:
     assert again == [("oc", "4.18.7", "fetched"), ("kubectl", "4.18.7", "kept")]
 
 
-def test_another_machine(mirror: Web, wanted: Wanted) -> None:
+def test_another_machine(mirror: Web, wanted: ToolRequest) -> None:
     tools = ["openshift-install"]
     fetch_tools(replace(wanted, tools=tools))
     mac = replace(wanted, tools=tools, system="mac", host="aarch64")
@@ -126,7 +126,7 @@ def test_another_machine(mirror: Web, wanted: Wanted) -> None:
 
 
 @pytest.mark.parametrize("harm", ["changed", "gone", "not to be run"])
-def test_a_tool_that_is_not_as_it_was(mirror: Web, wanted: Wanted, harm: str) -> None:
+def test_a_tool_that_is_not_as_it_was(mirror: Web, wanted: ToolRequest, harm: str) -> None:
     fetch_tools(wanted)
     path = wanted.into / "oc"
     if harm == "changed":
@@ -142,7 +142,7 @@ def test_a_tool_that_is_not_as_it_was(mirror: Web, wanted: Wanted, harm: str) ->
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"oc": 1}', '{"oc": {"version": "4.18.7"}}'])
-def test_a_record_that_nobody_can_read_is_made_anew(mirror: Web, wanted: Wanted, text: str) -> None:
+def test_a_record_that_nobody_can_read_is_made_anew(mirror: Web, wanted: ToolRequest, text: str) -> None:
     fetch_tools(wanted)
     (wanted.into / fetching.HIDDEN / "tools.json").write_text(text)
     assert {each.status for each in fetch_tools(wanted)} == {"replaced"}
@@ -156,7 +156,7 @@ def test_a_record_that_nobody_can_read_is_made_anew(mirror: Web, wanted: Wanted,
 def test_a_folder(tmp_path: Path, scheme: str) -> None:
     folder = put(tmp_path / "with space", release())
     where = f"{scheme}{folder}".replace(" ", "%20" if scheme else " ")
-    tools = fetch_tools(Wanted(release=where, system="linux", host="x86_64", into=tmp_path / "bin"))
+    tools = fetch_tools(ToolRequest(release=where, system="linux", host="x86_64", into=tmp_path / "bin"))
     assert {each.version for each in tools} == {"4.18.7"}
     assert tools[0].source == f"{where}/openshift-install-linux-4.18.7.tar.gz"
 
@@ -164,7 +164,7 @@ def test_a_folder(tmp_path: Path, scheme: str) -> None:
 def test_a_folder_that_has_an_archive_under_its_other_name(tmp_path: Path) -> None:
     folder = put(tmp_path / "mirror", release())
     (folder / "openshift-install-linux-4.18.7.tar.gz").unlink()
-    only = Wanted(
+    only = ToolRequest(
         release=str(folder), system="linux", host="x86_64", into=tmp_path / "bin", tools=["openshift-install"]
     )
     assert fetch_tools(only)[0].source == f"{folder}/openshift-install-linux.tar.gz"
@@ -172,13 +172,13 @@ def test_a_folder_that_has_an_archive_under_its_other_name(tmp_path: Path) -> No
 
 def test_a_mirror_on_disk(tmp_path: Path) -> None:
     put(tmp_path / "pub/aarch64/clients/ocp/latest", release())
-    wanted = Wanted(release="latest", mirror=str(tmp_path / "pub"), arch="aarch64", host="aarch64", system="linux")
+    wanted = ToolRequest(release="latest", mirror=str(tmp_path / "pub"), arch="aarch64", host="aarch64", system="linux")
     assert {each.version for each in fetch_tools(replace(wanted, into=tmp_path / "bin"))} == {"4.18.7"}
 
 
 def test_secrets_of_a_url_are_kept_nowhere(mirror: Web, tmp_path: Path) -> None:
     url = mirror.url.removesuffix("/disk").replace("http://", "http://me:hidden@") + OCP + "/4.18.7"
-    wanted = Wanted(release=url, system="linux", host="x86_64", into=tmp_path / "bin")
+    wanted = ToolRequest(release=url, system="linux", host="x86_64", into=tmp_path / "bin")
     tools = fetch_tools(wanted)
     assert mirror.asked[0]["Authorization"].startswith("Basic ")
     assert "hidden" not in str(tools) + (tmp_path / "bin" / fetching.HIDDEN / "tools.json").read_text()
@@ -192,44 +192,44 @@ def test_secrets_of_a_url_are_kept_nowhere(mirror: Web, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def signed(mirror: Web, wanted: Wanted, signer: Signer, tmp_path: Path) -> Wanted:
+def signed(mirror: Web, wanted: ToolRequest, signer: Signer, tmp_path: Path) -> ToolRequest:
     publish(mirror, {"sha256sum.txt.gpg": signer.detached(release()["sha256sum.txt"])})
     return replace(wanted, key=signer.public(tmp_path / "key"))
 
 
-def test_a_signed_release(mirror: Web, signed: Wanted, signer: Signer) -> None:
+def test_a_signed_release(mirror: Web, signed: ToolRequest, signer: Signer) -> None:
     assert {each.signed_by for each in fetch_tools(signed)} == {signer.fingerprint}
     assert asked(mirror) == ["sha256sum.txt", "sha256sum.txt.gpg", *BOTH[1:]]
     assert {(each.status, each.signed_by) for each in fetch_tools(signed)} == {("kept", signer.fingerprint)}
     assert asked(mirror) == []
 
 
-def test_what_was_fetched_without_a_key_is_verified_later(mirror: Web, signed: Wanted, signer: Signer) -> None:
+def test_what_was_fetched_without_a_key_is_verified_later(mirror: Web, signed: ToolRequest, signer: Signer) -> None:
     assert {each.signed_by for each in fetch_tools(replace(signed, key=None))} == {None}
     asked(mirror)
     assert {(each.status, each.signed_by) for each in fetch_tools(signed)} == {("kept", signer.fingerprint)}
     assert asked(mirror) == ["sha256sum.txt", "sha256sum.txt.gpg"]
 
 
-def test_a_signature_by_another_name(mirror: Web, signed: Wanted, signer: Signer) -> None:
+def test_a_signature_by_another_name(mirror: Web, signed: ToolRequest, signer: Signer) -> None:
     for folder in ("4.18.7", "stable-4.18"):
         mirror.files[f"{OCP}/{folder}/sha256sum.txt.sig"] = mirror.files.pop(f"{OCP}/{folder}/sha256sum.txt.gpg")
     assert {each.signed_by for each in fetch_tools(signed)} == {signer.fingerprint}
 
 
-def test_sums_that_nobody_signed_are_not_used(mirror: Web, signed: Wanted) -> None:
+def test_sums_that_nobody_signed_are_not_used(mirror: Web, signed: ToolRequest) -> None:
     publish(mirror, {"sha256sum.txt": release(NEWER)["sha256sum.txt"]})
     with pytest.raises(DownloadError, match=r"4.18.7/sha256sum.txt.gpg does not match: "):
         fetch_tools(signed)
     assert not signed.into.exists()
 
 
-def test_a_release_without_a_signature(mirror: Web, wanted: Wanted, signer: Signer, tmp_path: Path) -> None:
+def test_a_release_without_a_signature(mirror: Web, wanted: ToolRequest, signer: Signer, tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match=r"txt.gpg cannot be .* 404 .*txt.sig .*txt.asc .*leave the key out$"):
         fetch_tools(replace(wanted, key=signer.public(tmp_path / "key")))
 
 
-def test_a_key_without_gpg(mirror: Web, signed: Wanted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_key_without_gpg(mirror: Web, signed: ToolRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match="install gnupg"):
         fetch_tools(signed)
@@ -239,7 +239,7 @@ def test_a_key_without_gpg(mirror: Web, signed: Wanted, monkeypatch: pytest.Monk
 # --- what goes wrong ----------------------------------------------------------------------
 
 
-def test_a_release_that_is_not_there(mirror: Web, wanted: Wanted) -> None:
+def test_a_release_that_is_not_there(mirror: Web, wanted: ToolRequest) -> None:
     with pytest.raises(DownloadError, match=r"4.18.99/sha256sum.txt .* 404 .*; give an existing release"):
         fetch_tools(replace(wanted, release="4.18.99"))
     with pytest.raises(DownloadError, match=r"lists no openshift-install-linux-s390x-VERSION"):
@@ -247,20 +247,20 @@ def test_a_release_that_is_not_there(mirror: Web, wanted: Wanted) -> None:
     assert not wanted.into.exists()
 
 
-def test_a_folder_of_another_version(mirror: Web, wanted: Wanted) -> None:
+def test_a_folder_of_another_version(mirror: Web, wanted: ToolRequest) -> None:
     mirror.files = {}
     publish(mirror, release(NEWER))
     with pytest.raises(DownloadError, match=r"lists openshift-install-linux-4.18.8.tar.gz instead of 4.18.7"):
         fetch_tools(wanted)
 
 
-def test_a_list_that_is_too_large(mirror: Web, wanted: Wanted) -> None:
+def test_a_list_that_is_too_large(mirror: Web, wanted: ToolRequest) -> None:
     publish(mirror, {"sha256sum.txt": bytes(2**21)})
     with pytest.raises(DownloadError, match=r"sha256sum.txt is too large"):
         fetch_tools(wanted)
 
 
-def test_an_archive_that_is_not_the_listed_one_changes_nothing(mirror: Web, wanted: Wanted) -> None:
+def test_an_archive_that_is_not_the_listed_one_changes_nothing(mirror: Web, wanted: ToolRequest) -> None:
     channel = replace(wanted, release="stable-4.18")
     fetch_tools(channel)
     newer = release(NEWER)
@@ -274,26 +274,26 @@ def test_an_archive_that_is_not_the_listed_one_changes_nothing(mirror: Web, want
     assert [each.status for each in fetch_tools(channel)] == ["kept", "replaced", "replaced"]
 
 
-def test_a_broken_connection_is_resumed(mirror: Web, wanted: Wanted) -> None:
+def test_a_broken_connection_is_resumed(mirror: Web, wanted: ToolRequest) -> None:
     mirror.breaks = [10**6, 50]  # of the list, and of the first archive
     assert {each.status for each in fetch_tools(wanted)} == {"fetched"}
     assert "Range" in mirror.asked[2]
 
 
-def test_progress(wanted: Wanted) -> None:
+def test_progress(wanted: ToolRequest) -> None:
     seen: list[tuple[str, int, int | None]] = []
     fetch_tools(wanted, lambda *what: seen.append(what))
     size = len(release()["openshift-client-linux-4.18.7.tar.gz"])
     assert seen[-1] == ("openshift-client-linux-4.18.7.tar.gz", size, size)
 
 
-def test_a_folder_in_a_tools_place(wanted: Wanted) -> None:
+def test_a_folder_in_a_tools_place(wanted: ToolRequest) -> None:
     (wanted.into / "oc").mkdir(parents=True)
     with pytest.raises(PrepError, match=r"bin/oc cannot be written: Is a directory; the file is unchanged"):
         fetch_tools(wanted)
 
 
-def test_two_runs_do_not_meet(wanted: Wanted) -> None:
+def test_two_runs_do_not_meet(wanted: ToolRequest) -> None:
     with (
         fetching.locked(wanted.into),
         pytest.raises(PrepError, match=r"bin: another run is fetching tools"),
@@ -302,7 +302,7 @@ def test_two_runs_do_not_meet(wanted: Wanted) -> None:
     assert {each.status for each in fetch_tools(wanted)} == {"fetched"}
 
 
-def test_what_a_killed_run_left_is_removed(wanted: Wanted) -> None:
+def test_what_a_killed_run_left_is_removed(wanted: ToolRequest) -> None:
     left = wanted.into / fetching.HIDDEN / "parts" / "openshift-install.part"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")

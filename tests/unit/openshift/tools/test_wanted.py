@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.openshift.tools import Wanted
+from openstack_prep.openshift.tools import ToolRequest
 from openstack_prep.openshift.tools.layout import this_machine, this_system
 
 
@@ -15,7 +15,7 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     wrong: dict[str, Any] = {"arch": "amd64", "host": "i386", "system": "windows"}
     with pytest.raises(SpecError) as caught:
-        Wanted(
+        ToolRequest(
             release="4.18",
             mirror="https://me:hidden@mirror/?token=hidden",
             tools=["oc", "kubeadm"],
@@ -38,7 +38,7 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
 
 def test_no_tools() -> None:
     with pytest.raises(SpecError, match="tools: no tools selected; give some of"):
-        Wanted(release="latest", tools=[])
+        ToolRequest(release="latest", tools=[])
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_no_tools() -> None:
 )
 def test_urls_of_no_folder(release: str) -> None:
     with pytest.raises(SpecError, match=r"^release: .* is not a folder; write an http, https or file URL of one$"):
-        Wanted(release=release, system="linux", host="x86_64")
+        ToolRequest(release=release, system="linux", host="x86_64")
 
 
 @pytest.mark.parametrize(("machine", "arch"), [("arm64", "aarch64"), ("AMD64", "x86_64"), ("s390x", "s390x")])

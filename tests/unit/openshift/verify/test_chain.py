@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.access_path import ProjectView
 from openstack_prep.openshift.verify.chain import Chain, Verification, tree, unknown
 from openstack_prep.openshift.verify.links import evaluate
@@ -13,7 +13,7 @@ from tests.unit.openshift.verify.view import ID, NAMES, changed, right
 
 
 def seen(view: ProjectView) -> Verification:
-    answers = {name: Answer((address,), "the resolver") for name, address in NAMES.items()}
+    answers = {name: ResolvedName((address,), "the resolver") for name, address in NAMES.items()}
     return evaluate(wanted(infra_id=ID, base_domain="example.com"), view, answers)
 
 

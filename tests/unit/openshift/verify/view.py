@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from openstack_prep.base.diagnostic import Diagnostic
-from openstack_prep.openshift.names.resolver import Answer
+from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.access_path import ProjectView
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.target import wanted
@@ -101,7 +101,9 @@ def links(view: ProjectView, *, names: dict[str, str] | None = None, **given: An
     what = wanted(**{"infra_id": ID, "base_domain": "example.com"} | given)
     told = NAMES if names is None else names
     answers = {
-        host: Answer((told[host],) if host in told else (), "hosts") for target in what.targets for host in target.hosts
+        host: ResolvedName((told[host],) if host in told else (), "hosts")
+        for target in what.targets
+        for host in target.hosts
     }
     return {chain.name: list(chain.links) for chain in evaluate(what, view, answers).chains}
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.openshift.check.capacity.flavors import flavors_of_machines
-from openstack_prep.openshift.install_config import Machines, Pool, RootVolume
+from openstack_prep.openshift.install_config import MachinePool, Machines, RootVolume
 from tests.unit.openshift.check.project import Project, flavor
 
 ALL = "platform.openstack.defaultMachinePlatform.type"
@@ -13,7 +13,7 @@ VOLUME = RootVolume(size=100, types=("fast",))
 
 
 def test_flavors_that_are_large_enough(project: Project) -> None:
-    assert project.found(flavors_of_machines, compute=Pool(flavor="worker")) == []
+    assert project.found(flavors_of_machines, compute=MachinePool(flavor="worker")) == []
 
 
 def test_one_that_is_missing_is_told_once_and_with_what_the_installer_makes_of_it(project: Project) -> None:
@@ -26,24 +26,26 @@ def test_one_that_is_missing_is_told_once_and_with_what_the_installer_makes_of_i
 
 
 def test_one_for_both_pools_is_created_as_large_as_the_larger_one_needs(project: Project) -> None:
-    found = project.findings(flavors_of_machines, control_plane=Pool(flavor="x"), compute=Pool(flavor="x"))
+    found = project.findings(
+        flavors_of_machines, control_plane=MachinePool(flavor="x"), compute=MachinePool(flavor="x")
+    )
     assert len(found) == 2
     assert all(each.fix.startswith("openstack flavor create --ram 16384 --vcpus 4 ") for each in found)
 
 
 def test_the_smallest_that_is_large_enough_is_named(project: Project) -> None:
     project.flavors += [flavor("x", 1024), flavor("metal", baremetal="true"), flavor("huge", 65536)]
-    (found,) = project.findings(flavors_of_machines, control_plane=Pool(flavor="x"))
+    (found,) = project.findings(flavors_of_machines, control_plane=MachinePool(flavor="x"))
     assert found.fix == "write master, of 16384 MiB, 4 vCPUs and 100 GiB"
     project.flavors = [each for each in project.flavors if each["name"] in ("x", "worker", "metal")]
-    given = {"machines": Machines(), "compute": Pool(flavor="worker")}
-    (found,) = project.findings(flavors_of_machines, control_plane=Pool(flavor="x"), **given)
+    given = {"machines": Machines(), "compute": MachinePool(flavor="worker")}
+    (found,) = project.findings(flavors_of_machines, control_plane=MachinePool(flavor="x"), **given)
     created = "openstack flavor create --ram 16384 --vcpus 4 --disk 100 dev-control-plane"
     assert found.fix == f"{created}  # as an administrator; then write dev-control-plane"
 
 
 def test_the_default_counts_though_no_pool_has_it(project: Project) -> None:
-    pools = {"control_plane": Pool(flavor="master"), "compute": Pool(flavor="nobodys")}
+    pools = {"control_plane": MachinePool(flavor="master"), "compute": MachinePool(flavor="nobodys")}
     found = project.findings(flavors_of_machines, machines=Machines(flavor="gone"), **pools)
     assert [each.where for each in found] == ["compute.platform.openstack.type", ALL]
     assert "--ram 8192 --vcpus 2" in found[0].fix
@@ -67,12 +69,14 @@ def test_a_pool_without_any_is_told_by_the_rules_and_not_here(project: Project) 
 def test_minima_of_the_control_plane(project: Project, sizes: dict[str, Any], found: list[str]) -> None:
     project.flavors.append(flavor("x", **sizes))
     where = "controlPlane.platform.openstack.type"
-    assert project.found(flavors_of_machines, control_plane=Pool(flavor="x")) == [each.format(where) for each in found]
+    assert project.found(flavors_of_machines, control_plane=MachinePool(flavor="x")) == [
+        each.format(where) for each in found
+    ]
 
 
 def test_minima_of_workers_are_lower(project: Project) -> None:
     project.flavors.append(flavor("x", 8191, 1))
-    assert project.found(flavors_of_machines, compute=Pool(flavor="x")) == [
+    assert project.found(flavors_of_machines, compute=MachinePool(flavor="x")) == [
         "error compute.platform.openstack.type: flavor 'x' has 8191 MiB, 8192 are needed",
         "error compute.platform.openstack.type: flavor 'x' has 1 vCPUs, 2 are needed",
     ]
@@ -80,9 +84,9 @@ def test_minima_of_workers_are_lower(project: Project) -> None:
 
 def test_a_root_volume_stands_for_the_disk(project: Project) -> None:
     project.flavors.append(flavor("x", disk=0))
-    pool = Pool(flavor="x", root_volume=VOLUME)
+    pool = MachinePool(flavor="x", root_volume=VOLUME)
     assert project.found(flavors_of_machines, control_plane=pool) == []
-    small = Pool(flavor="x", root_volume=RootVolume(size=99, types=("fast",)))
+    small = MachinePool(flavor="x", root_volume=RootVolume(size=99, types=("fast",)))
     (said,) = project.found(flavors_of_machines, control_plane=small)
     assert (
         said

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from openstack_prep.openshift.check.capacity.machines import effective, groups, said_in
-from openstack_prep.openshift.install_config import Machines, Pool, RootVolume
+from openstack_prep.openshift.install_config import MachinePool, Machines, RootVolume
 from tests.unit.openshift.check.neutron import cluster
 from tests.unit.openshift.check.project import Project
 
@@ -10,18 +10,20 @@ VOLUME = RootVolume(size=100, types=("a",))
 
 def test_what_a_pool_says_wins_a_field_at_a_time() -> None:
     of_all = Machines(flavor="m", zones=("a",), root_volume=VOLUME)
-    found = effective(cluster(machines=of_all, compute=Pool(zones=("b", "c"))), "compute")
+    found = effective(cluster(machines=of_all, compute=MachinePool(zones=("b", "c"))), "compute")
     assert found == Machines(flavor="m", zones=("b", "c"), root_volume=VOLUME)
 
 
 def test_bootstrap_is_one_more_like_the_control_plane() -> None:
-    masters, workers, bootstrap = groups(cluster(control_plane=Pool(flavor="m"), compute=Pool(replicas=7)))
+    masters, workers, bootstrap = groups(
+        cluster(control_plane=MachinePool(flavor="m"), compute=MachinePool(replicas=7))
+    )
     assert [masters.count, workers.count, bootstrap.count] == [3, 7, 1]
     assert bootstrap.like == masters.like
 
 
 def test_where_it_stands(project: Project) -> None:
-    context = project.context(machines=Machines(flavor="m", root_volume=VOLUME), compute=Pool(flavor="w"))
+    context = project.context(machines=Machines(flavor="m", root_volume=VOLUME), compute=MachinePool(flavor="w"))
     assert said_in(context, "compute", "flavor") == "compute.platform.openstack.type"
     assert said_in(context, "control_plane", "flavor") == "platform.openstack.defaultMachinePlatform.type"
     assert (

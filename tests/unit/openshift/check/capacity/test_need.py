@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from openstack_prep.openshift.check.capacity.quota import needs
-from openstack_prep.openshift.install_config import Machines, Pool, Reference, RootVolume
+from openstack_prep.openshift.install_config import MachinePool, Machines, ResourceReference, RootVolume
 from tests.unit.openshift.check.project import MACHINES, Project
 
-OWN = (Reference(id="0f2c8a4e-6b1d-4c3e-9a57-2d1b8e6f4a90"),)
+OWN = (ResourceReference(id="0f2c8a4e-6b1d-4c3e-9a57-2d1b8e6f4a90"),)
 VOLUME = RootVolume(size=100, types=("fast",))
 
 
@@ -17,7 +17,7 @@ def numbers(project: Project, **fields: Any) -> dict[str, int]:
 
 
 def test_a_cluster_of_three_and_two_at_its_peak(project: Project) -> None:
-    assert numbers(project, compute=Pool(replicas=2, flavor="worker")) == {
+    assert numbers(project, compute=MachinePool(replicas=2, flavor="worker")) == {
         "instances": 6,
         "cores": 20,
         "ram": 81920,
@@ -36,24 +36,27 @@ def test_a_cluster_of_three_and_two_at_its_peak(project: Project) -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"compute": Pool(replicas=10)}, {"instances": 14, "cores": 56, "ports": 18, "server_group_members": 10}),
-        ({"compute": Pool(replicas=0)}, {"instances": 4, "security_group_rules": 56, "server_group_members": 3}),
-        ({"compute": Pool(replicas=0), "release": "4.6"}, {"security_group_rules": 45, "ports": 8}),
+        (
+            {"compute": MachinePool(replicas=10)},
+            {"instances": 14, "cores": 56, "ports": 18, "server_group_members": 10},
+        ),
+        ({"compute": MachinePool(replicas=0)}, {"instances": 4, "security_group_rules": 56, "server_group_members": 3}),
+        ({"compute": MachinePool(replicas=0), "release": "4.6"}, {"security_group_rules": 45, "ports": 8}),
         ({"release": "4.6"}, {"security_group_rules": 42}),
         ({"release": "4.4"}, {"server_groups": None, "server_group_members": None}),
         ({"release": "4.9"}, {"server_groups": 1, "server_group_members": 3}),
         ({"release": "4.19"}, {"server_groups": 2, "server_group_members": 4}),
         ({"release": "4.19", "machines": Machines(flavor="master", zones=("a", "b"))}, {"server_group_members": 5}),
-        ({"release": "5.0", "compute": Pool(replicas=10)}, {"server_group_members": 10}),
+        ({"release": "5.0", "compute": MachinePool(replicas=10)}, {"server_group_members": 10}),
         ({"machines": Machines(flavor="master", zones=("a", "b", "c"))}, {"server_groups": 4}),
-        ({"compute": Pool(replicas=7, zones=("a", "b"))}, {"server_groups": 3, "server_group_members": 4}),
+        ({"compute": MachinePool(replicas=7, zones=("a", "b"))}, {"server_groups": 3, "server_group_members": 4}),
         ({"machines_subnets": OWN}, {"networks": None, "routers": None, "ports": 10}),
         ({"machines_subnets": OWN, "release": "4.6"}, {"ports": 9}),
         ({"load_balancer": "UserManaged", "release": "4.13"}, {"ports": 10}),
         ({"machine_networks": ("10.0.0.0/16", "fd00::/64"), "machines_subnets": OWN}, {"ports": 10}),
-        ({"machine_networks": ("10.0.0.0/16", "10.1.0.0/16"), "compute": Pool(replicas=0)}, {"ports": 8}),
+        ({"machine_networks": ("10.0.0.0/16", "10.1.0.0/16"), "compute": MachinePool(replicas=0)}, {"ports": 8}),
         ({"machines": Machines(flavor="master", additional_networks=("n",))}, {"ports": 18}),
-        ({"compute": Pool(additional_networks=("n", "m"))}, {"ports": 17}),
+        ({"compute": MachinePool(additional_networks=("n", "m"))}, {"ports": 17}),
         ({"external_network": None}, {"floating_ips": None, "routers": 1}),
         ({"api_floating_ip": "192.0.2.1", "ingress_floating_ip": "192.0.2.2"}, {"floating_ips": 2}),
         ({"machines": Machines(flavor="nobodys")}, {"instances": 7, "cores": None, "ram": None}),
@@ -70,8 +73,8 @@ def test_root_volumes_of_all_machines_and_of_each_type(project: Project) -> None
     found = numbers(
         project,
         machines=Machines(flavor="master", root_volume=VOLUME),
-        control_plane=Pool(root_volume=types),
-        compute=Pool(replicas=2, root_volume=RootVolume(size=50, types=("fast",))),
+        control_plane=MachinePool(root_volume=types),
+        compute=MachinePool(replicas=2, root_volume=RootVolume(size=50, types=("fast",))),
     )
     assert {name: value for name, value in found.items() if "volume" in name or "gigabytes" in name} == {
         "volumes": 6,

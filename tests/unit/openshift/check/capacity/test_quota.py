@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from openstack_prep.openshift.check.capacity.quota import quota
-from openstack_prep.openshift.install_config import Machines, Pool, RootVolume
+from openstack_prep.openshift.install_config import MachinePool, Machines, RootVolume
 from tests.unit.conftest import failure
 from tests.unit.openshift.check.project import UNLIMITED, Project
 
-TWO = Pool(replicas=2)
+TWO = MachinePool(replicas=2)
 
 
 def test_without_limits_nothing_is_found(project: Project) -> None:

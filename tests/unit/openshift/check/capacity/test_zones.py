@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from openstack_prep.openshift.check.capacity.zones import zones
-from openstack_prep.openshift.install_config import Machines, Pool, RootVolume
+from openstack_prep.openshift.install_config import MachinePool, Machines, RootVolume
 from tests.unit.openshift.check.project import CINDER, NOVA, Project
 
 
@@ -26,5 +26,5 @@ def test_what_is_there_and_what_is_not(project: Project) -> None:
         f"error {outer}.rootVolume.zones: there is no availability zone of volumes 'az1' available; there is nova",
         f"error {outer}.rootVolume.types: there is no volume type 'slow' available; there is fast",
     ]
-    (said,) = project.found(zones, machines=right, compute=Pool(zones=("az3",)))
+    (said,) = project.found(zones, machines=right, compute=MachinePool(zones=("az3",)))
     assert said.startswith("error compute.platform.openstack.zones: ")

@@ -13,7 +13,7 @@ from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.mirror import PAYLOADS, RELEASE, mirror
-from openstack_prep.openshift.install_config import Contents
+from openstack_prep.openshift.install_config import FileContents
 from openstack_prep.openshift.install_config.model import Mirror
 from tests.unit.openshift.check.mirror.serving import LOGIN, MANIFEST, SIGNATURE, Hosting, hosting
 from tests.unit.openshift.check.project import Project
@@ -49,7 +49,7 @@ def checking(project: Project, pem: Path, folder: Path, digest: str, *mirrored: 
     bundle = pem.read_text().partition("-----END PRIVATE KEY-----\n")[2]
     secret = json.dumps({"auths": {mirrored[0].partition("/")[0]: {"auth": LOGIN}}})
     made = project.context(installer=installer, release="5.0", image_mirrors=sources)
-    contents = Contents(additional_trust_bundle=bundle, pull_secret=Secret(secret))
+    contents = FileContents(additional_trust_bundle=bundle, pull_secret=Secret(secret))
     return replace(made, contents=contents, seconds=30.0)
 
 

@@ -8,7 +8,7 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError
 from openstack_prep.openshift.check.network.external_network import external_network
-from openstack_prep.openshift.install_config import Reference
+from openstack_prep.openshift.install_config import ResourceReference
 from tests.unit.conftest import failure
 from tests.unit.openshift.check.neutron import NETWORK, NEUTRON, Neutron
 
@@ -43,7 +43,7 @@ def test_addresses_left(
     neutron: Neutron, services: requests_mock.Mocker, free: Any, own: bool, found: str | None
 ) -> None:
     services.get(f"{NEUTRON}/network-ip-availabilities/x1", json=availability(*free))
-    said = neutron.found(external_network, machines_subnets=(Reference(id="s1"),) if own else ())
+    said = neutron.found(external_network, machines_subnets=(ResourceReference(id="s1"),) if own else ())
     assert [found in each for each in said] == ([True] if found else [])
 
 
@@ -70,7 +70,7 @@ def test_two_external_ones_of_one_name(neutron: Neutron) -> None:
 
 
 def test_none_needs_a_way_out_of_ones_own(neutron: Neutron) -> None:
-    own = (Reference(id="s1"),)
+    own = (ResourceReference(id="s1"),)
     assert neutron.found(external_network, external_network=None, machines_subnets=own) == []
     assert neutron.found(external_network, external_network=None) != []
     needed = neutron.found(external_network, external_network=None, machines_subnets=own, release="4.5")

@@ -7,7 +7,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.openshift.check.network.networks import networks
-from openstack_prep.openshift.install_config import Machines, Pool, Proxy, Reference
+from openstack_prep.openshift.install_config import MachinePool, Machines, Proxy, ResourceReference
 from tests.unit.conftest import IDENTITY, token
 from tests.unit.openshift.check.neutron import NETWORK, SUBNET, Neutron
 
@@ -70,12 +70,15 @@ def test_what_cannot_work(neutron: Neutron, fields: dict[str, Any], found: str) 
 @pytest.mark.parametrize(
     ("fields", "found"),
     [
-        ({"cluster_networks": ("10.128.0.0/22",), "compute": Pool(replicas=0)}, 1),  # two parts of /23 for three
-        ({"cluster_networks": ("10.128.0.0/22", "10.132.0.0/22"), "compute": Pool(replicas=0)}, 0),
+        ({"cluster_networks": ("10.128.0.0/22",), "compute": MachinePool(replicas=0)}, 1),  # two parts of /23 for three
+        ({"cluster_networks": ("10.128.0.0/22", "10.132.0.0/22"), "compute": MachinePool(replicas=0)}, 0),
         ({"host_prefix": 9}, 0),  # the file alone tells
         ({"machine_networks": ("10.0.0.0/28",)}, 0),  # fourteen for eleven
         ({"external_dns": (), "release": "4.3"}, 0),  # it could not be written
-        ({"external_dns": (), "machines_subnets": (Reference(id="s1"),)}, 0),  # the subnet's own are another check's
+        (
+            {"external_dns": (), "machines_subnets": (ResourceReference(id="s1"),)},
+            0,
+        ),  # the subnet's own are another check's
     ],
 )
 def test_what_is_just_enough(neutron: Neutron, fields: dict[str, Any], found: int) -> None:
@@ -100,12 +103,12 @@ def test_services_of_the_cloud(neutron: Neutron, services: requests_mock.Mocker)
     (said,) = neutron.found(networks)
     assert said == "error cloud 'defaults': compute, image at 10.0.0.9 lies in 10.0.0.0/16 of networking.machineNetwork"
     neutron.own()
-    assert neutron.found(networks, machines_subnets=(Reference(name="machines"),), external_dns=()) == []
+    assert neutron.found(networks, machines_subnets=(ResourceReference(name="machines"),), external_dns=()) == []
 
 
 def test_name_servers_of_an_own_subnet(neutron: Neutron) -> None:
     neutron.own(dns_nameservers=["10.128.0.10"])
-    (said,) = neutron.found(networks, machines_subnets=(Reference(name="machines"),), external_dns=())
+    (said,) = neutron.found(networks, machines_subnets=(ResourceReference(name="machines"),), external_dns=())
     assert said == (
         "error platform.openstack.controlPlanePort.fixedIPs: DNS server of subnet s1 10.128.0.10 lies in 10.128.0.0/14"
         " of networking.clusterNetwork"
@@ -116,7 +119,7 @@ def test_additional_networks(neutron: Neutron) -> None:
     neutron.add("networks", NETWORK, id="n2", name="storage")
     neutron.add("subnets", SUBNET, id="s2", network_id="n2", cidr="172.30.5.0/24")
     said = neutron.found(
-        networks, compute=Pool(additional_networks=("n2",)), machines=Machines(additional_networks=("n3",))
+        networks, compute=MachinePool(additional_networks=("n2",)), machines=Machines(additional_networks=("n3",))
     )
     assert said == [
         "error platform.openstack.defaultMachinePlatform.additionalNetworkIDs: there is no network n3",
@@ -129,7 +132,7 @@ def test_additional_security_groups(neutron: Neutron) -> None:
     neutron.add("security-groups", {}, id="g1", name="mine")
     said = neutron.found(
         networks,
-        compute=Pool(additional_security_groups=("g1",)),
+        compute=MachinePool(additional_security_groups=("g1",)),
         machines=Machines(additional_security_groups=("g1", "g2")),
     )
     where = "error platform.openstack.defaultMachinePlatform.additionalSecurityGroupIDs: "

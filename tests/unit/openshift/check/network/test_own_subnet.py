@@ -7,11 +7,11 @@ import pytest
 import requests_mock
 
 from openstack_prep.openshift.check.network.own_subnet import own_subnet
-from openstack_prep.openshift.install_config import Reference
+from openstack_prep.openshift.install_config import ResourceReference
 from tests.unit.conftest import ADMIN_PROJECT
 from tests.unit.openshift.check.neutron import NETWORK, SUBNET, Neutron
 
-OWN = {"machines_subnets": (Reference(name="machines"),), "external_dns": ()}
+OWN = {"machines_subnets": (ResourceReference(name="machines"),), "external_dns": ()}
 NOBODY = "11111111-1111-4111-8111-111111111111"
 WHERE = "error platform.openstack.controlPlanePort.fixedIPs: "
 
@@ -109,27 +109,27 @@ def test_what_the_router_leads_to(neutron: Neutron) -> None:
 
 
 def test_which_is_meant(neutron: Neutron) -> None:
-    missing = neutron.found(own_subnet, machines_subnets=(Reference(name="no-such"),))
+    missing = neutron.found(own_subnet, machines_subnets=(ResourceReference(name="no-such"),))
     assert missing == [f"{WHERE}there is no subnet 'no-such'"]
-    old = neutron.found(own_subnet, machines_subnets=(Reference(id=NOBODY),), release="4.12")
+    old = neutron.found(own_subnet, machines_subnets=(ResourceReference(id=NOBODY),), release="4.12")
     assert old == [f"error platform.openstack.machinesSubnet: there is no subnet {NOBODY}"]
     neutron.add("subnets", SUBNET, id="s9", name="machines")
-    twice = neutron.found(own_subnet, machines_subnets=(Reference(name="machines"),))
+    twice = neutron.found(own_subnet, machines_subnets=(ResourceReference(name="machines"),))
     assert twice == [f"{WHERE}2 subnets are called 'machines': s1, s9"]
 
 
 def test_a_name_that_the_installer_takes_for_none_is_said_without_the_cloud(neutron: Neutron) -> None:
-    for each in (Reference(), Reference(id="s1"), Reference(id=NOBODY, name="machines")):
+    for each in (ResourceReference(), ResourceReference(id="s1"), ResourceReference(id=NOBODY, name="machines")):
         assert neutron.found(own_subnet, machines_subnets=(each,)) == []
 
 
 def test_its_network(neutron: Neutron) -> None:
     neutron.add("networks", NETWORK, id="n2", name="other")
     place = "error platform.openstack.controlPlanePort.network: "
-    assert neutron.found(own_subnet, machines_network=Reference(name="machines"), **OWN) == []
-    other = neutron.found(own_subnet, machines_network=Reference(name="other"), **OWN)
+    assert neutron.found(own_subnet, machines_network=ResourceReference(name="machines"), **OWN) == []
+    other = neutron.found(own_subnet, machines_network=ResourceReference(name="other"), **OWN)
     assert other == [f"{place}n2 is not the network of the subnet, n1"]
-    missing = neutron.found(own_subnet, machines_network=Reference(id="n7"), **OWN)
+    missing = neutron.found(own_subnet, machines_network=ResourceReference(id="n7"), **OWN)
     assert missing == [f"{place}there is no network n7"]
     neutron.kept["networks"][1]["project_id"] = "theirs"
     (theirs,) = neutron.found(own_subnet, **OWN)
@@ -148,7 +148,7 @@ def test_two_stacks(neutron: Neutron) -> None:
     v6 = neutron.add("subnets", SUBNET, id="s6", name="v6", **six, **pool)
     neutron.kept["ports"][0]["fixed_ips"].append({"subnet_id": "s6", "ip_address": "fd2e::1"})
     both: dict[str, Any] = OWN | {"machine_networks": ("10.0.0.0/16", "fd2e::/64")}
-    both["machines_subnets"] = (Reference(name="machines"), Reference(name="v6"))
+    both["machines_subnets"] = (ResourceReference(name="machines"), ResourceReference(name="v6"))
     assert neutron.found(own_subnet, **both) == []
     neutron.kept["networks"][1]["mtu"] = 1379
     assert neutron.found(own_subnet, **both) == [f"{WHERE}the MTU of network n1 is 1379"]

@@ -7,10 +7,10 @@ import pytest
 import requests_mock
 
 from openstack_prep.openshift.check.network.vips import vips
-from openstack_prep.openshift.install_config import Reference
+from openstack_prep.openshift.install_config import ResourceReference
 from tests.unit.openshift.check.neutron import SUBNET, Neutron
 
-OWN = {"machines_subnets": (Reference(name="machines"),)}
+OWN = {"machines_subnets": (ResourceReference(name="machines"),)}
 MACHINE = "error networking.machineNetwork: "
 API, INGRESS = "error platform.openstack.apiVIPs: ", "error platform.openstack.ingressVIPs: "
 
@@ -111,7 +111,7 @@ def test_the_gateways_own_port_takes_nothing(neutron: Neutron) -> None:
 
 def test_subnets_that_are_not_clear_are_another_checks(neutron: Neutron) -> None:
     neutron.add("subnets", SUBNET, id="s9", name="machines", cidr="10.7.0.0/24")
-    assert neutron.found(vips, machines_subnets=(Reference(name="machines"),), api_vips=("10.7.0.5",)) == []
+    assert neutron.found(vips, machines_subnets=(ResourceReference(name="machines"),), api_vips=("10.7.0.5",)) == []
 
 
 def test_a_subnet_of_another_network_is_one_mistake(neutron: Neutron) -> None:
@@ -119,7 +119,7 @@ def test_a_subnet_of_another_network_is_one_mistake(neutron: Neutron) -> None:
 
 
 TWO: dict[str, Any] = {
-    "machines_subnets": (Reference(name="machines"), Reference(name="v6")),
+    "machines_subnets": (ResourceReference(name="machines"), ResourceReference(name="v6")),
     "machine_networks": ("10.0.0.0/16", "fd2e::/64"),
     "api_vips": ("10.0.0.5", "fd2e::5"),
     "ingress_vips": ("10.0.0.7", "fd2e::7"),
@@ -144,7 +144,7 @@ def test_two_stacks(neutron: Neutron) -> None:
 
 
 SIX: dict[str, Any] = {
-    "machines_subnets": (Reference(name="v6"),),
+    "machines_subnets": (ResourceReference(name="v6"),),
     "machine_networks": ("fd2e::/64",),
     "api_vips": ("fd2e::5",),
     "ingress_vips": ("fd2e::7",),
