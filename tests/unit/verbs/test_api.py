@@ -15,11 +15,13 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action, Key
 from openstack_prep.core.plan import ApplyFailed, Plan
 from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network.network import Network
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, opening
+from openstack_prep.verbs.live_plan import LivePlan
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent
 
 MASTER = Flavor(name="master", vcpus=4, ram=16384, disk=25)
@@ -242,6 +244,35 @@ def test_a_plan_is_carried_out_once(services: requests_mock.Mocker, cloud: Cloud
 
 
 # --- what is told -------------------------------------------------------------------------
+
+
+def test_an_old_plan_is_created_again_by_its_own_function(cloud: Cloud, flavors: Flavors) -> None:
+    one = prep.plan(cloud, Spec("lab", (MASTER,)))
+    calls: list[str] = []
+
+    def remake() -> LivePlan:
+        calls.append("again")
+        return prep.plan(cloud, Spec("lab", (MASTER,)))
+
+    rest = {"wanted": one.wanted, "run": one.run, "lease": one.lease}
+    made = LivePlan.of(Plan(spec="lab", purpose="apply", steps=one.steps), **rest, remake=remake)
+    api.apply(cloud, old(made), agreed=False).raise_for_failures()
+    assert calls == ["again"]
+    assert len(flavors) == 1
+
+
+@pytest.mark.parametrize(("domain", "own"), [("Default", True), ("Other", False)])
+def test_only_a_project_of_the_connections_domain_is_the_connections(
+    services: requests_mock.Mocker, cloud: Cloud, domain: str, own: bool
+) -> None:
+    domains = [{"id": "d2", "name": "Other"}]
+    services.get(f"{IDENTITY}/domains", json={"domains": domains})
+    services.get(f"{IDENTITY}/projects?name={cloud.project_name}&domain_id=d2", json={"projects": []})
+    project = Project(name=cloud.project_name, domain=domain)
+    spec = Spec("lab", (project, Network(name="net"))).limited_to("network")
+    _, run = opening.open_run(cloud, spec, 1)
+    assert run.find_project_id(project) == (cloud.project_id if own else None)
+    assert (run.find_tenant(project) is cloud) == own
 
 
 def test_events_are_told(cloud: Cloud, flavors: Flavors) -> None:

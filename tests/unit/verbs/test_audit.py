@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -18,12 +19,14 @@ from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.role_records import UNRECORDED
+from openstack_prep.resources.image.image import Image
+from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.spec import Spec
 from openstack_prep.verbs.audit import Code, Drift, _of_plan, audit
-from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, without
+from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, port_row, without
 
 NEUTRON, NOVA = "http://neutron/v2.0", "http://nova/v2.1"
 OURS = "[openstack-prep:lab/{}]"
@@ -81,6 +84,35 @@ def test_access_to_a_flavor_that_nobody_declared(cloud: requests_mock.Mocker) ->
     (found,) = audit(Cloud(connection()), Spec("lab", (Flavor(name="small", is_public=False, access=("lab",)),)))
     assert (found.resource, found.code) == ("flavor/small", "access")
     assert "their (p9)" in found.what
+
+
+def test_access_to_an_image_that_nobody_declared(cloud: requests_mock.Mocker) -> None:
+    image = {"id": "i1", "name": "rhcos", "owner": ADMIN_PROJECT, "visibility": "shared", "status": "active"}
+    image |= {"checksum": None, "tags": [], "properties": {}, "created_at": "2026-01-01"}
+    image |= {"openstack_prep": "lab", "openstack_prep_name": "rhcos", "openstack_prep_id": "i1"}
+    image |= {"disk_format": "qcow2", "container_format": "bare", "size": 1, "os_hidden": False, "protected": False}
+    image |= {"min_disk": 0, "min_ram": 0, "updated_at": "2026-01-01", "file": "/v2/images/i1/file"}
+    members = [{"image_id": "i1", "member_id": each, "status": "accepted"} for each in (ADMIN_PROJECT, "p9")]
+    cloud.get(re.compile(r"^http://glance/v2/images(\?|$)"), json={"images": [image]})
+    cloud.get("http://glance/v2/images/i1/members", json={"members": members})
+    cloud.get(f"{IDENTITY}/projects/p9", json={"project": {"id": "p9", "name": "their"}})
+    declared = Image(name="rhcos", shared_with=("lab",))
+    found = [each for each in audit(Cloud(connection()), Spec("lab", (declared,))) if each.code == "access"]
+    assert [each.resource for each in found] == ["image/rhcos"]
+    assert "their (p9)" in found[0].what
+
+
+def test_a_port_that_allows_what_no_spec_has_added(cloud: requests_mock.Mocker) -> None:
+    pairs = [{"ip_address": each, "mac_address": "fa:16:3e:00:00:01"} for each in ("10.0.0.7", "10.0.0.8")]
+    tags = ["openstack-prep:other~10.0.0.7"]
+    port = port_row(id="p1", name="web", allowed_address_pairs=pairs, tags=tags, project_id=ADMIN_PROJECT)
+    cloud.get(f"{NEUTRON}/ports?project_id={ADMIN_PROJECT}", json={"ports": [port, port_row(id="p2")]})
+    cloud.get(f"{NEUTRON}/extensions", json={"extensions": []})
+    found = [each for each in audit(Cloud(connection()), Spec("lab", (Network(name="net"),))) if each.code == "pairs"]
+    assert [each.resource for each in found] == ["port/web"]
+    assert "10.0.0.8" in found[0].what
+    declared = Port(name="web", network="net", allowed_address_pairs=())
+    assert ("port/web", "pairs") not in drift(Network(name="net"), declared)
 
 
 def test_a_server_group_that_the_spec_has_dropped_is_named(cloud: requests_mock.Mocker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +14,12 @@ from openstack_prep.base.errors import LeaseHeld, NotAllowed, PlanRefused
 from openstack_prep.cloud import lease
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import Description, Entry, digest
+from openstack_prep.core.model import Status
 from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
-from tests.unit.conftest import ENDPOINTS, connection, default_group, failure
+from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, default_group, failure
 
 SPEC = Spec("lab", (Flavor(name="master", vcpus=4, ram=16384, disk=25),))
 BIGGER = Spec("lab", (replace(SPEC.resources[0], ram=32768),))
@@ -103,6 +106,75 @@ def test_nobody_has_agreed_to_a_plan_with_refusals(cloud: Cloud, flavors: list[R
     taken_and_released(group)
     with pytest.raises(PlanRefused, match="--allow-replace"):
         prep.apply(cloud, plan)
+
+
+# --- a project that the plan creates, in which the lease will lie ---------------------------
+
+NEW = Spec("lab", (Project(name="lab"), *SPEC.resources))
+
+
+@pytest.fixture
+def projects(services: requests_mock.Mocker) -> list[Row]:
+    """The projects of a Keystone that remembers what it is told."""
+    known: list[Row] = []
+
+    def create(request: Any, context: Any) -> Row:
+        context.status_code = 201
+        known.append({"id": "p1"} | request.json()["project"])
+        return {"project": known[-1]}
+
+    services.get(f"{IDENTITY}/domains?name=Default", json={"domains": [{"id": "default", "name": "Default"}]})
+    services.get(f"{IDENTITY}/projects?name=lab", json=lambda *_: {"projects": known})
+    services.get(f"{IDENTITY}/projects/p1", json=lambda *_: {"project": known[0]})
+    services.post(f"{IDENTITY}/projects", json=create)
+    return known
+
+
+def written(services: requests_mock.Mocker) -> list[str]:
+    requests = (each for each in services.request_history if each.method != "GET" and "/auth/tokens" not in each.path)
+    return [f"{each.method} {each.path.split('/')[2]}" for each in requests]
+
+
+def test_a_project_is_created_before_its_lease_and_all_else_after_it(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row, projects: list[Row]
+) -> None:
+    report = prep.apply(cloud, NEW)
+    assert [str(each.step) for each in report.changed] == ["project/lab", "flavor/master"]
+    assert not report.failed
+    lease_of_project = "PUT security-groups"
+    assert written(services) == ["POST projects", lease_of_project, "POST flavors", lease_of_project]
+    assert report.results[0].seconds <= report.seconds
+
+
+def test_without_its_project_nothing_else_is_done(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row, projects: list[Row]
+) -> None:
+    kept = Flavor(name="kept", vcpus=1, ram=512)
+    services.get(f"{IDENTITY}/projects/admin-project", **failure(404))
+    prep.apply(cloud, Spec("lab", (kept,)))
+    before = written(services)
+    services.post(f"{IDENTITY}/projects", **failure(403))
+    report = prep.apply(cloud, Spec("lab", (*NEW.resources, kept)))
+    outcomes = {str(each.step): (each.status, each.cause) for each in report.results}
+    assert outcomes == {
+        "project/lab": (Status.FAILED, ""),
+        "flavor/master": (Status.SKIPPED, "project/lab"),
+        "flavor/kept": (Status.DONE, ""),
+    }
+    assert written(services) == [*before, "POST projects"]
+
+
+@pytest.mark.parametrize("agreed", [True, False])
+def test_a_project_that_somebody_else_has_created_since_an_old_plan_is_not_created(
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row, projects: list[Row], agreed: bool
+) -> None:
+    plan = prep.plan(cloud, NEW)
+    projects.append({"id": "p1", "name": "lab", "domain_id": "default", "enabled": True, "tags": []})
+    plan = replace(plan, made=plan.made - api.FRESH - 1)
+    with pytest.raises(PlanRefused) if agreed else contextlib.nullcontext():
+        api.apply(cloud, plan, agreed=agreed)
+    assert "POST projects" not in written(services)
+    assert len(flavors) == (0 if agreed else 1)
 
 
 # --- errors while another run is at work ----------------------------------------------------

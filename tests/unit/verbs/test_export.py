@@ -115,6 +115,26 @@ def test_what_only_users_of_a_project_can_list_is_a_comment(lab: requests_mock.M
     assert not any("application_credential" in each for each in said)
 
 
+def test_a_part_is_selected_by_name_and_kind(lab: requests_mock.Mocker) -> None:
+    lab.get(GROUPS, json={"security_groups": [group(), group(id="g2", name="web")]})
+    lab.get(f"{NEUTRON}/networks", json={"networks": [{"id": "n1", "name": "web-net"}]})
+
+    def found(**part: Any) -> dict[str, list[str]]:
+        sections = export.export(Cloud(connection()), HOME, **part).sections
+        return {name: [each["name"] for each in said] for name, said in sections.items() if isinstance(said, list)}
+
+    assert found(name="web*") == {"networks": ["web-net"], "security_groups": ["web"]}
+    assert found(kinds=["security_group"]) == {"security_groups": ["db", "web"]}
+    assert found(kinds=["network"], name="db") == {}
+
+
+def test_a_project_is_exported_with_what_differs_from_a_new_one(lab: requests_mock.Mocker) -> None:
+    project = {"id": ADMIN_PROJECT, "name": "lab", "enabled": False, "description": "d", "tags": ["openstack-prep:lab"]}
+    lab.get(f"{IDENTITY}/projects?name=lab", json={"projects": [project | {"tags": [*project["tags"], "blue"]}]})
+    said = export.export(Cloud(connection()), HOME).sections["project"]
+    assert said == {"name": "lab", "description": "d", "tags": ["blue"], "enabled": False}
+
+
 @pytest.mark.parametrize("part", [{"kinds": ["network"]}, {"name": "web-*"}])
 def test_an_exported_part_warns_of_prune(lab: requests_mock.Mocker, part: dict[str, Any]) -> None:
     assert "--prune" in export.export(Cloud(connection()), HOME, **part).unsaid[0]

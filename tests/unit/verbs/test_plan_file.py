@@ -12,7 +12,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import PlanRefused, PrepError, SpecError
+from openstack_prep.base.errors import ConfigError, PlanRefused, PrepError, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import DIFFERS, Key, Observed
@@ -103,6 +103,16 @@ def test_a_spec_that_changes_while_the_plan_is_made_is_not_kept(tmp_path: Path, 
     with pytest.raises(PrepError, match="was modified while the plan was created"):
         save(tmp_path / "kept.plan", plan(), spec, load_spec(spec), b"name: other\n", cloud)
     assert not (tmp_path / "kept.plan").exists()
+
+
+def test_only_a_saved_plan_or_an_empty_file_is_replaced(keep: Keep, spec: Path, tmp_path: Path) -> None:
+    before = spec.read_bytes()
+    with pytest.raises(ConfigError):
+        keep(name=spec.name)
+    assert spec.read_bytes() == before
+    (tmp_path / "empty").touch()
+    for name in ("new.plan", "new.plan", "empty"):
+        SavedPlan(keep(name=name))
 
 
 def test_a_spec_that_cannot_be_read_again_is_refused(tmp_path: Path, cloud: Cloud) -> None:

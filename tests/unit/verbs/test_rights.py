@@ -115,6 +115,9 @@ def test_only_what_changes_needs_a_right(login: Login) -> None:
 
     assert update("mtu") == []
     assert len(update("shared")) == 1
+    both = planner.plan_apply("lab", [replace(network, external=True), replace(network, name="m")], {})
+    warned = list(rights.doubtful(login("member"), both, Clouds()))  # one for each network
+    assert [each.partition(":")[0] for each in warned] == ["network/n", "network/m"]
     kept = Step(resource=FLAVOR, action=Action.KEEP, observed=seen)
     deleted = Step(resource=network, action=Action.DELETE, observed=seen)
     rest = replace(plan, steps=(kept, deleted))

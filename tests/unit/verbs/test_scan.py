@@ -14,7 +14,7 @@ from openstack_prep.base.errors import CloudError, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observation, planner
-from openstack_prep.core.model import OwnershipTag, Resource
+from openstack_prep.core.model import Observed, OwnershipTag, Resource
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
@@ -429,6 +429,14 @@ def test_an_entry_is_known_by_its_owner_and_project(cloud: requests_mock.Mocker,
     assert set(yaml.safe_load(path.read_text())["clouds"]) == {"ci", *others, *copies}
 
 
+def test_ids_are_those_of_all_resources_of_a_kind_and_of_their_twins() -> None:
+    small, large = Flavor(name="small", vcpus=1, ram=512), Flavor(name="large", vcpus=2, ram=1024)
+    ids = scan.ids_of([(small, Observed(id="f1", twins=(Observed(id="f3"),))), (large, Observed(id="f2"))])
+    assert ids == {"flavor": {"f1", "f2", "f3"}}
+    assert [scan.is_new(small, Observed(id=each), ids) for each in ("f1", "f2", "f3", "f4")] == [*[False] * 3, True]
+    assert scan.is_new(Network(name="net"), Observed(id="f1"), ids)
+
+
 # --- a service that fails -------------------------------------------------------------------
 
 NETWORK = {"id": "n1", "name": "net", "description": OURS.format("net"), "subnets": [], "project_id": ADMIN_PROJECT}
@@ -469,6 +477,15 @@ def test_a_destroy_that_might_leave_something_deletes_nothing(heat_fails: reques
     assert deleted.called
 
 
+def test_a_destroy_shows_each_kind_that_was_not_looked_for(heat_fails: requests_mock.Mocker) -> None:
+    """Flavors among what is declared, and stacks among what no longer is."""
+    heat_fails.get("http://nova/v2.1/flavors/detail", **failure(501))
+    flavor = Flavor(name="small", vcpus=1, ram=512)
+    plan = api.plan_destroy(Cloud(connection()), replace(WHOLE, resources=(*WHOLE.resources, flavor)))
+    losses = {loss.address for step in plan for loss in step.deletion_losses}
+    assert losses == {"unread/flavor", "unread/stack"}
+
+
 def test_a_project_is_not_pruned_while_something_in_it_was_not_looked_for(heat_fails: requests_mock.Mocker) -> None:
     named = OwnershipTag("lab").name_tag("project", "default", "second")
     tags = [f"openstack-prep:lab~{ADMIN_PROJECT}", "openstack-prep:lab", named]
@@ -479,8 +496,9 @@ def test_a_project_is_not_pruned_while_something_in_it_was_not_looked_for(heat_f
     heat_fails.get("http://swift/v1/AUTH_p2/", status_code=403)
     plan = api.plan(Cloud(connection()), WHOLE)
     assert [str(step) for step in plan.undeclared] == ["project/second"]
+    heat_fails.get("http://nova/v2.1/flavors/detail", **failure(501))
     pruned = api.plan(Cloud(connection()), WHOLE, prune=True)
-    assert "unread/stack" in {loss.address for step in pruned for loss in step.deletion_losses}
+    assert {"unread/flavor", "unread/stack"} <= {loss.address for step in pruned for loss in step.deletion_losses}
     assert any("--allow-loss unread/stack" in refusal.fix for refusal in pruned.refusals)
 
 

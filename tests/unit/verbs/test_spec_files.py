@@ -11,7 +11,7 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.core.planner import plan_apply
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs import spec_files
-from openstack_prep.verbs.spec_files import fingerprints, portable, without_folders
+from openstack_prep.verbs.spec_files import fingerprints, local_files, portable, without_folders
 from tests.kinds import KINDS
 
 SALT = b"salt"
@@ -70,6 +70,17 @@ def test_each_that_changes_is_noticed(folder: Path, name: str) -> None:
     (folder / name).write_text(f"{FILES[name].strip()} # more\n")
     after = seen(folder)
     assert {each for each in READ if before[each] != after[each]} == {name}
+
+
+def test_files_of_this_machine_are_known_before_anything_is_read(folder: Path) -> None:
+    found = local_files(load_spec(folder / "spec.yaml"))
+    assert {os.path.relpath(each, folder) for each in found} == READ
+
+
+def test_a_template_may_name_a_file_by_its_url(folder: Path) -> None:
+    (folder / "far.yaml").write_text("heat_template_version: wallaby\n")
+    (folder / "heat/top.yaml").write_text(TOP.replace("node.yaml", f"file://{folder}/far.yaml"))
+    assert seen(folder).keys() == READ - {"heat/node.yaml"} | {"far.yaml"}
 
 
 def test_each_that_goes_is_noticed(folder: Path) -> None:
