@@ -14,8 +14,7 @@ from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
 from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.order import Outcome
-from openstack_prep.verbs.plan_content import digest_of, validated
-from openstack_prep.verbs.plan_file import refuse_other_file
+from openstack_prep.verbs.plan_file import digest_of, refuse_other_file, validated
 from openstack_prep.version import __version__
 
 FORMAT = 1

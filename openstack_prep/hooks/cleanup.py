@@ -29,7 +29,7 @@ from openstack_prep.resources.lists import cloud_provider_names as provider
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 from openstack_prep.resources.lists.ownership import name_of
 from openstack_prep.spec import Spec
-from openstack_prep.verbs import api, exclusive
+from openstack_prep.verbs import api, exclusion
 from openstack_prep.verbs.live_plan import LivePlan
 
 OPTIONAL = ("container", "load_balancer", "volume", "volume_snapshot")
@@ -84,7 +84,7 @@ def plan_cleanup(
         _check_options(name, release)
     cloud.allow_parallel(jobs).authenticate()
     run, warnings = CloudRun(cloud, OwnershipTag(name)), list[str]()
-    seen = exclusive.look(run, name, ())
+    seen = exclusion.look(run, name, ())
 
     def make() -> Plan:
         lists, unread = _read(run, name, jobs, LISTED if installer else provider.THINGS)
@@ -105,7 +105,7 @@ def plan_cleanup(
     def remake() -> LivePlan:
         return plan_cleanup(cloud, name, installer=installer, release=release, jobs=jobs)[0]
 
-    made = exclusive.attempt(run, seen, "destroy", make)
+    made = exclusion.attempt(run, seen, "destroy", make)
     nothing = Spec(name, (), checked=True)  # no spec declares the remaining resources of a cluster
     return LivePlan.of(made, wanted=nothing, run=run, lease=seen, remake=remake), warnings
 

@@ -19,7 +19,7 @@ from openstack_prep.core.plan import Plan, Report, differences
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.resolution import list_warnings
-from openstack_prep.verbs import entry_logins, exclusive, hidden_entries, rights, scan
+from openstack_prep.verbs import entries, exclusion, rights, scan
 from openstack_prep.verbs.live_plan import LivePlan
 from openstack_prep.verbs.opening import Progress, Wanted, no_progress, open_run, refuse_no_cloud
 
@@ -55,7 +55,7 @@ def plan(
     read, SpecError with every wrong value and contradiction.
     """
     spec, run = open_run(cloud, wanted, jobs, progress, name=name, for_apply=True)
-    seen = exclusive.look(run, spec.name, spec.resources)
+    seen = exclusion.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
         others = frozenset(each.key for each in spec.resources)
@@ -76,14 +76,14 @@ def plan(
         made = _with_deletions(run, made, allow_loss, sight.failed if sight else {}, jobs)
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made)]
         refusals += rights.missing_trusts(run, made, spec.clouds)
-        logins = entry_logins.examine(run, made, jobs=jobs)
+        logins = entries.examine(run, made, jobs=jobs)
         refusals += (each for each in logins if isinstance(each, Mistake))
         warnings = (*made.warnings, *(each for each in logins if isinstance(each, str)))
         return replace(made, refusals=tuple(spec.placed(refusals)), warnings=warnings)
 
-    made = exclusive.attempt(run, seen, "apply", make)
+    made = exclusion.attempt(run, seen, "apply", make)
     warnings = (*spec.warnings, *list_warnings(spec), *rights.doubtful(cloud, made, spec.clouds, run), *made.warnings)
-    warnings = (*warnings, *hidden_entries.list_warnings(cloud, made, spec))
+    warnings = (*warnings, *entries.list_warnings(cloud, made, spec))
     made = replace(made, allow_replace=allow_replace, adopt=adopt, warnings=warnings)
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
@@ -96,7 +96,7 @@ def plan_destroy(
     ``cloud``, ``wanted``, ``name``, ``allow_loss`` and ``jobs`` are those of ``plan``. Raises CloudError, SpecError.
     """
     spec, run = open_run(cloud, wanted, jobs, name=name)
-    seen = exclusive.look(run, spec.name, spec.resources)
+    seen = exclusion.look(run, spec.name, spec.resources)
 
     def make() -> Plan:
         failed: dict[type[Resource], CloudError] = {}
@@ -116,7 +116,7 @@ def plan_destroy(
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds)]
         return replace(made, refusals=tuple(spec.placed(refusals)))
 
-    made = exclusive.attempt(run, seen, "destroy", make)
+    made = exclusion.attempt(run, seen, "destroy", make)
     made = replace(made, warnings=(*rights.doubtful(cloud, made, spec.clouds), *made.warnings))
     return LivePlan.of(made, wanted=spec, run=run, lease=seen)
 
@@ -178,7 +178,7 @@ def apply(
         chosen.run.progress = progress
         return executor.execute(chosen, chosen.run, jobs=jobs, tell=tell)
 
-    return exclusive.carry_out(wanted, current=_is_current, again=again, execute=execute, timeout=lock_timeout)
+    return exclusion.carry_out(wanted, current=_is_current, again=again, execute=execute, timeout=lock_timeout)
 
 
 def _check_name(name: str | None, made: LivePlan) -> None:
@@ -196,7 +196,7 @@ def look_for_lease(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Sight:
     """Return who is at work on a spec, if anybody is."""
     spec, run = open_run(cloud, wanted, jobs)
     with cloud.reading(ADMINISTRATOR):
-        return exclusive.look(run, spec.name, spec.resources)
+        return exclusion.look(run, spec.name, spec.resources)
 
 
 def destroy(
@@ -236,7 +236,7 @@ def show(cloud: Cloud, wanted: Wanted, *, name: str | None = None, jobs: int = J
 
 def _made_again(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, agreed: bool, prune: bool) -> LivePlan:
     """Return the plan created again with its permissions; raises PlanRefused if it differs from what was agreed to."""
-    new = _anew(cloud, old, jobs, progress, prune=prune)
+    new = _planned_again(cloud, old, jobs, progress, prune=prune)
     if not agreed:
         return new
     new.raise_for_refusals()
@@ -249,7 +249,7 @@ def _made_again(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, a
     return new
 
 
-def _anew(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, prune: bool) -> LivePlan:
+def _planned_again(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, prune: bool) -> LivePlan:
     if old.remake is not None:
         return old.remake()
     if old.purpose == "destroy":

@@ -6,19 +6,21 @@ A plan compares declared fields alone.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.fields import block
 from openstack_prep.base.key import labels
+from openstack_prep.base.raw import Raw
 from openstack_prep.base.style import indented
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import text
 from openstack_prep.core.model import Adoptable, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.plan import Plan
+from openstack_prep.resources.cascades.project import ProjectScope, stacks
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.image import glance
@@ -36,7 +38,6 @@ from openstack_prep.resources.network.security_group_rule import (
 )
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, scan
-from openstack_prep.verbs.unlisted import hidden_stacks, unlisted
 
 CLOUD_WIDE = ("flavor", "user")
 """Kinds that others legitimately create besides the spec: users show by their roles."""
@@ -237,3 +238,30 @@ def _pairs(run: CloudRun, homes: Iterable[Project | None], plan: Plan) -> Iterat
             for address in sorted(allowed - known):
                 what = f"allows the address {address}, which no spec has added"
                 yield Drift(resource=f"port/{port.name or port.id}", code=Code.PAIRS, what=what)
+
+
+# --- what only users of a project can list, for an audit or an export by somebody else ---
+
+OF_USERS = ("application_credential", "object_store")
+"""Kinds that only users of the project can list."""
+
+
+def unlisted(run: CloudRun, home: Project | None, kinds: Collection[str] = ()) -> Iterator[str]:
+    """Yield what of a project only its users can list, if the connection is not one of them; ``kinds`` select some."""
+    if run.find_project_id(home) is None or run.find_tenant(home) is not None:
+        return
+    for kind in OF_USERS:
+        if not kinds or kind in kinds:
+            command = f"openstack-prep export --kind {kind} with a connection of such a user"
+            yield f"every {kind}: only users of project {home.name if home else ''} can list them; {command} shows them"
+
+
+def hidden_stacks(run: CloudRun, home: Project | None) -> Iterable[Raw]:
+    """Return the stacks of a project to which there is no connection, so that no kind lists them.
+
+    Raises NotAllowed if the connection is no administrator's.
+    """
+    project_id = run.find_project_id(home)
+    if project_id is None or run.find_tenant(home) is not None or not run.admin.has("orchestration"):
+        return ()
+    return stacks(run, ProjectScope(project_id, home))

@@ -28,7 +28,7 @@ from openstack_prep.spec import spec_of
 from openstack_prep.spec.sections import all_fields, section_of
 from openstack_prep.spec.substitution import escape, has_reference_in_key
 from openstack_prep.verbs import scan
-from openstack_prep.verbs.unlisted import hidden_stacks, unlisted
+from openstack_prep.verbs.audit import hidden_stacks, unlisted
 
 PLACE = ("project", "project_domain")
 CLOUD_WIDE = ("flavor", "user")

@@ -14,7 +14,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import held
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.verbs import exclusive
+from openstack_prep.verbs import exclusion
 from tests import standin
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
@@ -111,7 +111,7 @@ def test_what_comes_while_it_waits_for_another_run_goes_too(tenant: Tenant, here
     before = inventory(connection)
     connection.network.create_security_group(name=f"{DEV}-master")
     run = CloudRun(Cloud(connection), OwnershipTag(DEV))
-    with held(run, exclusive.look(run, DEV, ())):
+    with held(run, exclusion.look(run, DEV, ())):
         process = here.start("cleanup", "--infra-id", DEV, "--yes")
         assert process.stderr
         while "waiting" not in process.stderr.readline():

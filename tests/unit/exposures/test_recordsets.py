@@ -16,7 +16,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.completion import derive
 from openstack_prep.spec.resolution import NoCloud, refuse_mistakes
 from openstack_prep.spec.spec import Spec, load_spec
-from openstack_prep.verbs import exclusive, scan
+from openstack_prep.verbs import exclusion, scan
 
 POOL = {"name": "lb", "subnet": "nodes", "addresses": ["10.1.0.200-10.1.0.203"]}
 SIX = {"name": "six", "subnet": "nodes", "addresses": ["2001:db8::10-2001:db8::1f"]}
@@ -45,7 +45,7 @@ def test_the_project_of_the_zones_is_not_the_home_project(tmp_path: Path) -> Non
     alone = loaded(tmp_path, exposure("a", names=["a.example.com"]), designate=infra)
     assert scan.homes_of(alone.resources) == (None,)
     assert scan.projects_of(alone.resources) == (None, Project(name="infra"))
-    assert exclusive._home(alone.resources) == (None, False)
+    assert exclusion._home(alone.resources) == (None, False)
 
 
 def test_each_name_gets_a_recordset(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from openstack_prep.resources.files import client_login
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.files.env_file import EnvFile
 from openstack_prep.resources.identity.user import User
-from openstack_prep.verbs import entry_logins
+from openstack_prep.verbs import entries
 from tests.unit.conftest import IDENTITY, failure, resolved, token
 
 TOKENS = f"{IDENTITY}/auth/tokens"
@@ -143,7 +143,7 @@ def test_a_refused_login_fails_the_step_and_the_next_plan(
     assert result.status is Status.FAILED
     assert isinstance(result.error, EntryUnusable)
     assert "s3cret" not in str(result.error)
-    (found,) = entry_logins.examine(run, plan(run, entry), jobs=1)
+    (found,) = entries.examine(run, plan(run, entry), jobs=1)
     assert not isinstance(found, str)
     assert found.code == Code.ENTRY_LOGIN
 
@@ -177,7 +177,7 @@ def test_a_user_who_may_not_log_in_is_a_warning(
     services.post(TOKENS, **answer)
     entry.create(run)
     assert len(notes) == 1
-    (found,) = entry_logins.examine(run, plan(run, entry), jobs=1)
+    (found,) = entries.examine(run, plan(run, entry), jobs=1)
     assert isinstance(found, str)
     actor = Actor(entry._user(), Secret("s3cret"), "Default")
     assert run.logs_in(actor)  # the password is not known to be wrong, so no apply sets it again
@@ -200,7 +200,7 @@ def test_what_cannot_be_reached_from_here_is_a_warning(
     entry = wanted(run, folder)
     entry.create(run)
     services.post(TOKENS, **failure(503))
-    (found,) = entry_logins.examine(run, plan(run, entry), jobs=1)
+    (found,) = entries.examine(run, plan(run, entry), jobs=1)
     assert isinstance(found, str)
 
 
@@ -208,7 +208,7 @@ def test_an_entry_that_the_plan_changes_is_examined_by_its_step(run: CloudRun, f
     wanted(run, folder).create(run)
     changed = plan(run, wanted(run, folder, interface="internal"))
     assert changed.pending
-    assert entry_logins.examine(run, changed, jobs=1) == []
+    assert entries.examine(run, changed, jobs=1) == []
 
 
 @pytest.mark.parametrize(

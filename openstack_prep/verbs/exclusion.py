@@ -72,25 +72,25 @@ def carry_out(
     """
     seen, run = plan.lease, plan.run
 
-    def anew() -> Report:
+    def plan_again() -> Report:
         return carry_out(again(plan), current=current, again=again, execute=execute, timeout=timeout)
 
     if plan.refusals and not (seen.ended or lease.is_outdated(run, seen)):
         plan.raise_for_refusals()
     if not (plan or plan.refusals):
-        return _run(plan, execute) if current(plan) else anew()
+        return _run(plan, execute) if current(plan) else plan_again()
     home = _step_of_home(plan)
     first = None
     if home is not None and home.action is Action.CREATE:
         # Keystone's unique names are the first compare-and-swap: the lease is stored in the project
         if plan.refusals or not current(plan):
-            return anew()
+            return plan_again()
         first = execute(replace(plan, steps=(home,)))
         if first.failed or first.interrupt is not None:
             return _rest_skipped(plan, home, first)
         plan = replace(plan, steps=tuple(_made(step, first) if step is home else step for step in plan))
     elif not seen.existed:  # a destroy without the project: the remaining resources have unique names
-        return anew() if lease.is_outdated(run, seen) else _run(plan, execute)
+        return plan_again() if lease.is_outdated(run, seen) else _run(plan, execute)
     try:
         with lease.held(run, seen, timeout) as held:
             if plan.refusals or not (held.untouched and current(plan)):
@@ -98,7 +98,7 @@ def carry_out(
                 plan.raise_for_refusals()
             return _joined(first, _run(_home_last(plan), execute, held))
     except lease.Vanished:
-        return anew()
+        return plan_again()
 
 
 def _run(plan: LivePlan, execute: Callable[[LivePlan], Report], held: lease.Held | None = None) -> Report:

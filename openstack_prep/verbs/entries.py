@@ -1,15 +1,24 @@
-"""Whether clients can log in by the entries of clouds.yaml that a plan leaves as they are."""
+"""Entries of clouds.yaml in a plan: whether clients can log in by them, and which ones would hide the entry in use."""
 
 from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, EntryUnusable, LoginBlocked, Mistake
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.connection import Cloud, hidden_by
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.observation import in_parallel
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
 from openstack_prep.resources.files.env_file import EnvFile
+from openstack_prep.spec import Spec
+
+# --- entries that the plan leaves as they are: whether clients can log in -----------------
 
 Finding = Mistake | str
 """Why clients cannot log in: a mistake, or a warning if it may be different for others."""
@@ -44,3 +53,21 @@ def _try_entry(run: CloudRun, step: Step) -> Finding | None:
     except CloudError as error:  # another machine may reach what this one does not
         return f"{step.key}: clients on this machine cannot log in by it: {error}"
     return None
+
+
+# --- files that would hide the clouds.yaml in use from the next command -------------------
+
+
+def list_warnings(cloud: Cloud, plan: Plan, spec: Spec) -> Iterator[str]:
+    """Yield each file that apply would create where clients look before they find the entry in use."""
+    for resource in (step.resource for step in plan.pending):
+        if not isinstance(resource, InCloudsYaml) or not (hidden := hidden_by(resource.file, cloud.name)):
+            continue
+        place = f"{spec.places[resource.key]}: " if resource.key in spec.places else ""
+        path = resource.file
+        better = os.path.relpath(path.parent / spec.name / path.name, spec.folder or Path())
+        yield (
+            f"{place}{resource.key}: apply creates {path}, which hides {hidden}: openstack-prep, openstack and other "
+            f"clients in {path.parent} then find no entry {cloud.name}; write {resource.file_field}: {better}, "
+            f"or export OS_CLIENT_CONFIG_FILE={shlex.quote(hidden)}"
+        )
