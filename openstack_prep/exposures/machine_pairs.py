@@ -25,7 +25,7 @@ from openstack_prep.exposures.virtualization import OutsideNetwork, Virtualizati
 from openstack_prep.resources.addresses.address_pairs import AddressPairs, PairNeighbours, distributed, with_ovn
 from openstack_prep.resources.addresses.port_pairs import Pair, PortShares, Share
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import PortRecord
+from openstack_prep.resources.lists.neutron_records import PortRecord, Subport
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.orchestration.existing import Existing
 
@@ -141,7 +141,7 @@ class MachinePairs(AddressPairs):
         bridge = self.settings.bridge(network.bridge)
         return network.vlan or (bridge.vlan if bridge else None)
 
-    def _subports(self, run: CloudRun) -> Sequence[queries.Subport]:
+    def _subports(self, run: CloudRun) -> Sequence[Subport]:
         project_id = run.find_project_id(self.owner)
         return queries.subports(run, project_id) if project_id and any(map(self._vlan, self.networks)) else ()
 

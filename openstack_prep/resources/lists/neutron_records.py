@@ -1,16 +1,25 @@
-"""Neutron's objects as the kinds use them: one frozen record per object, created where the API's answer arrives.
+"""Neutron's objects: one frozen record per object, created where the API's answer arrives, and the lists of them.
+
+Kinds, checks, verify, rke mesh and drawings read Neutron by these functions alone.
 
 Source: Networking API v2.0. Fields that only an extension provides (description, tags, revision_number, created_at and
-the fields with a default of None) may be missing.
+the fields with a default of None) may be missing; so may those that a request with ``fields`` leaves out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, Self, TypeVar, cast
+from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.core.run import IDS_PER_REQUEST
 from openstack_prep.resources.lists.route import Route
+
+if TYPE_CHECKING:
+    from openstack_prep.base.ranges import Ip, Net
+    from openstack_prep.cloud.service import Service
 
 T = TypeVar("T")
 
@@ -18,6 +27,9 @@ T = TypeVar("T")
 @dataclass(frozen=True, kw_only=True)
 class NeutronRecord:
     """The fields that all objects of Neutron have; a floating IP has no name."""
+
+    collection: ClassVar[str]
+    """The plural in paths, such as security-groups."""
 
     id: str
     name: str = ""
@@ -54,6 +66,8 @@ def _common(raw: Raw) -> Values:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkRecord(NeutronRecord):
+    collection: ClassVar[str] = "networks"
+
     mtu: int | None = None
     port_security_enabled: bool | None = None
     admin_state_up: bool | None = None
@@ -78,6 +92,8 @@ class NetworkRecord(NeutronRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class SubnetRecord(NeutronRecord):
+    collection: ClassVar[str] = "subnets"
+
     network_id: str
     cidr: str
     gateway_ip: str | None
@@ -88,6 +104,18 @@ class SubnetRecord(NeutronRecord):
     enable_dhcp: bool | None = None
     ipv6_ra_mode: str | None = None
     ipv6_address_mode: str | None = None
+
+    @property
+    def block(self) -> Net:
+        return ip_network(self.cidr)
+
+    @property
+    def gateway(self) -> Ip | None:
+        return ip_address(self.gateway_ip) if self.gateway_ip else None
+
+    @property
+    def ip_version(self) -> int:
+        return self.block.version
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
@@ -102,6 +130,8 @@ class SubnetRecord(NeutronRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class RouterRecord(NeutronRecord):
+    collection: ClassVar[str] = "routers"
+
     gateway_network_id: str | None
     gateway_addresses: tuple[str, ...]
     enable_snat: bool | None
@@ -109,6 +139,7 @@ class RouterRecord(NeutronRecord):
     distributed: bool | None = None
     ha: bool | None = None
     admin_state_up: bool | None = None
+    status: str = ""
     joined: frozenset[str] = frozenset()
     """Ids of the subnets in which it has an interface; Neutron lists them separately."""
 
@@ -148,6 +179,8 @@ class RuleRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupRecord(NeutronRecord):
+    collection: ClassVar[str] = "security-groups"
+
     stateful: bool | None = None
     security_group_rules: tuple[RuleRecord, ...] = ()
 
@@ -159,13 +192,18 @@ class GroupRecord(NeutronRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class FloatingIPRecord(NeutronRecord):
+    collection: ClassVar[str] = "floatingips"
+
     address: str
     network_id: str
     """Id of its external network."""
     port_id: str | None
     """Id of the port that it is attached to."""
+    fixed_ip_address: str | None = None
+    """The address of that port that it leads to."""
     router_id: str | None = None
     """Id of the router that serves it, also if it has only port forwardings."""
+    status: str = ""
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
@@ -192,8 +230,18 @@ class AddressPair:
 class AddressHolder(NeutronRecord):
     """A port, limited to who uses which addresses."""
 
+    collection: ClassVar[str] = "ports"
+
     device_owner: str
     fixed_ips: tuple[FixedIP, ...]
+
+    @property
+    def addresses(self) -> list[Ip]:
+        return [ip_address(fixed.ip_address) for fixed in self.fixed_ips]
+
+    @property
+    def subnet_ids(self) -> set[str]:
+        return {fixed.subnet_id for fixed in self.fixed_ips}
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
@@ -216,15 +264,86 @@ class PortRecord(AddressHolder):
     port_security_enabled: bool = True
     admin_state_up: bool | None = None
     dns_name: str | None = None
+    status: str = ""
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        pairs = raw.get("allowed_address_pairs") or ()
-        pairs = (AddressPair(ip_address=each["ip_address"], mac_address=each["mac_address"]) for each in pairs)
+        own = raw["mac_address"].lower()
+        pairs = (
+            AddressPair(ip_address=each["ip_address"], mac_address=each.get("mac_address", own).lower())
+            for each in raw.get("allowed_address_pairs") or ()
+        )
         return _record(
             cls,
             raw,
+            mac_address=own,
             fixed_ips=_fixed_ips(raw),
             security_groups=tuple(raw.get("security_groups") or ()),
             allowed_address_pairs=tuple(pairs),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressGroupRecord(NeutronRecord):
+    """Networks that a rule of a security group names together (extension address-group)."""
+
+    collection: ClassVar[str] = "address-groups"
+
+    addresses: tuple[str, ...]
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        return _record(cls, raw, addresses=tuple(raw["addresses"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subport:
+    """A port whose frames pass the parent of a trunk, with the tag of a VLAN."""
+
+    port_id: str
+    parent_id: str
+    vlan: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrunkRecord(NeutronRecord):
+    """A port that carries the frames of other ports with tags of VLANs (extension trunk)."""
+
+    collection: ClassVar[str] = "trunks"
+
+    port_id: str
+    """Id of its parent port."""
+    sub_ports: tuple[Subport, ...]
+
+    @classmethod
+    def read(cls, raw: Raw) -> Self:
+        parent = raw["port_id"]
+        subports = (
+            Subport(port_id=each["port_id"], parent_id=parent, vlan=each["segmentation_id"])
+            for each in raw["sub_ports"]
+        )
+        return _record(cls, raw, sub_ports=tuple(subports))
+
+
+# --- lists ------------------------------------------------------------------------------------
+
+
+R = TypeVar("R", bound=NeutronRecord)
+
+
+def list_records(network: Service, kind: type[R], **query: Any) -> list[R]:
+    """Return what Neutron lists of a kind of records; raises CloudError."""
+    member = kind.collection.replace("-", "_")
+    return [kind.read(raw) for raw in network.list(f"/{kind.collection}", member, **query)]
+
+
+def list_by(network: Service, kind: type[R], field: str, values: Iterable[str], **query: Any) -> dict[str, R]:
+    """Return records by id of which a field has one of these values, in few requests; raises CloudError."""
+    wanted = sorted(set(values))
+    chunks = (wanted[start : start + IDS_PER_REQUEST] for start in range(0, len(wanted), IDS_PER_REQUEST))
+    return {record.id: record for chunk in chunks for record in list_records(network, kind, **{field: chunk, **query})}
+
+
+def list_by_id(network: Service, kind: type[R], ids: Iterable[str]) -> dict[str, R]:
+    """Return records with these ids, by id; raises CloudError."""
+    return list_by(network, kind, "id", ids)

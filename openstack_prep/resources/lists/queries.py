@@ -19,6 +19,9 @@ from openstack_prep.resources.lists.neutron_records import (
     NetworkRecord,
     PortRecord,
     SubnetRecord,
+    Subport,
+    TrunkRecord,
+    list_records,
 )
 
 
@@ -48,8 +51,7 @@ def volume_types(run: CloudRun) -> frozenset[str]:
 @query
 def external_networks(run: CloudRun) -> Sequence[NetworkRecord]:
     external: Values = {"router:external": True}
-    listed = run.admin.network.list("/networks", "networks", **external)
-    return list(map(NetworkRecord.read, listed))
+    return list_records(run.admin.network, NetworkRecord, **external)
 
 
 @query
@@ -95,8 +97,7 @@ def subnets_at_ports(run: CloudRun, project_id: str) -> Mapping[str, Sequence[Bl
 @query
 def router_interfaces(run: CloudRun, project_id: str, owners: tuple[str, ...]) -> Sequence[PortRecord]:
     """Return the ports that routers of a project have in subnets."""
-    listed = run.admin.network.list("/ports", "ports", project_id=project_id, device_owner=list(owners))
-    return list(map(PortRecord.read, listed))
+    return list_records(run.admin.network, PortRecord, project_id=project_id, device_owner=list(owners))
 
 
 @query
@@ -240,15 +241,14 @@ def role_assignments(run: CloudRun, scope: str, scope_id: str) -> Sequence[Raw]:
 @query
 def subnets_named(run: CloudRun, cloud: Cloud, name: str) -> Sequence[SubnetRecord]:
     """Return the subnets with a name that an identity sees, including those on shared networks."""
-    return list(map(SubnetRecord.read, cloud.network.list("/subnets", "subnets", name=name)))
+    return list_records(cloud.network, SubnetRecord, name=name)
 
 
 @query
 def ports_in_subnet(run: CloudRun, subnet_id: str) -> Sequence[AddressHolder]:
     """Return the ports with an address in a subnet, as far as these credentials see them."""
     fields = ["id", "name", "description", "device_owner", "fixed_ips"]
-    listed = run.admin.network.list("/ports", "ports", fixed_ips=f"subnet_id={subnet_id}", fields=fields)
-    return list(map(AddressHolder.read, listed))
+    return list_records(run.admin.network, AddressHolder, fixed_ips=f"subnet_id={subnet_id}", fields=fields)
 
 
 @query
@@ -264,14 +264,6 @@ def distributed_addresses(run: CloudRun, networks: tuple[str, ...]) -> Sequence[
     ]
 
 
-class Subport(NamedTuple):
-    """A port whose frames pass the parent of a trunk, with the tag of a VLAN."""
-
-    port_id: str
-    parent_id: str
-    vlan: int
-
-
 @query
 def trunks(run: CloudRun) -> Sequence[Raw]:
     """Return the trunks that these credentials see, of all projects; none if Neutron has no trunks."""
@@ -282,12 +274,10 @@ def trunks(run: CloudRun) -> Sequence[Raw]:
 def subports(run: CloudRun, project_id: str) -> Sequence[Subport]:
     """Return the subports of a project's trunks; none if Neutron has no trunks (extension trunk)."""
     try:
-        listed = neutron_list(run, "/trunks", project_id=project_id)
+        listed = list_records(run.admin.network, TrunkRecord, project_id=project_id)
     except NotFound:
         return ()
-    return [
-        Subport(each["port_id"], raw["port_id"], each["segmentation_id"]) for raw in listed for each in raw["sub_ports"]
-    ]
+    return [subport for trunk in listed for subport in trunk.sub_ports]
 
 
 STACK_GONE = "DELETE_COMPLETE"

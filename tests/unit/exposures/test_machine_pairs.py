@@ -18,7 +18,7 @@ from openstack_prep.exposures.machine_pairs import MachinePairs
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.addresses import port_pairs
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
-from openstack_prep.resources.lists.queries import Subport, subports
+from openstack_prep.resources.lists.queries import subports
 from openstack_prep.spec.resolution import resolve_spec
 from openstack_prep.spec.spec import load_spec
 from tests.unit.conftest import failure
@@ -133,13 +133,14 @@ def test_the_ports_of_the_servers_on_the_network_have_the_pairs(trial: Trial) ->
 def test_tagged_frames_pass_subports(trial: Trial, services: requests_mock.Mocker) -> None:
     trial.networks = [OFFICE | {"vlan": 30}]
     inside = {"port_id": "sub1", "segmentation_id": 30}, {"port_id": "sub9", "segmentation_id": 31}
-    services.get(f"{NEUTRON}/trunks", json={"trunks": [{"port_id": "node1", "sub_ports": [*inside]}]})
+    services.get(f"{NEUTRON}/trunks", json={"trunks": [{"id": "t", "port_id": "node1", "sub_ports": [*inside]}]})
     subport = {"device_id": "t", "device_owner": "trunk:subport"}
     trial.neutron.ports += [node("node1"), node("node2"), port("sub1", **subport), port("sub9", **subport)]
     (note,) = trial.apply(exposure("web"))
     assert "node2 have no trunk with VLAN 30 on office" in note
     assert {each["name"] for each in trial.neutron.ports if each["allowed_address_pairs"]} == {"sub1"}
-    assert subports(trial.run.fresh(), "p") == [Subport("sub1", "node1", 30), Subport("sub9", "node1", 31)]
+    found = [(each.port_id, each.parent_id, each.vlan) for each in subports(trial.run.fresh(), "p")]
+    assert found == [("sub1", "node1", 30), ("sub9", "node1", 31)]
     services.get(f"{NEUTRON}/trunks", **failure(404))
     assert subports(trial.run.fresh(), "p") == ()
 
