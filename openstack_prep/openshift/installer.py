@@ -125,7 +125,7 @@ _BY: dict[str, Callable[[Owned, Raw], bool]] = {
 def infra_ids(things: Iterable[Raw]) -> Iterator[str]:
     """Yield the infraIDs in tags and metadata."""
     for raw in things:
-        yield from (each.partition("=")[2] for each in raw.get("tags") or () if each.startswith(f"{TAG}="))
+        yield from naming.infra_ids(raw.get("tags") or ())
         metadata = raw.get("metadata") or {}
         yield from (metadata[key] for key in (TAG, CSI) if metadata.get(key))
 

@@ -268,6 +268,20 @@ def port_row(**fields: Any) -> dict[str, Any]:
     } | fields
 
 
+def subnet_row(**fields: Any) -> dict[str, Any]:
+    """Return a subnet with all the fields that Neutron always gives, and these."""
+    return {
+        "name": "",
+        "description": "",
+        "network_id": "n1",
+        "cidr": "10.0.0.0/24",
+        "gateway_ip": None,
+        "allocation_pools": [],
+        "dns_nameservers": [],
+        "host_routes": [],
+    } | fields
+
+
 def failure(status: int, message: str = "no") -> dict[str, Any]:
     """Return what a service answers to a request it refuses, as requests-mock takes it."""
     body = {"error": {"message": message, "code": status}}

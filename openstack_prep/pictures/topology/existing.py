@@ -12,12 +12,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address, ip_network
-from typing import Any
+from typing import TypeVar
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.ranges import Ip, Range
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.pictures.topology.model import (
@@ -35,81 +36,86 @@ from openstack_prep.pictures.topology.model import (
     joined,
 )
 from openstack_prep.resources.lists import installer_names as naming
-from openstack_prep.resources.lists.by_id import list_by, list_by_id
-from openstack_prep.resources.lists.neutron_records import PortRecord
+from openstack_prep.resources.lists.neutron_records import (
+    FloatingIPRecord,
+    NetworkRecord,
+    NeutronRecord,
+    PortRecord,
+    RouterRecord,
+    SubnetRecord,
+    list_by,
+    list_by_id,
+    list_records,
+)
+from openstack_prep.resources.lists.servers import ServerRecord, list_servers
 from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.uses import INTERFACES
+
+T = TypeVar("T")
+R = TypeVar("R", bound=NeutronRecord)
+N = TypeVar("N", bound=NeutronRecord | ServerRecord)
 
 # --- reading ----------------------------------------------------------------------------------
 
 
-Rows = Sequence[Raw]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Lists:
-    """What was read, as the API has it."""
+    """What was read."""
 
     project_id: str
-    networks: Rows
+    networks: Sequence[NetworkRecord]
     """Those of the project, and those that its ports, routers and floating IPs are on."""
-    subnets: Rows
+    subnets: Sequence[SubnetRecord]
     """Those of these networks that are not external."""
-    routers: Rows
-    ports: Rows
-    floating_ips: Rows
-    servers: Rows
+    routers: Sequence[RouterRecord]
+    ports: Sequence[PortRecord]
+    floating_ips: Sequence[FloatingIPRecord]
+    servers: Sequence[ServerRecord]
     unread: tuple[str, ...] = ()
 
 
 def read(cloud: Cloud, project_id: str, *, jobs: int = 8) -> Lists:
     """Read a project; raises CloudError.  What these credentials may not list is named in ``unread``."""
     neutron = cloud.network
-    mine: Values = {"project_id": project_id}
     of_another: Values = {} if project_id == cloud.project_id else {"all_tenants": True, "project_id": project_id}
     unread: list[str] = []
 
-    def unless_denied(what: str, listing: Callable[[], Rows]) -> Rows:
+    def unless_denied(what: str, listing: Callable[[], list[T]]) -> list[T]:
         try:
             return listing()
         except NotAllowed:
             unread.append(what)
-            return ()
+            return []
 
     with ThreadPoolExecutor(jobs) as pool:
 
-        def start(path: str, plural: str) -> Callable[[], Rows]:
-            return pool.submit(unless_denied, plural, lambda: neutron.list(f"/{path}", plural, **mine)).result
+        def start(kind: type[R]) -> Callable[[], list[R]]:
+            listing = partial(list_records, neutron, kind, project_id=project_id)
+            return pool.submit(unless_denied, kind.collection, listing).result
 
-        networks, routers = start("networks", "networks"), start("routers", "routers")
-        ports, floating = start("ports", "ports"), start("floatingips", "floatingips")
-        servers = pool.submit(
-            unless_denied, "servers", lambda: cloud.compute.list("/servers/detail", "servers", **of_another)
-        ).result
-        known = {each["id"]: each for each in networks()}
-        used = {each["network_id"] for each in ports()} | {each["floating_network_id"] for each in floating()}
-        used |= {gateway["network_id"] for each in routers() if (gateway := each.get("external_gateway_info"))}
-        known |= list_by_id(neutron, "networks", used - known.keys())
-        inner = [key for key, each in known.items() if not each.get("router:external")]
-        subnets = list_by(neutron, "subnets", "network_id", inner)
+        networks, routers = start(NetworkRecord), start(RouterRecord)
+        ports, floating = start(PortRecord), start(FloatingIPRecord)
+        servers = pool.submit(unless_denied, "servers", partial(list_servers, cloud, **of_another)).result
+        known = {each.id: each for each in networks()}
+        used = {each.network_id for each in ports()} | {each.network_id for each in floating()}
+        used |= {each.gateway_network_id for each in routers() if each.gateway_network_id}
+        known |= list_by_id(neutron, NetworkRecord, used - known.keys())
+        inner = [key for key, each in known.items() if not each.external]
+        subnets = list_by(neutron, SubnetRecord, "network_id", inner)
         return Lists(
             project_id=project_id,
-            networks=_by_name(known),
-            subnets=_by_name(subnets),
-            routers=_by_name(_by_id(routers())),
-            ports=_by_name(_by_id(ports())),
-            floating_ips=sorted(floating(), key=lambda each: str(each["floating_ip_address"])),
-            servers=_by_name(_by_id(servers())),
+            networks=_by_name(known.values()),
+            subnets=_by_name(subnets.values()),
+            routers=_by_name(routers()),
+            ports=_by_name(ports()),
+            floating_ips=sorted(floating(), key=lambda each: each.address),
+            servers=_by_name(servers()),
             unread=tuple(sorted(unread)),
         )
 
 
-def _by_id(rows: Iterable[Raw]) -> dict[str, Raw]:
-    return {each["id"]: each for each in rows}
-
-
-def _by_name(rows: Mapping[str, Raw]) -> list[Any]:
-    return sorted(rows.values(), key=lambda each: (each["name"] or "", each["id"]))
+def _by_name(records: Iterable[N]) -> list[N]:
+    return sorted(records, key=lambda each: (each.name, each.id))
 
 
 # --- existing ---------------------------------------------------------------------------------
@@ -122,11 +128,11 @@ OF_NEUTRON = ("network:",)
 
 def topology_of(lists: Lists, subject: str) -> Topology:
     """Return the topology that the lists of a project show."""
-    floating = defaultdict(list)
+    floating: dict[str, list[str]] = defaultdict(list)
     for each in lists.floating_ips:
-        floating[each["port_id"]].append(each["floating_ip_address"])
+        floating[each.port_id or ""].append(each.address)
     ends = _ends(lists, floating)
-    servers = tuple(_server(each, ends.get(each["id"], ())) for each in lists.servers)
+    servers = tuple(_server(each, ends.get(each.id, ())) for each in lists.servers)
     clusters = {each.cluster: Cluster(name=each.cluster, product=_product(lists, each.cluster)) for each in servers}
     clusters.pop("", None)
     virtual = tuple(_virtual_addresses(lists, floating, servers))
@@ -145,44 +151,42 @@ def topology_of(lists: Lists, subject: str) -> Topology:
 
 def _networks(lists: Lists) -> Iterator[Network]:
     subnets = defaultdict(list)
-    for each in lists.subnets:
-        subnets[each["network_id"]].append(Subnet(name=each["name"] or "", cidr=each["cidr"]))
+    for subnet in lists.subnets:
+        subnets[subnet.network_id].append(Subnet(name=subnet.name, cidr=subnet.cidr))
     for each in lists.networks:
         yield Network(
-            key=each["id"],
-            name=each["name"] or each["id"],
-            external=bool(each.get("router:external")),
-            foreign=each.get("project_id") != lists.project_id,
-            subnets=tuple(subnets[each["id"]]),
+            key=each.id,
+            name=each.name or each.id,
+            external=bool(each.external),
+            foreign=each.project_id != lists.project_id,
+            subnets=tuple(subnets[each.id]),
         )
 
 
-def _router(raw: Raw, lists: Lists) -> Router:
-    gateway = raw.get("external_gateway_info") or {}
-    outside = in_order(each["ip_address"] for each in gateway.get("external_fixed_ips") or ())
+def _router(record: RouterRecord, lists: Lists) -> Router:
+    outside, addresses = record.gateway_network_id, in_order(record.gateway_addresses)
     inner: dict[str, list[str]] = defaultdict(list)
     for port in lists.ports:
-        if port["device_id"] == raw["id"] and port["device_owner"] in INTERFACES:
-            inner[port["network_id"]] += (each["ip_address"] for each in port["fixed_ips"])
+        if port.device_id == record.id and port.device_owner in INTERFACES:
+            inner[port.network_id] += (each.ip_address for each in port.fixed_ips)
     return Router(
-        key=raw["id"],
-        name=raw["name"] or raw["id"],
-        gateway=Interface(network=gateway["network_id"], addresses=outside) if gateway else None,
+        key=record.id,
+        name=record.name or record.id,
+        gateway=Interface(network=outside, addresses=addresses) if outside else None,
         interfaces=tuple(Interface(network=key, addresses=in_order(found)) for key, found in inner.items()),
     )
 
 
-def _ends(lists: Lists, floating: Mapping[str, list[str]]) -> Mapping[str, list[tuple[Raw, Port]]]:
+def _ends(lists: Lists, floating: Mapping[str, list[str]]) -> Mapping[str, list[tuple[PortRecord, Port]]]:
     """Return the ports of each server."""
     ends = defaultdict(list)
-    for raw in lists.ports:
-        if raw["device_id"] and not raw["device_owner"].startswith(OF_NEUTRON):
-            ends[raw["device_id"]].append((raw, _port(raw, floating)))
+    for record in lists.ports:
+        if record.device_id and not record.device_owner.startswith(OF_NEUTRON):
+            ends[record.device_id].append((record, _port(record, floating)))
     return ends
 
 
-def _port(raw: Raw, floating: Mapping[str, list[str]]) -> Port:
-    record = PortRecord.read(raw)
+def _port(record: PortRecord, floating: Mapping[str, list[str]]) -> Port:
     return Port(
         network=record.network_id,
         addresses=in_order(each.ip_address for each in record.fixed_ips),
@@ -191,24 +195,22 @@ def _port(raw: Raw, floating: Mapping[str, list[str]]) -> Port:
     )
 
 
-def _server(raw: Raw, ends: Iterable[tuple[Raw, Port]]) -> Server:
-    metadata = raw.get("metadata") or {}
+def _server(record: ServerRecord, ends: Iterable[tuple[PortRecord, Port]]) -> Server:
     infra_id = next(filter(None, (_infra_id(port) for port, _ in ends)), "")
-    role = naming.role(raw["name"] or "", infra_id) if infra_id else None
+    role = naming.role(record.name, infra_id) if infra_id else None
     return Server(
-        key=raw["id"],
-        name=raw["name"] or raw["id"],
-        status=raw.get("status") or "",
-        role=str(metadata.get("role") or role or ""),
-        cluster=str(infra_id or metadata.get("cluster") or ""),
+        key=record.id,
+        name=record.name or record.id,
+        status=record.status,
+        role=record.metadata.get("role") or role or "",
+        cluster=infra_id or record.metadata.get("cluster") or "",
         ports=tuple(port for _, port in ends),
     )
 
 
-def _infra_id(port: Raw) -> str:
+def _infra_id(port: PortRecord) -> str:
     """Return the infraID of the OpenShift cluster that a port is tagged for; empty if there is none."""
-    prefix = f"{naming.TAG}="
-    return next((tag.removeprefix(prefix) for tag in port.get("tags") or () if tag.startswith(prefix)), "")
+    return next(naming.infra_ids(port.tags), "")
 
 
 def _product(lists: Lists, cluster: str) -> str:
@@ -220,23 +222,23 @@ def _virtual_addresses(
 ) -> Iterator[VirtualAddress]:
     """Yield the addresses of ports without a server; those of a pool together."""
     allowed = [(pair, each.cluster) for each in servers if each.cluster for port in each.ports for pair in port.pairs]
-    known = {each["id"] for each in lists.servers}
-    others = [each for each in lists.ports if not each["device_owner"].startswith((*OF_NEUTRON, "compute:"))]
-    alone = [each for each in others if each["device_id"] not in known]
-    pools: dict[tuple[str, str], list[Raw]] = defaultdict(list)
-    for raw in alone:
-        pool = next((name for _, name in reserved_ports.by_pool([PortRecord.read(raw)])), "")
-        pools[raw["network_id"], pool or raw["id"]].append(raw)
-    for (network, pool), rows in pools.items():
-        is_pool = pool != rows[0]["id"]
-        addresses = in_order(each["ip_address"] for raw in rows for each in raw["fixed_ips"])
-        owner = next((_infra_id(raw) for raw in rows if _infra_id(raw)), "")
+    known = {each.id for each in lists.servers}
+    others = [each for each in lists.ports if not each.device_owner.startswith((*OF_NEUTRON, "compute:"))]
+    alone = [each for each in others if each.device_id not in known]
+    pools: dict[tuple[str, str], list[PortRecord]] = defaultdict(list)
+    for port in alone:
+        pool = next((name for _, name in reserved_ports.by_pool([port])), "")
+        pools[port.network_id, pool or port.id].append(port)
+    for (network, pool), ports in pools.items():
+        is_pool = pool != ports[0].id
+        addresses = in_order(each.ip_address for port in ports for each in port.fixed_ips)
+        owner = next((_infra_id(port) for port in ports if _infra_id(port)), "")
         yield VirtualAddress(
             key=f"pool/{pool}" if is_pool else pool,
-            name=pool if is_pool else rows[0]["name"] or pool,
+            name=pool if is_pool else ports[0].name or pool,
             network=network,
             addresses=joined(addresses),
-            floating_ips=in_order(each for raw in rows for each in floating.get(raw["id"], ())),
+            floating_ips=in_order(each for port in ports for each in floating.get(port.id, ())),
             pool=is_pool,
             cluster=owner or cluster_of(addresses, allowed),
         )
@@ -255,15 +257,15 @@ def _within(address: Ip, pair: str) -> bool:
 
 def _names_by_port(lists: Lists) -> dict[str, str]:
     """Return by the id of a port the name of its server, or its own."""
-    servers = {each["id"]: each["name"] or each["id"] for each in lists.servers}
-    return {each["id"]: servers.get(each["device_id"]) or each["name"] or each["id"] for each in lists.ports}
+    servers = {each.id: each.name or each.id for each in lists.servers}
+    return {each.id: servers.get(each.device_id) or each.name or each.id for each in lists.ports}
 
 
-def _floating_ip(raw: Raw, names: Mapping[str, str]) -> FloatingIP:
+def _floating_ip(record: FloatingIPRecord, names: Mapping[str, str]) -> FloatingIP:
     return FloatingIP(
-        key=raw["id"],
-        address=raw["floating_ip_address"],
-        network=raw["floating_network_id"],
-        name=OwnershipTag.name_in(raw.get("description")) or "",
-        target=names.get(raw["port_id"] or "", ""),
+        key=record.id,
+        address=record.address,
+        network=record.network_id,
+        name=OwnershipTag.name_in(record.description) or "",
+        target=names.get(record.port_id or "", ""),
     )

@@ -6,7 +6,7 @@ Source: OpenShift installer docs/source, "What gets created, names and tags".
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
 
 Role = Literal["master", "worker", "bootstrap"]
@@ -73,6 +73,11 @@ def is_node(name: str, tags: Collection[str], device_owner: str, infra_id: str) 
     if tag(infra_id) not in tags or is_virtual(name, tags, infra_id):
         return False
     return role(name, infra_id) is not None or device_owner.startswith("compute:")
+
+
+def infra_ids(tags: Iterable[str]) -> Iterator[str]:
+    """Yield the infraIDs of the clusters that tags assign a resource to."""
+    return (each.partition("=")[2] for each in tags if each.startswith(f"{TAG}="))
 
 
 def foreign_tags(tags: Iterable[str], wanted: str) -> list[str]:

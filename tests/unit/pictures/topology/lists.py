@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from openstack_prep.pictures.topology.existing import Lists
-from tests.unit.conftest import port_row
+from openstack_prep.resources.lists.neutron_records import (
+    FloatingIPRecord,
+    NetworkRecord,
+    PortRecord,
+    RouterRecord,
+    SubnetRecord,
+)
+from openstack_prep.resources.lists.servers import ServerRecord
+from tests.unit.conftest import port_row, subnet_row
 
 PROJECT = "p"
 FOREIGN = {"id": "e", "name": "external", "project_id": "admin", "router:external": True}
@@ -27,7 +36,33 @@ def port(cluster: int, name: str, *addresses: str, pairs: tuple[str, ...] = (), 
     return port_row(**own, fixed_ips=fixed(f"s{cluster}", *addresses)) | fields
 
 
-def mesh() -> Lists:
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    project_id: str
+    networks: Rows
+    subnets: Rows
+    routers: Rows
+    ports: Rows
+    floating_ips: Rows
+    servers: Rows
+
+    @property
+    def lists(self) -> Lists:
+        return Lists(
+            project_id=self.project_id,
+            networks=list(map(NetworkRecord.read, self.networks)),
+            subnets=list(map(SubnetRecord.read, self.subnets)),
+            routers=list(map(RouterRecord.read, self.routers)),
+            ports=list(map(PortRecord.read, self.ports)),
+            floating_ips=list(map(FloatingIPRecord.read, self.floating_ips)),
+            servers=list(map(ServerRecord.read, self.servers)),
+        )
+
+
+def mesh() -> Answers:
     servers, ports, floating = [], [], []
     for number in (1, 2):
         start = f"10.{number}.0"
@@ -49,11 +84,11 @@ def mesh() -> Lists:
         floating.append({"id": f"f{number}", "floating_network_id": "e", "description": "", **attached})
     gateway = {"network_id": "e", "external_fixed_ips": [{"ip_address": "192.0.2.9"}]}
     own = [{"id": f"n{each}", "name": f"nodes{each}", "project_id": PROJECT} for each in (1, 2)]
-    return Lists(
+    return Answers(
         project_id=PROJECT,
         networks=[FOREIGN, *own],
-        subnets=[{"id": f"s{n}", "name": f"v{n}", "network_id": f"n{n}", "cidr": f"10.{n}.0.0/24"} for n in (1, 2)],
-        routers=[{"id": "r", "name": "mesh", "external_gateway_info": gateway}],
+        subnets=[subnet_row(id=f"s{n}", name=f"v{n}", network_id=f"n{n}", cidr=f"10.{n}.0.0/24") for n in (1, 2)],
+        routers=[{"id": "r", "name": "mesh", "external_gateway_info": gateway, "routes": []}],
         ports=ports,
         floating_ips=floating,
         servers=servers,

@@ -37,7 +37,7 @@ NAME = "</text><script>x</script>\n\u202e\"'&"
 
 @pytest.fixture
 def two_clusters() -> Topology:
-    return topology_of(mesh(), "project mesh")
+    return topology_of(mesh().lists, "project mesh")
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_an_openshift_cluster_is_known_by_its_tags() -> None:
     ports = [port(1, "dev-x7k2p-master-0", "10.1.0.10", **of_server, **tags), port(1, "other", "10.1.0.99")]
     ports.append(port(1, "dev-x7k2p-api-port", "10.1.0.5", **tags))
     lists = replace(mesh(), servers=[master, server(2, "agent", 0)], ports=ports, floating_ips=[])
-    whole = topology_of(lists, "")
+    whole = topology_of(lists.lists, "")
     assert [(each.name, each.product) for each in whole.clusters] == [("cluster2", ""), ("dev-x7k2p", "OpenShift")]
     part = whole.of_cluster("dev-x7k2p")
     assert [each.name for each in part.servers] == ["dev-x7k2p-master-0"]
@@ -115,7 +115,7 @@ def test_what_exists_is_not_declared_again(shipped: Spec, two_clusters: Topology
 def test_networks_may_have_the_same_name(shipped: Spec) -> None:
     lists = mesh()
     same = [each if each["id"] == "e" else each | {"name": "nodes1"} for each in lists.networks]
-    found = with_declared(topology_of(replace(lists, networks=same), ""), shipped.resources, Project(name="mesh"))
+    found = with_declared(topology_of(replace(lists, networks=same).lists, ""), shipped.resources, Project(name="mesh"))
     assert [each.key for each in found.networks] == ["e", "n1", "n2", "network/nodes2"]
     drawn = drawing.draw(found)
     assert all(each.name in drawn for each in found.servers)
@@ -134,7 +134,7 @@ def test_a_declared_floating_ip_is_drawn_beside_those_of_others(two_clusters: To
 
 
 def test_what_is_on_no_known_network_is_drawn(shipped: Spec) -> None:
-    existing = topology_of(replace(mesh(), networks=[FOREIGN], routers=[]), "")
+    existing = topology_of(replace(mesh(), networks=[FOREIGN], routers=[]).lists, "")
     declared = [each for each in shipped.resources if each.kind == "stack"]
     for found in (existing, with_declared(Topology(subject=""), declared, Project(name="mesh"))):
         drawn = drawing.draw(found)
@@ -192,10 +192,10 @@ def test_a_floating_ip_stands_on_its_network_and_networks_begin_new_rows() -> No
     other = lists.networks[0] | {"id": "z", "name": "zone"}
     on_other = lists.floating_ips[0] | {"id": "g", "floating_network_id": "z", "floating_ip_address": "198.51.100.7"}
     lists = replace(lists, networks=[*lists.networks, *more, other], floating_ips=[*lists.floating_ips, on_other])
-    router = {"id": "q", "name": "second", "external_gateway_info": None}
+    router = {"id": "q", "name": "second", "external_gateway_info": None, "routes": []}
     interface = port(1, "", "10.9.0.1", device_owner="network:router_interface", device_id="q", network_id="m5")
     lists = replace(lists, routers=[*lists.routers, router], ports=[*lists.ports, interface | {"id": "interface9"}])
-    drawn = drawing.draw(topology_of(lists, "wide"))
+    drawn = drawing.draw(topology_of(lists.lists, "wide"))
     assert abs(place(drawn, "198.51.100.7")[0] - place(drawn, "zone")[0]) < 10
     assert place(drawn, "192.0.2.12")[0] < place(drawn, "zone")[0]
     assert place(drawn, "more5")[1] > place(drawn, "more0")[1] >= place(drawn, "nodes1")[1]
@@ -204,7 +204,7 @@ def test_a_floating_ip_stands_on_its_network_and_networks_begin_new_rows() -> No
 
 def test_many_servers_are_counted() -> None:
     servers = [server(1, "agent", index) for index in range(1000)]
-    drawn = drawing.draw(topology_of(replace(mesh(), servers=servers, ports=[]), "big"))
+    drawn = drawing.draw(topology_of(replace(mesh(), servers=servers, ports=[]).lists, "big"))
     assert "and 970 more servers" in drawn
     assert drawn.count(">cluster1-agent-") == 30
 
