@@ -1,18 +1,11 @@
-"""Addresses and networks of Neutron's records."""
+"""Types of addresses and networks, and which network contains another one."""
 
 from __future__ import annotations
 
 import ipaddress
 
-from openstack_prep.base.raw import Raw
-
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Block = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-def addresses_of(port: Raw) -> list[Address]:
-    """Return the fixed IP addresses of a port."""
-    return [ipaddress.ip_address(each["ip_address"]) for each in port["fixed_ips"]]
 
 
 def covers(outer: Block, inner: Block) -> bool:

@@ -6,12 +6,11 @@ Source: Networking API v2.0, "Security group rules" and "Address groups".  Group
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from openstack_prep.base.raw import Raw
 from openstack_prep.neutron.addresses import Block, covers
 from openstack_prep.resources.lists.neutron_records import RuleRecord
 from openstack_prep.resources.network.security_group_rule import is_about
@@ -51,12 +50,14 @@ class Admission:
         return any(covers(each, remote) for each in self.networks)
 
 
-def admission(rules: Iterable[Raw], traffic: Traffic, address_groups: dict[str, list[str]] | None = None) -> Admission:
+def admission(
+    rules: Iterable[RuleRecord], traffic: Traffic, address_groups: Mapping[str, Iterable[str]] | None = None
+) -> Admission:
     """Return the remote ends that rules admit; ``address_groups`` are the addresses of those that are known, by id."""
     known = address_groups or {}
     networks: list[Any] = []
     groups, unknown = set[str](), list[str]()
-    for rule in map(RuleRecord.read, rules):
+    for rule in rules:
         if not is_about(rule, traffic.direction, traffic.version, traffic.protocol, traffic.number):
             continue
         if rule.remote_group_id:

@@ -24,6 +24,7 @@ from openstack_prep.exposures.virtualization import (
 )
 from openstack_prep.hooks.address_pairs import sync_address_pairs
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
+from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, R, SubnetRecord, TrunkRecord
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
@@ -89,18 +90,17 @@ class Servers:
     def pairs(self, name: str) -> list[tuple[str, str]]:
         return sorted((each["ip_address"], each["mac_address"]) for each in self.port(name).allowed_address_pairs)
 
-    def read(self, kind: str) -> Any:
-        """Return Neutron's own records."""
-        return self.user.network.get(f"/{kind}").json()[kind]
+    def read(self, kind: type[R]) -> list[R]:
+        return list(map(kind.read, self.user.network.get(f"/{kind.collection}").json()[kind.collection]))
 
     def visible(self) -> VisibleNodes:
         return VisibleNodes(
             cloud="lab",
             servers={each.id: each.name for each in self.user.compute.servers()},
-            networks=self.read("networks"),
-            subnets=self.read("subnets"),
-            ports=self.read("ports"),
-            trunks=self.read("trunks"),
+            networks=self.read(NetworkRecord),
+            subnets=self.read(SubnetRecord),
+            ports=self.read(PortRecord),
+            trunks=self.read(TrunkRecord),
         )
 
     def carry_out(self, code: str, settings: Virtualization = PLAIN) -> None:
@@ -110,9 +110,9 @@ class Servers:
         login |= {"user_domain_name": "Default", "project_id": self.lab.project_id}
         clouds = self.folder / "clouds.yaml"
         clouds.write_text(yaml.safe_dump({"clouds": {"lab": {"auth": login}}}))
-        before = {each["id"] for each in self.read("ports")}
+        before = {port.id for port in self.read(PortRecord)}
         carry_out(found.fix, {"OS_CLIENT_CONFIG_FILE": str(clouds)})
-        self.by_fixes += {each["id"] for each in self.read("ports")} - before
+        self.by_fixes += {port.id for port in self.read(PortRecord)} - before
 
     def codes(self, settings: Virtualization = PLAIN, placed: PlacedExposure = PLACED) -> list[str]:
         return [each.code for each in diagnose(settings, [placed], self.visible())]

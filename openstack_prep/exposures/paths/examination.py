@@ -10,7 +10,7 @@ from typing import Any
 
 from openstack_prep.base.diagnostic import Status, errors, summary
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.service import Service
@@ -27,7 +27,17 @@ from openstack_prep.openshift.verify.chain import Chain, tree
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import RecordsetRecord
-from openstack_prep.resources.lists.by_id import list_by_id
+from openstack_prep.resources.lists.neutron_records import (
+    FloatingIPRecord,
+    GroupRecord,
+    NetworkRecord,
+    PortRecord,
+    R,
+    SubnetRecord,
+    TrunkRecord,
+    list_by_id,
+    list_records,
+)
 from openstack_prep.spec import Spec
 from openstack_prep.verbs.opening import open_run
 
@@ -181,14 +191,14 @@ def _view(
 ) -> View:
     observed = run.look(cluster)
     drift = tuple(sorted(observed.values["drift"])) if observed else None
-    ports, floating_ips = _of_project(run, cluster, "ports"), _of_project(run, cluster, "floatingips")
+    ports, floating_ips = _of_project(run, cluster, PortRecord), _of_project(run, cluster, FloatingIPRecord)
     nodes = _nodes(run, cluster, ports)
-    groups = {group for node in nodes or () for group in node["security_groups"]}
+    groups = {group for node in nodes or () for group in node.security_groups}
     return View(
         spec=path,
         cluster=cluster,
         nodes=nodes,
-        groups=list_by_id(run.admin.network, "security-groups", groups),
+        groups=list_by_id(run.admin.network, GroupRecord, groups),
         around_nodes=_around(run, cluster, nodes, paired),
         floating_ips=floating_ips,
         answers=answers,
@@ -203,35 +213,35 @@ def _recordsets(run: CloudRun, resources: Sequence[Resource], names: Collection[
     return [VisibleRecordset(each, one.record_as(RecordsetRecord) if one else None) for each, one in found]
 
 
-def _of_project(run: CloudRun, cluster: ExposedCluster, collection: str) -> Sequence[Raw]:
+def _of_project(run: CloudRun, cluster: ExposedCluster, kind: type[R]) -> Sequence[R]:
     """Return all ports or floating IPs of the cluster's project; none if it does not exist yet."""
     project_id = run.find_project_id(cluster.owner)
 
-    def read() -> Sequence[Raw]:
-        return list(run.admin.network.list(f"/{collection}", collection, project_id=project_id))
+    def read() -> Sequence[R]:
+        return list_records(run.admin.network, kind, project_id=project_id)
 
-    return run.read_once((examination_look, collection, project_id), read) if project_id else ()
+    return run.read_once((examination_look, kind, project_id), read) if project_id else ()
 
 
-def _nodes(run: CloudRun, cluster: ExposedCluster, ports: Sequence[Raw]) -> Sequence[Raw] | None:
+def _nodes(run: CloudRun, cluster: ExposedCluster, ports: Sequence[PortRecord]) -> Sequence[PortRecord] | None:
     """Return the ports of the nodes; None if they are no servers of this cloud."""
     if cluster.nodes is None:
         return None
     pairs: AddressPairs = cluster.sibling(AddressPairs, cluster.name, **cluster.nodes.choice)
     chosen = {each.id for each in pairs.chosen(run) or ()}
-    return [each for each in ports if each["id"] in chosen]
+    return [each for each in ports if each.id in chosen]
 
 
-def trunks(neutron: Service) -> Sequence[Raw] | None:
+def trunks(neutron: Service) -> Sequence[TrunkRecord] | None:
     """Return all visible trunks; None if Neutron has no trunks (extension trunk)."""
     try:
-        return list(neutron.list("/trunks", "trunks"))
+        return list_records(neutron, TrunkRecord)
     except NotFound:
         return None
 
 
 def _around(
-    run: CloudRun, cluster: ExposedCluster, nodes: Sequence[Raw] | None, paired: Collection[str]
+    run: CloudRun, cluster: ExposedCluster, nodes: Sequence[PortRecord] | None, paired: Collection[str]
 ) -> VisibleNodes | None:
     """Return the networks that virtual machines on bridges are attached to by way of the nodes."""
     settings = cluster.virtualization
@@ -240,16 +250,16 @@ def _around(
     neutron = run.admin.network
     wanted = [each.openstack_network for each in settings.networks if each.openstack_network]
     by: list[Values] = [{field: wanted} for field in ("name", "id")] if wanted else []
-    networks = {each["id"]: each for query in by for each in neutron.list("/networks", "networks", **query)}
+    networks = {each.id: each for query in by for each in list_records(neutron, NetworkRecord, **query)}
     here: Values = {"network_id": sorted(networks)}
     tagged = any(each.vlan for each in settings.networks) or any(each.vlan for each in settings.bridges)
     return VisibleNodes(
         cloud=run.admin.name,
         declared=paired,
-        servers={each["device_id"]: each["name"] or each["device_id"] for each in nodes if each["device_id"]},
+        servers={each.device_id: each.name or each.device_id for each in nodes if each.device_id},
         networks=list(networks.values()),
-        subnets=list(neutron.list("/subnets", "subnets", **here)) if networks else [],
-        ports=[*nodes, *(neutron.list("/ports", "ports", **here) if networks else ())],
+        subnets=list_records(neutron, SubnetRecord, **here) if networks else [],
+        ports=[*nodes, *(list_records(neutron, PortRecord, **here) if networks else ())],
         trunks=trunks(neutron) if tagged else [],
     )
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from openstack_prep.base.diagnostic import Diagnostic
-from openstack_prep.base.raw import Raw
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Exposed, ExposedPort, PlacedExposure
 from openstack_prep.exposures.opened import IN_GROUPS, ON_NODES, carriers
@@ -24,6 +23,7 @@ from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import ACTIVE, ERROR, RecordsetRecord
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord, PortRecord
 
 # --- recordset --------------------------------------------------------------------------------
 
@@ -82,11 +82,11 @@ class View:
     spec: str
     """Path of the spec, for commands."""
     cluster: ClusterFields
-    nodes: Sequence[Raw] | None = None
+    nodes: Sequence[PortRecord] | None = None
     """Ports of its nodes; None: they are no servers of this cloud."""
-    groups: Mapping[str, Raw] = field(default_factory=dict)
+    groups: Mapping[str, GroupRecord] = field(default_factory=dict)
     """Security groups of these ports, by id, with their rules."""
-    floating_ips: Sequence[Raw] = ()
+    floating_ips: Sequence[FloatingIPRecord] = ()
     """All of the project."""
     around_nodes: VisibleNodes | None = None
     """Networks of the nodes, for virtual machines on bridges; None: nothing is known of them."""
@@ -153,18 +153,18 @@ def name_to_resolve(placed: PlacedExposure, name: str) -> str:
 
 def _floating_ip(placed: PlacedExposure, view: View) -> Diagnostic:
     exposure, address = placed.exposure, placed.public_address
-    found = next((each for each in view.floating_ips if each["floating_ip_address"] == address), None)
+    found = next((each for each in view.floating_ips if each.address == address), None)
     if address is None or found is None:
         what = f"{exposure.floating_ip} does not exist yet"
         return Diagnostic(code="floating-ip.missing", where=FLOATING_IP, what=what, fix=view.apply)
-    if not found["port_id"]:
+    if not found.port_id:
         what = f"{address} is attached to no port"
         fix = view.apply if exposure.pool else "declare floating_ip_attachments; for OpenShift: openstack-prep post-ipi"
         return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=fix)
-    if placed.address and found["fixed_ip_address"] != placed.address:
-        what = f"{address} leads to {found['fixed_ip_address']}, not to {placed.address}"
+    if placed.address and found.fixed_ip_address != placed.address:
+        what = f"{address} leads to {found.fixed_ip_address}, not to {placed.address}"
         return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=f"detach it, then {view.apply}")
-    return ok(FLOATING_IP, f"{address} leads to {found['fixed_ip_address']}")
+    return ok(FLOATING_IP, f"{address} leads to {found.fixed_ip_address}")
 
 
 def _reserved(placed: PlacedExposure, view: View) -> Diagnostic:
@@ -179,14 +179,14 @@ def _reserved(placed: PlacedExposure, view: View) -> Diagnostic:
 # --- nodes ----------------------------------------------------------------------------------
 
 
-def _on_nodes(placed: PlacedExposure, view: View, nodes: Sequence[Raw]) -> Iterator[Diagnostic]:
+def _on_nodes(placed: PlacedExposure, view: View, nodes: Sequence[PortRecord]) -> Iterator[Diagnostic]:
     if not nodes:
         yield Diagnostic(code="machine.missing", where=NODES, what="the cluster has no nodes yet", fix=view.apply)
         return
-    secured = [port for port in nodes if port.get("port_security_enabled", True)]
+    secured = [port for port in nodes if port.port_security_enabled]
     if placed.address and placed.exposure.how in ON_NODES:
-        names = carriers(view.cluster, placed.exposure, placed.address, [port["name"] for port in nodes])
-        yield _pairs(placed.address, [port for port in secured if names is None or port["name"] in names], view)
+        names = carriers(view.cluster, placed.exposure, placed.address, [port.name for port in nodes])
+        yield _pairs(placed.address, [port for port in secured if names is None or port.name in names], view)
     if placed.exposure.how in IN_GROUPS:
         for each in placed.exposure.ports:
             yield from _groups(placed.exposure, each, placed.address, secured, view)
@@ -205,7 +205,7 @@ def _bridge(placed: PlacedExposure, view: View, around: VisibleNodes) -> Iterato
     yield from found or [ok(PAIRS, f"{placed.address} with {placed.mac} is allowed on the nodes with the bridge")]
 
 
-def _pairs(address: str, secured: Sequence[Raw], view: View) -> Diagnostic:
+def _pairs(address: str, secured: Sequence[PortRecord], view: View) -> Diagnostic:
     missing = [port for port in secured if not allows(port, ipaddress.ip_network(address))]
     if not missing:
         return ok(PAIRS, f"{address} is allowed on {_count(secured)}")
@@ -219,7 +219,7 @@ def _pairs(address: str, secured: Sequence[Raw], view: View) -> Diagnostic:
 
 
 def _groups(
-    exposure: Exposed, port: ExposedPort, address: str | None, secured: Sequence[Raw], view: View
+    exposure: Exposed, port: ExposedPort, address: str | None, secured: Sequence[PortRecord], view: View
 ) -> Iterator[Diagnostic]:
     number = port.node_port if exposure.how == "node-port" else port.port
     if number is None:
@@ -231,19 +231,19 @@ def _groups(
     networks = [ipaddress.ip_network(each) for each in exposure.allowed_cidrs]
     wanted = [each for each in networks if each.version == version]
     shown = f"{number}/{port.protocol}"
-    blocked: list[Raw] = []
-    unread: list[Raw] = []
+    blocked: list[PortRecord] = []
+    unread: list[PortRecord] = []
     for node in secured:
         rules = (
             rule
-            for each in node["security_groups"]
+            for each in node.security_groups
             if each in view.groups
-            for rule in view.groups[each]["security_group_rules"]
+            for rule in view.groups[each].security_group_rules
         )
         found = admission(rules, traffic)
         if found.everywhere or (wanted and all(map(found.includes, wanted))):
             continue
-        (blocked if set(node["security_groups"]) <= view.groups.keys() else unread).append(node)
+        (blocked if set(node.security_groups) <= view.groups.keys() else unread).append(node)
     source = ", ".join(map(str, wanted)) or "everywhere"
     if blocked:
         what = f"{shown} from {source} does not reach {_named(blocked)}"
@@ -270,10 +270,10 @@ def _files(view: View) -> Diagnostic:
     return ok(FILES, f"as the spec declares{unseen}")
 
 
-def _named(ports: Sequence[Raw]) -> str:
-    names = sorted(port["name"] or port["id"] for port in ports)
+def _named(ports: Sequence[PortRecord]) -> str:
+    names = sorted(port.name or port.id for port in ports)
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _count(ports: Sequence[Raw]) -> str:
+def _count(ports: Sequence[PortRecord]) -> str:
     return f"{len(ports)} port{'' if len(ports) == 1 else 's'}"

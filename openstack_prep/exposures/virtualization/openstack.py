@@ -16,12 +16,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.base.raw import Raw
 from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.virtualization.manifests import Attachment, attachments
 from openstack_prep.exposures.virtualization.model import Virtualization
-from openstack_prep.neutron.addresses import addresses_of
 from openstack_prep.neutron.ovn import runs_ovn
+from openstack_prep.resources.lists.neutron_records import (
+    AddressPair,
+    NetworkRecord,
+    PortRecord,
+    SubnetRecord,
+    TrunkRecord,
+)
 
 RESERVE_MAC = "reserve another MAC address for the exposure"
 
@@ -38,39 +43,39 @@ class VisibleNodes:
     """Exposures for which the spec declares address pairs itself, perhaps on one node alone."""
     servers: Mapping[str, str] = field(default_factory=dict)
     """Names for the servers, by id: their own, or those of their ports."""
-    networks: Sequence[Raw] = ()
+    networks: Sequence[NetworkRecord] = ()
     """Networks."""
-    subnets: Sequence[Raw] = ()
+    subnets: Sequence[SubnetRecord] = ()
     """Subnets of these networks."""
-    ports: Sequence[Raw] = ()
+    ports: Sequence[PortRecord] = ()
     """All visible ports on these networks, and those of the servers."""
-    trunks: Sequence[Raw] | None = ()
+    trunks: Sequence[TrunkRecord] | None = ()
     """Trunks, with port_id and sub_ports; None: Neutron has no trunks."""
 
-    def network(self, name: str) -> Raw | None:
+    def network(self, name: str) -> NetworkRecord | None:
         """Return the only network of a name or id."""
-        found = [each for each in self.networks if name in (each["name"], each["id"])]
+        found = [each for each in self.networks if name in (each.name, each.id)]
         return found[0] if len(found) == 1 else None
 
     def openstack(self, *words: str) -> str:
         """Return a line for the shell: the client's command, with the entry of clouds.yaml in use."""
         return shlex.join(["openstack", "--os-cloud", self.cloud, *words])
 
-    def on(self, network: Raw) -> list[Raw]:
+    def on(self, network: NetworkRecord) -> list[PortRecord]:
         """Return the visible ports on a network."""
-        return [each for each in self.ports if each["network_id"] == network["id"]]
+        return [each for each in self.ports if each.network_id == network.id]
 
-    def node_ports(self, network: Raw, vlan: int | None) -> dict[str, Raw]:
+    def node_ports(self, network: NetworkRecord, vlan: int | None) -> dict[str, PortRecord]:
         """Return by server the port that its frames of a network pass: its own, or with a VLAN that of its trunk."""
         if vlan is None:
-            return {each["device_id"]: each for each in self.on(network) if each["device_id"] in self.servers}
-        owners = {each["id"]: each["device_id"] for each in self.ports if each["device_id"] in self.servers}
-        here = {each["id"]: each for each in self.on(network)}
+            return {each.device_id: each for each in self.on(network) if each.device_id in self.servers}
+        owners = {each.id: each.device_id for each in self.ports if each.device_id in self.servers}
+        here = {each.id: each for each in self.on(network)}
         return {
-            owners[trunk["port_id"]]: here[sub["port_id"]]
+            owners[trunk.port_id]: here[sub.port_id]
             for trunk in self.trunks or ()
-            for sub in trunk["sub_ports"]
-            if sub["segmentation_id"] == vlan and sub["port_id"] in here and trunk["port_id"] in owners
+            for sub in trunk.sub_ports
+            if sub.vlan == vlan and sub.port_id in here and trunk.port_id in owners
         }
 
 
@@ -80,9 +85,9 @@ class Path:
 
     attached: Attachment
     visible: VisibleNodes
-    network: Raw
+    network: NetworkRecord
     vlan: int | None
-    ports: Mapping[str, Raw]
+    ports: Mapping[str, PortRecord]
 
     @property
     def name(self) -> str:
@@ -97,32 +102,27 @@ class Path:
         return self.attached.placed.mac or ""
 
     @property
-    def filtered(self) -> list[Raw]:
+    def filtered(self) -> list[PortRecord]:
         """The ports with port security."""
-        return [each for each in self.ports.values() if each.get("port_security_enabled", True)]
+        return [each for each in self.ports.values() if each.port_security_enabled]
 
     @property
-    def wanting(self) -> list[Raw]:
+    def wanting(self) -> list[PortRecord]:
         """The ports that need the pair: all with port security, unless the spec's own address pairs say which."""
         if self.name not in self.visible.declared:
             return self.filtered
         return [each for each in self.filtered if self.has_pair(each)] or self.filtered
 
-    def has_pair(self, port: Raw) -> bool:
+    def has_pair(self, port: PortRecord) -> bool:
         """Whether a port may send from the machine's address with its MAC address."""
-        return any(self.mac == each.get("mac_address", "").lower() and self._covers(each) for each in _pairs(port))
+        return any(pair.mac_address == self.mac and self._covers(pair) for pair in port.allowed_address_pairs)
 
-    def has_other_pair(self, port: Raw) -> bool:
+    def has_other_pair(self, port: PortRecord) -> bool:
         """Whether a port may send from the machine's address with another MAC address only."""
-        return not self.has_pair(port) and any(map(self._covers, _pairs(port)))
+        return not self.has_pair(port) and any(map(self._covers, port.allowed_address_pairs))
 
-    def _covers(self, pair: Raw) -> bool:
-        return ipaddress.ip_address(self.address) in ipaddress.ip_network(pair["ip_address"], strict=False)
-
-
-def _pairs(port: Raw) -> Sequence[Raw]:
-    found: Sequence[Raw] = port.get("allowed_address_pairs") or ()
-    return found
+    def _covers(self, pair: AddressPair) -> bool:
+        return ipaddress.ip_address(self.address) in ipaddress.ip_network(pair.ip_address, strict=False)
 
 
 def diagnose(settings: Virtualization, placed: Sequence[PlacedExposure], visible: VisibleNodes) -> Iterator[Diagnostic]:
@@ -154,15 +154,15 @@ def _unknown_network(attached: Attachment) -> Diagnostic:
 
 
 def _in_subnet(path: Path) -> Iterator[Diagnostic]:
-    cidrs = [each["cidr"] for each in path.visible.subnets if each["network_id"] == path.network["id"]]
+    cidrs = [each.cidr for each in path.visible.subnets if each.network_id == path.network.id]
     address = ipaddress.ip_address(path.address)
     if cidrs and not any(address in ipaddress.ip_network(each) for each in cidrs):
         yield Diagnostic(
             code="bridge.outside-subnet",
             where=path.name,
-            what=f"{address} is in no subnet of {path.network['name']}: {', '.join(sorted(cidrs))}",
+            what=f"{address} is in no subnet of {path.network.name}: {', '.join(sorted(cidrs))}",
             why="no router of OpenStack leads to the address",
-            fix=f"choose an address of {path.network['name']}, or correct cidr of {path.attached.network.name}",
+            fix=f"choose an address of {path.network.name}, or correct cidr of {path.attached.network.name}",
         )
 
 
@@ -176,7 +176,7 @@ def _on_each_node(path: Path) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="bridge.no-port",
             where=path.name,
-            what=f"{names} have no port on {path.network['name']}",
+            what=f"{names} have no port on {path.network.name}",
             why="the bridge has no interface there, and a virtual machine on these nodes is not reached",
             fix=" && ".join(command for name in sorted(missing) for command in _add_port(path, name, missing[name])),
         )
@@ -185,7 +185,7 @@ def _on_each_node(path: Path) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="bridge.no-trunks",
             where=path.name,
-            what=f"Neutron has no trunks, which VLAN {path.vlan} of {path.network['name']} needs",
+            what=f"Neutron has no trunks, which VLAN {path.vlan} of {path.network.name} needs",
             why="Neutron drops tagged frames of a port that is not the parent of a trunk with this VLAN",
             fix="have service plugin trunk enabled in Neutron; or give each node a second port, and remove vlan",
         )
@@ -193,16 +193,16 @@ def _on_each_node(path: Path) -> Iterator[Diagnostic]:
     yield Diagnostic(
         code="bridge.no-subport",
         where=path.name,
-        what=f"{names} have no trunk with VLAN {path.vlan} of {path.network['name']}",
+        what=f"{names} have no trunk with VLAN {path.vlan} of {path.network.name}",
         why="Neutron drops tagged frames of a port that is not the parent of a trunk with this VLAN",
         fix=_add_subports(path, missing),
     )
 
 
 def _add_port(path: Path, name: str, server_id: str) -> list[str]:
-    port = f"{name}-{path.network['name']}"
+    port = f"{name}-{path.network.name}"
     return [
-        path.visible.openstack("port", "create", "--network", path.network["id"], port),
+        path.visible.openstack("port", "create", "--network", path.network.id, port),
         path.visible.openstack("server", "add", "port", server_id, port),
     ]
 
@@ -214,15 +214,15 @@ def _add_subports(path: Path, missing: Mapping[str, str]) -> str:
     """
     commands, without = [], []
     for name in sorted(missing):
-        parents = {each["id"] for each in path.visible.ports if each["device_id"] == missing[name]}
-        trunks = [each["id"] for each in path.visible.trunks or () if each["port_id"] in parents]
+        parents = {each.id for each in path.visible.ports if each.device_id == missing[name]}
+        trunks = [each.id for each in path.visible.trunks or () if each.port_id in parents]
         if not trunks:
             without.append(name)
             continue
         port = f"{name}-vlan{path.vlan}"
         subport = f"port={port},segmentation-type=vlan,segmentation-id={path.vlan}"
         commands += [
-            path.visible.openstack("port", "create", "--network", path.network["id"], port),
+            path.visible.openstack("port", "create", "--network", path.network.id, port),
             path.visible.openstack("network", "trunk", "set", "--subport", subport, trunks[0]),
         ]
     lacking = f"re-create {', '.join(without)}, with a port that is the parent of a trunk"
@@ -236,7 +236,7 @@ def _with_pairs(path: Path) -> Iterator[Diagnostic]:
     if not missing:
         return
     others = [each for each in missing if path.has_other_pair(each)]
-    names = ", ".join(sorted(each["name"] or each["id"] for each in missing))
+    names = ", ".join(sorted(each.name or each.id for each in missing))
     what = f"no pair of {path.address} with {path.mac} on {names}"
     if others:
         what += f"; pairs with another MAC address allow nothing that the virtual machine sends ({len(others)} ports)"
@@ -254,13 +254,13 @@ def _by_ovn(path: Path) -> Iterator[Diagnostic]:
     ovn = runs_ovn(path.visible.on(path.network))
     if ovn is False or len(path.wanting) < 2:
         return
-    ids = " ".join(sorted(each["id"] for each in path.wanting))
+    ids = " ".join(sorted(each.id for each in path.wanting))
     off = path.visible.openstack("port", "set", "--no-security-group", "--no-allowed-address")
     yield Diagnostic(
         code="bridge.ovn-one-port",
         status=Status.ERROR if ovn else Status.UNKNOWN,
         where=path.name,
-        what=f"{len(path.wanting)} ports of {path.network['name']} are to have {path.mac}"
+        what=f"{len(path.wanting)} ports of {path.network.name} are to have {path.mac}"
         + ("" if ovn else ", and whether OVN runs the network is not visible"),
         why="OVN sends all frames for a MAC address to one port, even if the virtual machine runs on another node",
         fix=f"for id in {ids}; do {off} --disable-port-security $id; done"
@@ -270,11 +270,11 @@ def _by_ovn(path: Path) -> Iterator[Diagnostic]:
 
 def _not_reserved(path: Path) -> Iterator[Diagnostic]:
     """Yield ports in Neutron with the machine's MAC address or address, to which its frames would go."""
-    mine = {each["id"] for each in path.ports.values()}
-    for port in (each for each in path.visible.on(path.network) if each["id"] not in mine):
-        name = port["name"] or port["id"]
-        delete = path.visible.openstack("port", "delete", port["id"])
-        if port["mac_address"].lower() == path.mac:
+    mine = {each.id for each in path.ports.values()}
+    for port in (each for each in path.visible.on(path.network) if each.id not in mine):
+        name = port.name or port.id
+        delete = path.visible.openstack("port", "delete", port.id)
+        if port.mac_address == path.mac:
             yield Diagnostic(
                 code="bridge.mac-in-use",
                 where=path.name,
@@ -282,20 +282,20 @@ def _not_reserved(path: Path) -> Iterator[Diagnostic]:
                 why="the cloud sends the frames for the virtual machine to this port",
                 fix=RESERVE_MAC if _is_used(port) else f"{delete}  # if it only reserves; or {RESERVE_MAC}",
             )
-        if ipaddress.ip_address(path.address) in addresses_of(port):
+        if ipaddress.ip_address(path.address) in port.addresses:
             yield from _reserved(path, port, name)
 
 
-def _is_used(port: Raw) -> bool:
-    return bool(port["device_id"] or port["device_owner"].startswith(("compute:", "network:")))
+def _is_used(port: PortRecord) -> bool:
+    return bool(port.device_id or port.device_owner.startswith(("compute:", "network:")))
 
 
-def _reserved(path: Path, port: Raw, name: str) -> Iterator[Diagnostic]:
+def _reserved(path: Path, port: PortRecord, name: str) -> Iterator[Diagnostic]:
     if _is_used(port):
         yield Diagnostic(
             code="bridge.address-taken",
             where=path.name,
-            what=f"{path.address} is the address of port {name} ({port['device_owner'] or port['device_id']})",
+            what=f"{path.address} is the address of port {name} ({port.device_owner or port.device_id})",
             why="two machines would answer for one address",
             fix="choose another address for the exposure",
         )

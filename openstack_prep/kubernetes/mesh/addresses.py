@@ -11,11 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.mesh.routing import longest
-from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks, block_of
-from openstack_prep.neutron.addresses import Address, Block, addresses_of, covers
+from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
+from openstack_prep.neutron.addresses import Address, Block, covers
 from openstack_prep.neutron.pairs import allowed_parts, allows
+from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
+from openstack_prep.resources.lists.route import Route
 
 POD_NETWORKS = "kubectl get nodes -o custom-columns=NODE:.metadata.name,PODS:.spec.podCIDRs"
 FOR_ALL = "  # or declare address_pairs in the spec, which also covers nodes added later"
@@ -25,9 +26,9 @@ def own_addresses(visible: VisibleNetworks, cluster: MeshCluster) -> Iterator[Di
     """Yield what keeps nodes from using the cluster's mesh address, or their pods' addresses."""
     if cluster.mesh_address:
         address = ipaddress.ip_address(cluster.mesh_address)
-        on = [each for each in cluster.subnets if address in block_of(each)]
+        on = [each for each in cluster.subnets if address in each.block]
         if not on and cluster.subnets:
-            cidrs = ", ".join(each["cidr"] for each in cluster.subnets)
+            cidrs = ", ".join(each.cidr for each in cluster.subnets)
             yield Diagnostic(
                 code="mesh-address.outside-subnet",
                 where=cluster.name,
@@ -47,8 +48,8 @@ def own_addresses(visible: VisibleNetworks, cluster: MeshCluster) -> Iterator[Di
         yield from _pods(visible, cluster, each)
 
 
-def _of_version(cluster: MeshCluster, block: Block) -> list[Raw]:
-    return [port for port in cluster.ports if any(each.version == block.version for each in addresses_of(port))]
+def _of_version(cluster: MeshCluster, block: Block) -> list[PortRecord]:
+    return [port for port in cluster.ports if any(each.version == block.version for each in port.addresses)]
 
 
 def _pods(visible: VisibleNetworks, cluster: MeshCluster, pods: Block) -> Iterator[Diagnostic]:
@@ -56,7 +57,7 @@ def _pods(visible: VisibleNetworks, cluster: MeshCluster, pods: Block) -> Iterat
 
     Each node has a part of the pods' network, which Kubernetes chooses; OpenStack knows it only by routes to the node.
     """
-    missing, undecided = defaultdict[Block, list[Raw]](list), list[Raw]()
+    missing, undecided = defaultdict[Block, list[PortRecord]](list), list[PortRecord]()
     for port in _of_version(cluster, pods):
         parts = allowed_parts(port, pods)
         if pods in parts:
@@ -72,25 +73,23 @@ def _pods(visible: VisibleNetworks, cluster: MeshCluster, pods: Block) -> Iterat
         yield _partly(visible, cluster, undecided, pods)
 
 
-def _routed_parts(visible: VisibleNetworks, port: Raw, pods: Block) -> Iterator[Block]:
+def _routed_parts(visible: VisibleNetworks, port: PortRecord, pods: Block) -> Iterator[Block]:
     """Yield the parts of the pods' network that routers on the port's network send to the port."""
-    routers = {each["device_id"] for each in visible.interfaces if each["network_id"] == port["network_id"]}
+    routers = {each.device_id for each in visible.interfaces if each.network_id == port.network_id}
     for router_id in sorted(routers & visible.routers.keys()):
-        for route in visible.routers[router_id]["routes"]:
-            block = ipaddress.ip_network(route["destination"])
-            if covers(pods, block) and block != pods and ipaddress.ip_address(route["nexthop"]) in addresses_of(port):
+        for route in visible.routers[router_id].routes:
+            block = ipaddress.ip_network(route.destination)
+            if covers(pods, block) and block != pods and ipaddress.ip_address(route.nexthop) in port.addresses:
                 yield block
 
 
-def _partly(visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[Raw], pods: Block) -> Diagnostic:
-    commands = [
-        visible.openstack("port", "set", "--allowed-address", f"ip-address={pods}", each["id"]) for each in ports
-    ]
+def _partly(visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[PortRecord], pods: Block) -> Diagnostic:
+    commands = [visible.openstack("port", "set", "--allowed-address", f"ip-address={pods}", each.id) for each in ports]
     return Diagnostic(
         code="pairs.partial",
         status=Status.UNKNOWN,
         where=cluster.name,
-        what=f"the ports {cluster.port_names(port['id'] for port in ports)} have allowed address pairs for a part of "
+        what=f"the ports {cluster.port_names(port.id for port in ports)} have allowed address pairs for a part of "
         f"the pods' {pods} only",
         why="Neutron drops what the pods of a node send from the rest; no route shows which part belongs to which node",
         fix=f"{' && '.join(commands)}  # unless {POD_NETWORKS} shows their pairs",
@@ -98,15 +97,15 @@ def _partly(visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[Raw]
 
 
 def _without_pair(
-    visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[Raw], wanted: Block, whose: str
+    visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[PortRecord], wanted: Block, whose: str
 ) -> Iterator[Diagnostic]:
     if ports:
         pair = f"ip-address={wanted[0] if wanted.num_addresses == 1 else wanted}"
-        commands = [visible.openstack("port", "set", "--allowed-address", pair, port["id"]) for port in ports]
+        commands = [visible.openstack("port", "set", "--allowed-address", pair, port.id) for port in ports]
         yield Diagnostic(
             code="pairs.missing",
             where=cluster.name,
-            what=f"the ports {cluster.port_names(port['id'] for port in ports)} have no allowed address pair for "
+            what=f"the ports {cluster.port_names(port.id for port in ports)} have no allowed address pair for "
             f"{whose} {pair.removeprefix('ip-address=')}",
             why="Neutron drops what a node sends, with its own MAC address, from an address that its port may not use",
             fix=" && ".join(commands) + FOR_ALL,
@@ -117,43 +116,52 @@ def pod_routes(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster) -
     """Yield the routers on the path that have no route to the pods of the other cluster."""
     for block in map(ipaddress.ip_network, other.pod_networks):
         for source in one.subnets:
-            if source["ip_version"] == block.version and source["gateway_ip"] and source not in other.subnets:
-                yield from _along_path(visible, source, one, other, block)
+            if source.ip_version == block.version and source.gateway and source not in other.subnets:
+                yield from _along_path(visible, source, source.gateway, one, other, block)
 
 
 def _along_path(
-    visible: VisibleNetworks, source: Raw, one: MeshCluster, other: MeshCluster, block: Block
+    visible: VisibleNetworks,
+    source: SubnetRecord,
+    gateway: Address,
+    one: MeshCluster,
+    other: MeshCluster,
+    block: Block,
 ) -> Iterator[Diagnostic]:
-    interface = visible.interface_at([source["network_id"]], ipaddress.ip_address(source["gateway_ip"]))
+    interface = visible.interface_at([source.network_id], gateway)
     passed: set[str] = set()
-    while interface is not None and interface["device_id"] not in passed:
-        router_id = str(interface["device_id"])
+    while interface is not None and interface.device_id not in passed:
+        router_id = interface.device_id
         passed.add(router_id)
-        routes = visible.routers.get(router_id, {}).get("routes", ())
-        ids = {each["id"] for each in other.subnets}
-        if any(each["id"] in ids for each in visible.connected(router_id)):
+        router = visible.routers.get(router_id)
+        routes = router.routes if router else ()
+        ids = {each.id for each in other.subnets}
+        if any(each.id in ids for each in visible.connected(router_id)):
             yield from _last_router(visible, router_id, routes, one, other, block)
             return
-        routes_by_prefix = ((ipaddress.ip_network(each["destination"]), each) for each in routes)
+        routes_by_prefix = ((ipaddress.ip_network(each.destination), each) for each in routes)
         route = longest(routes_by_prefix, block)
         if route is None:
-            target = next(each for each in other.subnets if each["ip_version"] == block.version)
-            to_nodes = longest(((ipaddress.ip_network(each["destination"]), each) for each in routes), block_of(target))
+            target = next(each for each in other.subnets if each.ip_version == block.version)
+            to_nodes = longest(((ipaddress.ip_network(each.destination), each) for each in routes), target.block)
             if to_nodes is not None:  # otherwise the path to the nodes is missing, which routing reports
-                yield _missing(visible, router_id, one, other, block, [(str(block), to_nodes["nexthop"])])
+                yield _missing(visible, router_id, one, other, block, [(str(block), to_nodes.nexthop)])
             return
-        networks = [port["network_id"] for port in visible.interfaces_of(router_id)]
-        interface = visible.interface_at(networks, ipaddress.ip_address(route["nexthop"]))
+        networks = [port.network_id for port in visible.interfaces_of(router_id)]
+        interface = visible.interface_at(networks, ipaddress.ip_address(route.nexthop))
 
 
 def _last_router(
-    visible: VisibleNetworks, router_id: str, routes: Sequence[Raw], one: MeshCluster, other: MeshCluster, block: Block
+    visible: VisibleNetworks,
+    router_id: str,
+    routes: Sequence[Route],
+    one: MeshCluster,
+    other: MeshCluster,
+    block: Block,
 ) -> Iterator[Diagnostic]:
     """Yield when the last router does not lead to the pods of each node."""
     hops = {
-        ipaddress.ip_address(each["nexthop"])
-        for each in routes
-        if block.overlaps(ipaddress.ip_network(each["destination"]))
+        ipaddress.ip_address(each.nexthop) for each in routes if block.overlaps(ipaddress.ip_network(each.destination))
     }
     missing = [address for address in other.addresses(block.version) if address not in hops]
     parts = {address: _known_part(visible, other, address, block) for address in missing}
@@ -167,10 +175,10 @@ def _last_router(
 
 def _known_part(visible: VisibleNetworks, cluster: MeshCluster, address: Address, pods: Block) -> Block | None:
     """Return the pods' part of a node, if a route to the node or the only pair of its port shows it."""
-    routes = (route for router in visible.routers.values() for route in router["routes"])
-    here = (ipaddress.ip_network(each["destination"]) for each in routes if each["nexthop"] == str(address))
+    routes = (route for router in visible.routers.values() for route in router.routes)
+    here = (ipaddress.ip_network(each.destination) for each in routes if each.nexthop == str(address))
     routed = {block for block in here if covers(pods, block) and block != pods}
-    ports = (port for port in cluster.ports if address in addresses_of(port))
+    ports = (port for port in cluster.ports if address in port.addresses)
     allowed = {block for port in ports for block in allowed_parts(port, pods) if block != pods}
     found = routed or allowed
     return found.pop() if len(found) == 1 else None

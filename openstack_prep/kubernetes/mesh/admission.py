@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes.cilium import Passage
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
-from openstack_prep.neutron.addresses import Block, addresses_of, covers
+from openstack_prep.neutron.addresses import Block, covers
 from openstack_prep.neutron.rules import Traffic
 from openstack_prep.neutron.rules import admission as admitted
+from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord
 
 # --- passage ----------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ class RemotePeer:
 
 def admission(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster, passage: Passage) -> Iterator[Diagnostic]:
     """Yield where a passage is blocked: on the way out of one cluster's nodes, or into the other's."""
-    versions = {each["ip_version"] for each in one.subnets} & {each["ip_version"] for each in other.subnets}
+    versions = {each.ip_version for each in one.subnets} & {each.ip_version for each in other.subnets}
     for version in sorted(versions):
         receivers = _receivers(other, passage, version)
         if receivers or _address_unknown(passage):
@@ -88,9 +88,9 @@ def _peers(cluster: MeshCluster, passage: Passage, version: int) -> list[RemoteP
         return [RemotePeer(each, each) for each in networks if each.version == version]
     found = []
     for port in cluster.ports:
-        for address in addresses_of(port):
+        for address in port.addresses:
             if address.version == version:
-                found.append(_peer(cluster, ipaddress.ip_network(address), frozenset(port["security_groups"])))
+                found.append(_peer(cluster, ipaddress.ip_network(address), frozenset(port.security_groups)))
     return found
 
 
@@ -126,12 +126,12 @@ class GroupFilter:
 
     def blocked(self, peers: Sequence[RemotePeer]) -> Iterator[Diagnostic]:
         """Yield the ports that do not let the passage through to or from all peers."""
-        by_groups: dict[frozenset[str], list[Raw]] = {}
+        by_groups: dict[frozenset[str], list[PortRecord]] = {}
         for port in self.cluster.ports:
-            if port.get("port_security_enabled", True):
-                by_groups.setdefault(frozenset(port["security_groups"]), []).append(port)
+            if port.port_security_enabled:
+                by_groups.setdefault(frozenset(port.security_groups), []).append(port)
         # one rule may be enough for the ports of several groups
-        by_remote_end: dict[tuple[str, str], tuple[set[str], list[Raw]]] = {}
+        by_remote_end: dict[tuple[str, str], tuple[set[str], list[PortRecord]]] = {}
         for groups, ports in by_groups.items():
             refused = [peer for peer in peers if not self._admits(groups, peer)]
             if refused and (hidden := sorted(groups - self.visible.groups.keys())):
@@ -147,7 +147,7 @@ class GroupFilter:
 
     def _admits(self, groups: Iterable[str], peer: RemotePeer) -> bool:
         known = (self.visible.groups[each] for each in groups if each in self.visible.groups)
-        rules = (rule for group in known for rule in group["security_group_rules"])
+        rules = (rule for group in known for rule in group.security_group_rules)
         found = admitted(rules, self._traffic, self.visible.addresses_of_groups)
         return bool(found.groups & peer.groups) or found.includes(peer.block)
 
@@ -163,9 +163,9 @@ class GroupFilter:
 
     # --- diagnostics -----------------------------------------------------------------------------
 
-    def _blocks(self, groups: Iterable[str], ports: Sequence[Raw], remote_end: str, fix: str) -> Diagnostic:
-        ports_text = f"the ports {self.cluster.port_names(port['id'] for port in ports)}"
-        names = ", ".join(sorted(self.visible.groups[each]["name"] for each in groups))
+    def _blocks(self, groups: Iterable[str], ports: Sequence[PortRecord], remote_end: str, fix: str) -> Diagnostic:
+        ports_text = f"the ports {self.cluster.port_names(port.id for port in ports)}"
+        names = ", ".join(sorted(self.visible.groups[each].name for each in groups))
         traffic = f"{describe(self.passage)} {WORDS[self.direction]} {remote_end}"
         nothing = f"{ports_text} have port security and no security group: nothing gets in or out"
         what = f"{ports_text} (groups {names}) do not let {traffic}" if names else nothing
@@ -173,14 +173,14 @@ class GroupFilter:
 
     def _rule(self, groups: Iterable[str], within: Block) -> str:
         """Return the command for the missing rule, in the group that belongs most closely to the cluster."""
-        of_all = set.intersection(*(set(port["security_groups"]) for port in self.cluster.ports))
-        raw = (self.visible.groups[each] for each in groups)
+        of_all = set.intersection(*(set(port.security_groups) for port in self.cluster.ports))
+        in_question = (self.visible.groups[each] for each in groups)
 
-        def rank(group: Raw) -> tuple[bool, bool, bool, str]:
-            foreign = group["project_id"] != self.cluster.ports[0]["project_id"]
-            return foreign, group["name"] == "default", group["id"] not in of_all, group["name"]
+        def rank(group: GroupRecord) -> tuple[bool, bool, bool, str]:
+            foreign = group.project_id != self.cluster.ports[0].project_id
+            return foreign, group.name == "default", group.id not in of_all, group.name
 
-        best = min(raw, key=rank)
+        best = min(in_question, key=rank)
         words = [
             f"--{self.direction}",
             "--ethertype",
@@ -188,23 +188,23 @@ class GroupFilter:
             *options(self.passage, self.version),
         ]
         return self.visible.openstack(
-            "security", "group", "rule", "create", *words, "--remote-ip", str(within), best["id"]
+            "security", "group", "rule", "create", *words, "--remote-ip", str(within), best.id
         )
 
-    def _group(self, ports: Sequence[Raw]) -> str:
+    def _group(self, ports: Sequence[PortRecord]) -> str:
         """Return the commands that give ports a group: that of the other nodes, or a new one."""
-        others = [each for port in self.cluster.ports for each in port["security_groups"]]
+        others = [each for port in self.cluster.ports for each in port.security_groups]
         name = others[0] if others else f"mesh-{self.cluster.name}"
         owner = self.visible.for_owner(ports[0])
         commands = [] if others else [self.visible.openstack("security", "group", "create", *owner, name)]
-        commands += [self.visible.openstack("port", "set", "--security-group", name, port["id"]) for port in ports]
+        commands += [self.visible.openstack("port", "set", "--security-group", name, port.id) for port in ports]
         return " && ".join(commands)
 
-    def _unreadable(self, groups: Sequence[str], ports: Sequence[Raw]) -> Diagnostic:
+    def _unreadable(self, groups: Sequence[str], ports: Sequence[PortRecord]) -> Diagnostic:
         return Diagnostic(
             code="security-group.unreadable",
             where=self._where,
-            what=f"security group {', '.join(groups)} of the ports {self.cluster.port_names(p['id'] for p in ports)} "
+            what=f"security group {', '.join(groups)} of the ports {self.cluster.port_names(p.id for p in ports)} "
             "is not visible with these credentials; whether it lets "
             f"{describe(self.passage)} through is unknown",
             why=self.passage.why,

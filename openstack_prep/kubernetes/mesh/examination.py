@@ -11,13 +11,14 @@ from itertools import permutations
 from typing import Literal
 
 from openstack_prep.base.diagnostic import Diagnostic, by_weight, errors, summary
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Values
 from openstack_prep.kubernetes.cilium import Member, Passage, required
 from openstack_prep.kubernetes.mesh import admission as passages
 from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
 from openstack_prep.kubernetes.mesh.admission import admission
 from openstack_prep.kubernetes.mesh.routing import routing
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
+from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
 
 # --- inside -----------------------------------------------------------------------------------
 
@@ -56,8 +57,8 @@ def inside(
 def _among(
     visible: VisibleNetworks, cluster: MeshCluster, sources: frozenset[str], targets: frozenset[str], passage: Passage
 ) -> Iterator[Diagnostic]:
-    receivers = [port for port in cluster.ports if targets & cluster.roles.get(port["id"], frozenset())]
-    senders = [port for port in cluster.ports if sources & cluster.roles.get(port["id"], frozenset())]
+    receivers = [port for port in cluster.ports if targets & cluster.roles.get(port.id, frozenset())]
+    senders = [port for port in cluster.ports if sources & cluster.roles.get(port.id, frozenset())]
     if len(receivers) == 1:  # security groups do not filter what a machine sends to itself
         senders = [port for port in senders if port not in receivers]
     yield from admission(visible, replace(cluster, ports=senders), replace(cluster, ports=receivers), passage)
@@ -106,9 +107,9 @@ class Examination:
 class MeshNodes:
     """The nodes of one cluster."""
 
-    ports: Sequence[Raw] = ()
+    ports: Sequence[PortRecord] = ()
     """The ports by which they reach one another."""
-    subnets: Sequence[Raw] = ()
+    subnets: Sequence[SubnetRecord] = ()
     """The subnets of these ports, or those that the ports will be in."""
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Roles of the nodes (controlplane, etcd, worker) by the ids of their ports; empty if they are not known."""

@@ -10,7 +10,6 @@ from openstack_prep.base import ranges
 from openstack_prep.base.diagnostic import Diagnostic, by_weight
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.ranges import Range
-from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Resource
 from openstack_prep.kubernetes.cluster import rke_files
@@ -20,7 +19,8 @@ from openstack_prep.kubernetes.mesh.visible import VisibleNetworks, read
 from openstack_prep.kubernetes.nodes import nodes_of
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
-from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import AddressPair, GroupRecord, PortRecord, RuleRecord
+from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.security_group import SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SELF
 from openstack_prep.resources.orchestration import stack_outputs
@@ -42,7 +42,7 @@ class DeclaredProject:
     def _mine(self) -> Iterator[object]:
         return (each for each in self.resources if getattr(each, "owner", None) == self.cluster.owner)
 
-    def ports(self, ports: Iterable[Raw]) -> list[Raw]:
+    def ports(self, ports: Iterable[PortRecord]) -> list[PortRecord]:
         """Return the ports of the cluster's nodes, with the pairs that are declared for its stack."""
         pools = {each.name: each for each in self._mine() if isinstance(each, AddressPool)}
         wanted: list[Range] = []
@@ -50,27 +50,32 @@ class DeclaredProject:
             if isinstance(each, AddressPairs) and each.stack == self.cluster.stack:
                 wanted += ranges.read(each.addresses or ())
                 wanted += [one for name in each.pools if name in pools for one in pools[name].ranges]
-        more = [{"ip_address": block} for block in ranges.blocks(wanted)]
-        return [{**port, "allowed_address_pairs": [*port["allowed_address_pairs"], *more]} for port in ports]
+        blocks = ranges.blocks(wanted)
+        return [_with_pairs(port, blocks) for port in ports]
 
-    def groups(self, groups: Mapping[str, Raw], project_id: str | None) -> dict[str, Raw]:
+    def groups(self, groups: Mapping[str, GroupRecord], project_id: str | None) -> dict[str, GroupRecord]:
         """Return the project's security groups, with the rules that are declared for them."""
-        ids = {group["name"]: group_id for group_id, group in groups.items() if group["project_id"] == project_id}
+        ids = {group.name: group_id for group_id, group in groups.items() if group.project_id == project_id}
         found = dict(groups)
         for each in self._mine():
             if isinstance(each, SecurityGroupRules) and each.name in ids:
                 group = found[ids[each.name]]
-                rules = list(_raw(each, ids))
-                found[group["id"]] = {**group, "security_group_rules": [*group["security_group_rules"], *rules]}
+                found[group.id] = replace(group, security_group_rules=(*group.security_group_rules, *_rules(each, ids)))
         return found
 
 
-def _raw(declared: SecurityGroupRules, ids: Mapping[str, str]) -> Iterator[Raw]:
-    """Yield rules as the API has them, without those for groups that no port of the mesh has."""
+def _with_pairs(port: PortRecord, blocks: Iterable[str]) -> PortRecord:
+    """Return a port with further pairs, with its own MAC address."""
+    pairs = (AddressPair(ip_address=block, mac_address=port.mac_address) for block in blocks)
+    return replace(port, allowed_address_pairs=(*port.allowed_address_pairs, *pairs))
+
+
+def _rules(declared: SecurityGroupRules, ids: Mapping[str, str]) -> Iterator[RuleRecord]:
+    """Yield rules as Neutron will store them, without those for groups that no port of the mesh has."""
     for rule in declared.rules:
         remote = declared.name if rule.remote_group == SELF else rule.remote_group
         if remote is None or remote in ids:
-            yield {**rule.body(), "remote_group_id": ids[remote] if remote else None}
+            yield replace(rule.record(), remote_group_id=ids[remote] if remote else None)
 
 
 def as_declared(visible: VisibleNetworks, clusters: Iterable[tuple[DeclaredProject, str | None]]) -> VisibleNetworks:
@@ -121,12 +126,12 @@ def _takes_part(cluster: RkeCluster) -> bool:
 class ClusterNodes:
     """What exists of a cluster: the ports of its nodes, or the networks that they will be on."""
 
-    ports: Sequence[Raw] = ()
+    ports: Sequence[PortRecord] = ()
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Roles of the nodes, by the ids of their ports."""
     networks: tuple[str, ...] = ()
     """Ids of the network that the nodes will be on."""
-    others: Sequence[Raw] = ()
+    others: Sequence[PortRecord] = ()
     """All ports of its project."""
     by_bgp: bool = False
     """Whether its load balancer announces addresses by BGP."""
@@ -138,7 +143,7 @@ class ClusterNodes:
 def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluster, path: str) -> ClusterNodes:
     outputs = stack_outputs.read(run, cluster.owner, cluster.stack)
     project_id = run.find_project_id(cluster.owner)
-    ports = queries.ports_in_project(run, project_id)
+    ports = ports_of(run, project_id)
     if outputs is None or not outputs.settled:
         diagnostic = _unreadable(run, cluster, project_id, outputs, path)
         network = cluster.related.parameters(cluster).get("network")
@@ -152,12 +157,10 @@ def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluste
     machines = rke_files.machines(cluster, outputs)
     servers = servers_of(run, cluster.owner, cluster.stack) or ()
     names = {address: name for name, _, address in machines}
-    nodes = [_named(port, names) for port in ports if port["device_id"] in servers]
+    nodes = [_named(port, names) for port in ports if port.device_id in servers]
     found = [port for port in nodes if port]
     does = {each.internal_address: each.roles for each in nodes_of(rke_files.as_declared(cluster, outputs), machines)}
-    roles = {
-        port["id"]: frozenset(role for at in _addresses(port) & does.keys() for role in does[at]) for port in found
-    }
+    roles = {port.id: frozenset(role for at in _addresses(port) & does.keys() for role in does[at]) for port in found}
     protocols: set[str] = {pool.protocol for pool in cluster.metallb.pools} if cluster.metallb else set()
     if cluster.cilium and cluster.cilium.load_balancer:
         protocols |= cluster.cilium.load_balancer.protocols
@@ -173,12 +176,12 @@ def _read_nodes(run: CloudRun, resources: Sequence[Resource], cluster: RkeCluste
     )
 
 
-def _addresses(port: Raw) -> set[str]:
-    return {each["ip_address"] for each in port["fixed_ips"]}
+def _addresses(port: PortRecord) -> set[str]:
+    return {each.ip_address for each in port.fixed_ips}
 
 
 def _without_port(
-    resources: Sequence[Resource], cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[Raw], path: str
+    resources: Sequence[Resource], cluster: RkeCluster, names: Mapping[str, str], ports: Sequence[PortRecord], path: str
 ) -> Diagnostic | None:
     """Return a diagnostic for nodes that the stack's outputs name and that have no port."""
     there = {address for port in ports for address in _addresses(port)}
@@ -218,10 +221,10 @@ def _unreadable(
     )
 
 
-def _named(port: Raw, names: Mapping[str, str]) -> Raw | None:
+def _named(port: PortRecord, names: Mapping[str, str]) -> PortRecord | None:
     """Return the port of a node, by an address in its stack's outputs; Nova gives ports no names."""
     name = next((names[each] for each in _addresses(port) & names.keys()), None)
-    return {**port, "name": port["name"] or name} if name else None
+    return replace(port, name=port.name or name) if name else None
 
 
 def _look(run: CloudRun, clusters: Sequence[DeclaredProject], seen: Sequence[ClusterNodes], path: str) -> Examination:
@@ -238,8 +241,8 @@ def _look(run: CloudRun, clusters: Sequence[DeclaredProject], seen: Sequence[Clu
     members = [rke_files.member(each.cluster) for each in clusters]
     nodes, declared = {}, {}
     for one, each in zip(clusters, seen, strict=True):
-        ids = {fixed["subnet_id"] for port in each.ports for fixed in port["fixed_ips"]}
-        subnets = [raw for raw in visible.subnets.values() if raw["id"] in ids or raw["network_id"] in each.networks]
+        ids = {subnet_id for port in each.ports for subnet_id in port.subnet_ids}
+        subnets = [one for one in visible.subnets.values() if one.id in ids or one.network_id in each.networks]
         name = one.cluster.name
         nodes[name] = MeshNodes(
             ports=each.ports, subnets=subnets, roles=each.roles, by_bgp=each.by_bgp, speakers=each.speakers

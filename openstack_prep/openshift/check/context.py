@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
@@ -66,13 +65,14 @@ class CheckContext:
         """Return a line for the shell: the client's command, with the installer's own entry of clouds.yaml."""
         return shlex.join(["openstack", "--os-cloud", self.cloud.name, *words])
 
-    def leave_name(self, kind: str, things: Sequence[Raw], kept: Raw) -> str:
-        """Return the commands that rename all but one of the networks or images (``kind``) with one name."""
-        others = [each for each in things if each is not kept]
-        own = all(each.get("owner", each.get("project_id")) == self.cloud.project_id for each in others)
+    def leave_name(self, kind: str, others: Mapping[str, str], kept_id: str, *, own: bool) -> str:
+        """Return the commands that rename networks or images (``kind``), so that one of them alone has its name.
+
+        ``others`` are their names by id; ``own`` is whether all of these belong to the project.
+        """
         lines = []
-        for each in others:
-            words = (kind, "set", "--name", f"{each['name']}-{each['id'][:8]}", each["id"])
+        for other_id, name in others.items():
+            words = (kind, "set", "--name", f"{name}-{other_id[:8]}", other_id)
             lines.append(self.openstack(*words) if own else shlex.join(["openstack", *words]))
         who = "" if own else "as an administrator; "
-        return f"{' && '.join(lines)}  # {who}leaves the name to {kept['id']}"
+        return f"{' && '.join(lines)}  # {who}leaves the name to {kept_id}"

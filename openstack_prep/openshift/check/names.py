@@ -14,6 +14,7 @@ from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed, virtual_addresses
 from openstack_prep.openshift.names.hosts import ROUTES, ClusterNames
 from openstack_prep.openshift.names.resolver import resolve
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 
 ASKED = ROUTES[:2]
 """The names below apps that are resolved: those needed to log in to the console."""
@@ -95,8 +96,8 @@ def _floating(context: CheckContext, which: str) -> set[str]:
         given: tuple[str, ...] = getattr(cluster, f"{which}_vips")
         return {*filter(None, [named]), *(given if _balanced(context) else ())}
     if which == "ingress" and cluster.external_network:  # one will be attached later; only the user knows which
-        mine = listed(context, "floatingips", project_id=context.cloud.project_id)
-        return {each["floating_ip_address"] for each in mine} - {cluster.api_floating_ip}
+        mine = listed(context, FloatingIPRecord, project_id=context.cloud.project_id)
+        return {each.address for each in mine} - {cluster.api_floating_ip}
     return set()
 
 

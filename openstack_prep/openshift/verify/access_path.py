@@ -11,14 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import NotAllowed
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.neutron.rules import Traffic, admission
-from openstack_prep.openshift.installer import infra_ids, to_continue
+from openstack_prep.openshift.installer import to_continue
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.target import VerificationRequest, VerifiedService
 from openstack_prep.resources.lists import installer_names as naming
-from openstack_prep.resources.lists.by_id import list_by_id
+from openstack_prep.resources.lists.neutron_records import (
+    FloatingIPRecord,
+    GroupRecord,
+    PortRecord,
+    RouterRecord,
+    SubnetRecord,
+    list_by_id,
+    list_records,
+)
+from openstack_prep.resources.lists.servers import ServerRecord, list_servers
 from openstack_prep.resources.network.uses import INTERFACES
 
 # --- reading ----------------------------------------------------------------------------------
@@ -29,33 +38,33 @@ class ProjectView:
     """What was read; None stands for a list that these credentials may not read."""
 
     infra_id: str
-    ports: Sequence[Raw]
+    ports: Sequence[PortRecord]
     """All ports of the project."""
-    floating_ips: Sequence[Raw] | None
+    floating_ips: Sequence[FloatingIPRecord] | None
     """All of the project."""
-    servers: Mapping[str, Raw] | None
+    servers: Mapping[str, ServerRecord] | None
     """Of the project, by id."""
-    groups: Mapping[str, Raw] | None
+    groups: Mapping[str, GroupRecord] | None
     """Those of the cluster's node ports, by id, with their rules."""
-    interfaces: Sequence[Raw] | None
+    interfaces: Sequence[PortRecord] | None
     """Router interfaces on the networks of the virtual ports."""
-    routers: Mapping[str, Raw] | None
+    routers: Mapping[str, RouterRecord] | None
     """Those of the interfaces and of the floating IPs, by id."""
-    subnets: Mapping[str, Raw] | None
+    subnets: Mapping[str, SubnetRecord] | None
     """Those of the virtual ports, by id."""
-    worker_groups: Sequence[Raw] | None = ()
+    worker_groups: Sequence[GroupRecord] | None = ()
     """Security groups named like the cluster's for workers; read only while there is no worker."""
 
     @property
-    def virtual(self) -> list[Raw]:
+    def virtual(self) -> list[PortRecord]:
         return _virtual(self.ports, self.infra_id)
 
     @property
-    def nodes(self) -> list[Raw]:
+    def nodes(self) -> list[PortRecord]:
         """Node ports on the cluster's own network; virtual addresses are on no other."""
-        networks = {port["network_id"] for port in self.virtual}
+        networks = {port.network_id for port in self.virtual}
         nodes = [port for port in self.ports if _is_node(port, self.infra_id)]
-        return [port for port in nodes if not networks or port["network_id"] in networks]
+        return [port for port in nodes if not networks or port.network_id in networks]
 
 
 def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
@@ -67,27 +76,25 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
         def start(read: Callable[[], Any]) -> Callable[[], Any]:
             return pool.submit(_if_allowed, read).result
 
-        ports = pool.submit(neutron.list, "/ports", "ports", **mine).result
-        floating_ips = start(lambda: neutron.list("/floatingips", "floatingips", **mine))
-        servers = start(lambda: _by_id(cloud.compute.list("/servers/detail", "servers")))
+        ports = pool.submit(lambda: list_records(neutron, PortRecord, **mine)).result
+        floating_ips = start(lambda: list_records(neutron, FloatingIPRecord, **mine))
+        servers = start(lambda: {server.id: server for server in list_servers(cloud)})
         virtual = _virtual(ports(), infra_id)
-        networks = {port["network_id"] for port in virtual}
+        networks = {port.network_id for port in virtual}
         query: Values = {"network_id": sorted(networks), "device_owner": list(INTERFACES)}
-        interfaces = start(lambda: neutron.list("/ports", "ports", **query) if networks else [])
+        interfaces = start(lambda: list_records(neutron, PortRecord, **query) if networks else [])
         subnets = start(
-            lambda: list_by_id(neutron, "subnets", {ip["subnet_id"] for port in virtual for ip in port["fixed_ips"]})
+            lambda: list_by_id(neutron, SubnetRecord, {subnet_id for port in virtual for subnet_id in port.subnet_ids})
         )
-        used = {group for port in ports() if _is_node(port, infra_id) for group in port["security_groups"]}
-        groups = start(lambda: list_by_id(neutron, "security-groups", used))
+        used = {group for port in ports() if _is_node(port, infra_id) for group in port.security_groups}
+        groups = start(lambda: list_by_id(neutron, GroupRecord, used))
         name = f"{infra_id}-worker"
-        roles = {naming.role(port["name"], infra_id) for port in ports() if _is_node(port, infra_id)}
+        roles = {naming.role(port.name, infra_id) for port in ports() if _is_node(port, infra_id)}
         searched = bool(roles) and not roles - {"master", "bootstrap"}
-        worker_groups = start(
-            lambda: neutron.list("/security-groups", "security_groups", name=name, **mine) if searched else []
-        )
-        behind = {port["device_id"] for port in interfaces() or ()}
-        behind |= {each["router_id"] for each in floating_ips() or () if each["router_id"]}
-        routers = start(lambda: list_by_id(neutron, "routers", behind))
+        worker_groups = start(lambda: list_records(neutron, GroupRecord, name=name, **mine) if searched else [])
+        behind = {port.device_id for port in interfaces() or ()}
+        behind |= {each.router_id for each in floating_ips() or () if each.router_id}
+        routers = start(lambda: list_by_id(neutron, RouterRecord, behind))
         return ProjectView(
             infra_id=infra_id,
             ports=ports(),
@@ -101,12 +108,12 @@ def read(cloud: Cloud, infra_id: str, *, jobs: int = 8) -> ProjectView:
         )
 
 
-def _virtual(ports: Iterable[Raw], infra_id: str) -> list[Raw]:
-    return [port for port in ports if naming.is_virtual(port["name"], port["tags"], infra_id)]
+def _virtual(ports: Iterable[PortRecord], infra_id: str) -> list[PortRecord]:
+    return [port for port in ports if naming.is_virtual(port.name, port.tags, infra_id)]
 
 
-def _is_node(port: Raw, infra_id: str) -> bool:
-    return naming.is_node(port["name"], port["tags"], port["device_owner"], infra_id)
+def _is_node(port: PortRecord, infra_id: str) -> bool:
+    return naming.is_node(port.name, port.tags, port.device_owner, infra_id)
 
 
 def _if_allowed(read: Callable[[], object]) -> object:
@@ -114,10 +121,6 @@ def _if_allowed(read: Callable[[], object]) -> object:
         return read()
     except NotAllowed:
         return None  # shown as unknown
-
-
-def _by_id(listed: Iterable[Raw]) -> dict[str, Raw]:
-    return {each["id"]: each for each in listed}
 
 
 # --- access path ------------------------------------------------------------------------------
@@ -143,15 +146,15 @@ class AccessPath:
         return self.wanted.metadata.infra_id
 
     @cached_property
-    def ports(self) -> Sequence[Raw]:
+    def ports(self) -> Sequence[PortRecord]:
         """The ports of the virtual address: one, or none, or two by mistake."""
-        named = [port for port in self.view.ports if port["name"] == self.target.port]
+        named = [port for port in self.view.ports if port.name == self.target.port]
         if named:
             return named
         return [port for port in self.view.virtual if set(self.target.virtual) & set(addresses(port))]
 
     @property
-    def port(self) -> Raw | None:
+    def port(self) -> PortRecord | None:
         return self.ports[0] if len(self.ports) == 1 else None
 
     @cached_property
@@ -160,22 +163,22 @@ class AccessPath:
         return tuple(dict.fromkeys(address for each in found for address in each))
 
     @cached_property
-    def serving(self) -> Raw | None:
+    def serving(self) -> FloatingIPRecord | None:
         """The floating IP on the port, or on one of two."""
-        ids = {port["id"] for port in self.ports}
-        return next((ip for ip in self.view.floating_ips or () if ip["port_id"] in ids), None)
+        ids = {port.id for port in self.ports}
+        return next((ip for ip in self.view.floating_ips or () if ip.port_id in ids), None)
 
     @cached_property
-    def floating_ip(self) -> Raw | None:
+    def floating_ip(self) -> FloatingIPRecord | None:
         """The expected floating IP: the given one, that on the port, or that with the name's address."""
         meant = {self.target.given} if self.target.given else set(self.resolved)
-        named = (ip for ip in self.view.floating_ips or () if meant & {ip["floating_ip_address"], ip["id"]})
+        named = (ip for ip in self.view.floating_ips or () if meant & {ip.address, ip.id})
         return (None if self.target.given else self.serving) or next(named, None)
 
     @property
     def address(self) -> str | None:
         """Where requests should go, as far as known."""
-        return self.floating_ip["floating_ip_address"] if self.floating_ip else self.target.given
+        return self.floating_ip.address if self.floating_ip else self.target.given
 
     @cached_property
     def direct(self) -> bool:
@@ -189,14 +192,14 @@ class AccessPath:
         return addresses(self.port)[0] if self.port and self.direct else self.address
 
     @cached_property
-    def nodes(self) -> list[Raw]:
+    def nodes(self) -> list[PortRecord]:
         """Ports of the machines that can hold the address: the masters, if there are to be no workers."""
         found = [port for port in self.view.nodes if self.role(port) in self.target.roles]
         instead = self.target.name == "ingress" and not self.awaits_workers
         return found or (self.masters if instead else [])
 
     @property
-    def masters(self) -> list[Raw]:
+    def masters(self) -> list[PortRecord]:
         return [port for port in self.view.nodes if self.role(port) == "master"]
 
     @cached_property
@@ -210,15 +213,15 @@ class AccessPath:
         if self.wanted.compact or "worker" in roles or not roles or self._masters_are_routers:
             return False
         tag = naming.tag(self.infra_id)
-        groups = [each for each in self.view.worker_groups or () if not naming.foreign_tags(each["tags"], tag)]
+        groups = [each for each in self.view.worker_groups or () if not naming.foreign_tags(each.tags, tag)]
         return bool(groups) or "bootstrap" in roles
 
     @property
     def _masters_are_routers(self) -> bool:
         """Whether a rule of the masters' groups is about the routers' ports."""
         known = self.view.groups or {}
-        groups = [known[each] for port in self.masters for each in port["security_groups"] if each in known]
-        rules = [rule for group in groups for rule in group["security_group_rules"]]
+        groups = [known[each] for port in self.masters for each in port.security_groups if each in known]
+        rules = [rule for group in groups for rule in group.security_group_rules]
         traffic = [
             Traffic(direction="ingress", version=version, protocol="tcp", number=number)
             for version in (4, 6)
@@ -228,19 +231,19 @@ class AccessPath:
         return any(each.networks or each.groups or each.address_groups for each in found)
 
     @cached_property
-    def bootstrap(self) -> Raw | None:
+    def bootstrap(self) -> PortRecord | None:
         """The port of the bootstrap machine, if the machine exists, or may exist."""
         ports = [port for port in self.view.nodes if self.role(port) == "bootstrap"]
         servers = self.view.servers
-        return next((port for port in ports if servers is None or port["device_id"] in servers), None)
+        return next((port for port in ports if servers is None or port.device_id in servers), None)
 
     @property
     def to_continue(self) -> str:
         """The commands that finish the installation."""
         return to_continue(self.wanted.folder or Path("DIR"), bootstrap=self.bootstrap is not None)
 
-    def role(self, port: Raw) -> str:
-        return naming.role(port["name"], self.infra_id) or "worker"  # machine sets of any name
+    def role(self, port: PortRecord) -> str:
+        return naming.role(port.name, self.infra_id) or "worker"  # machine sets of any name
 
     @property
     def repair(self) -> str:
@@ -273,15 +276,15 @@ class AccessPath:
     @cached_property
     def elsewhere(self) -> str:
         """A hint at the clusters that the project holds instead of this one; empty if it holds this one."""
-        clusters = sorted(set(infra_ids(self.view.ports)))
+        clusters = sorted({infra_id for port in self.view.ports for infra_id in naming.infra_ids(port.tags)})
         if self.view.virtual or self.infra_id in clusters:
             return ""
         ports = f"ports of {some(clusters)}" if clusters else "no cluster's ports"
         return f"is the infraID right, and the cloud that of the cluster's project? it holds {ports}"
 
 
-def addresses(port: Raw) -> list[str]:
-    return [each["ip_address"] for each in port["fixed_ips"]]
+def addresses(port: PortRecord) -> list[str]:
+    return [each.ip_address for each in port.fixed_ips]
 
 
 def some(names: Iterable[str]) -> str:

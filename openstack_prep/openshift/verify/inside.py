@@ -12,13 +12,13 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.base.raw import Raw
 from openstack_prep.neutron.ovn import WHY, networks_around, runs_ovn
 from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Admission, Traffic, admission
 from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists.neutron_records import PortRecord
 
 PAIRS, GROUPS, MACHINES, BOOTSTRAP = "address pairs", "security groups", "machines", "bootstrap"
 
@@ -28,7 +28,7 @@ def pairs(path: AccessPath) -> Iterator[Diagnostic]:
     if path.port is None:
         yield unknown("port.missing", PAIRS, "cannot be checked without the port")
         return
-    unprotected = [port for port in path.nodes if not port["port_security_enabled"]]
+    unprotected = [port for port in path.nodes if not port.port_security_enabled]
     if unprotected:
         yield Diagnostic(
             code="port-security.off",
@@ -38,7 +38,7 @@ def pairs(path: AccessPath) -> Iterator[Diagnostic]:
             fix=_filter_again(path, unprotected, addresses(path.port)),
             status=Status.WARNING,
         )
-    protected = [port for port in path.nodes if port["port_security_enabled"]]
+    protected = [port for port in path.nodes if port.port_security_enabled]
     for address in addresses(path.port):
         missing = [port for port in protected if not allows(port, ipaddress.ip_network(address))]
         if missing:
@@ -56,9 +56,9 @@ def pairs(path: AccessPath) -> Iterator[Diagnostic]:
 def _with_ovn(path: AccessPath, address: str) -> Diagnostic | None:
     """Return what is wrong if OVN does not translate the floating IP, though the machines may send."""
     port = path.port
-    if port is None or path.serving is None or path.serving["fixed_ip_address"] != address:
+    if port is None or path.serving is None or path.serving.fixed_ip_address != address:
         return None
-    on_network = [each for each in path.view.ports if each["network_id"] == port["network_id"]]
+    on_network = [each for each in path.view.ports if each.network_id == port.network_id]
     sure, around = runs_ovn(on_network), networks_around(address, on_network)
     if sure is False or around is None:
         return None
@@ -83,18 +83,18 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
     source = str(path.wanted.source or "anywhere")
     blocking, undecided, limited = [], [], {}
     for port in path.nodes:
-        if not port["port_security_enabled"]:
+        if not port.port_security_enabled:
             continue
         known = path.view.groups or {}
-        groups = [known[each] for each in port["security_groups"] if each in known]
-        rules = (rule for group in groups for rule in group["security_group_rules"])
+        groups = [known[each] for each in port.security_groups if each in known]
+        rules = (rule for group in groups for rule in group.security_group_rules)
         found = admission(rules, Traffic(direction="ingress", version=version, protocol="tcp", number=tcp))
         if found.everywhere or (path.wanted.source is not None and found.includes(path.wanted.source)):
             continue
-        if len(groups) < len(port["security_groups"]) or found.address_groups:
+        if len(groups) < len(port.security_groups) or found.address_groups:
             undecided.append(port)
         elif found.networks and path.wanted.source is None:
-            limited[port["id"]] = found
+            limited[port.id] = found
         else:
             blocking.append(port)
     if blocking:
@@ -114,19 +114,19 @@ def _admitted(path: AccessPath, tcp: int, version: int) -> Iterator[Diagnostic]:
         yield ok(GROUPS, f"TCP {tcp} from {source} reaches {_count(path.nodes, 'port')}")
 
 
-def _rules(path: AccessPath, ports: Sequence[Raw], tcp: int, version: int) -> str:
+def _rules(path: AccessPath, ports: Sequence[PortRecord], tcp: int, version: int) -> str:
     """Return the commands that let requests through to ports, in the group that the installer made for each."""
     groups = path.view.groups or {}
     words = ["security", "group", "rule", "create", "--ingress", "--ethertype", f"IPv{version}"]
     source = ["--remote-ip", str(path.wanted.source)] if path.wanted.source else []
     commands: list[str] = []
     for port in ports:
-        ids = port["security_groups"]
-        own = [each for each in ids if groups.get(each, {}).get("name", "").startswith(path.infra_id)]
+        ids = port.security_groups
+        own = [each for each in ids if each in groups and groups[each].name.startswith(path.infra_id)]
         if ids:  # a group by its id: names are not unique
             added = [*words, "--protocol", "tcp", "--dst-port", str(tcp), *source, (own or ids)[0]]
         else:
-            added = ["port", "set", "--security-group", f"{path.infra_id}-{path.role(port)}", port["id"]]
+            added = ["port", "set", "--security-group", f"{path.infra_id}-{path.role(port)}", port.id]
         commands.append(f"{path.client} {shlex.join(added)}")
     return " && ".join(dict.fromkeys(commands))
 
@@ -178,19 +178,19 @@ def _servers(path: AccessPath) -> Iterator[Diagnostic]:
     servers = path.view.servers
     if servers is None:
         return
-    lost = [port for port in path.nodes if port["device_id"] not in servers]
+    lost = [port for port in path.nodes if port.device_id not in servers]
     if lost:
         what = f"no server of this project has the port {_names(lost)}"
         yield Diagnostic(code="machine.missing", where=MACHINES, what=what, fix=f"{path.client} server list")
-    found = (servers[port["device_id"]] for port in path.nodes if port["device_id"] in servers)
-    stopped = [server for server in found if server["status"] != "ACTIVE"]
+    found = (servers[port.device_id] for port in path.nodes if port.device_id in servers)
+    stopped = [server for server in found if server.status != "ACTIVE"]
     if stopped:
-        off = [server for server in stopped if server["status"] == "SHUTOFF"]
-        verb, ids = "start" if off else "show", [server["id"] for server in off or stopped[:1]]
+        off = [server for server in stopped if server.status == "SHUTOFF"]
+        verb, ids = "start" if off else "show", [server.id for server in off or stopped[:1]]
         yield Diagnostic(
             code="machine.not-active",
             where=MACHINES,
-            what=some(f"{server['name']} is {server['status']}" for server in stopped),
+            what=some(f"{server.name} is {server.status}" for server in stopped),
             fix=f"{path.client} server {verb} {' '.join(ids)}",
         )
 
@@ -198,10 +198,9 @@ def _servers(path: AccessPath) -> Iterator[Diagnostic]:
 def _ports_down(path: AccessPath) -> Iterator[Diagnostic]:
     """Yield ports that are not ACTIVE although their servers run, as far as these credentials show."""
     servers = path.view.servers
-    running = [
-        port for port in path.nodes if servers is None or servers.get(port["device_id"], {}).get("status") == "ACTIVE"
-    ]
-    down = [port for port in running if port["status"] != "ACTIVE"]
+    active = None if servers is None else {server_id for server_id, each in servers.items() if each.status == "ACTIVE"}
+    running = [port for port in path.nodes if active is None or port.device_id in active]
+    down = [port for port in running if port.status != "ACTIVE"]
     if down:
         names = shlex.quote(f"^{path.infra_id}-")
         yield Diagnostic(
@@ -221,20 +220,20 @@ def _networks(found: Iterable[Admission]) -> str:
     return some(sorted({str(network) for each in found for network in each.networks}))
 
 
-def _names(ports: Iterable[Raw]) -> str:
-    return some(port["name"] or port["id"] for port in ports)
+def _names(ports: Iterable[PortRecord]) -> str:
+    return some(port.name or port.id for port in ports)
 
 
 def _count(things: Sequence[object], word: str) -> str:
     return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
-def _filter_again(path: AccessPath, ports: Sequence[Raw], virtual: Sequence[str]) -> str:
+def _filter_again(path: AccessPath, ports: Sequence[PortRecord], virtual: Sequence[str]) -> str:
     """Return the commands that enable port security with group and pairs at once: alone, it cuts machines off."""
     pairs = [word for address in virtual for word in ("--allowed-address", f"ip-address={address}")]
     words = ["port", "set", "--enable-port-security"]
     commands = (
-        shlex.join([*words, "--security-group", f"{path.infra_id}-{path.role(port)}", *pairs, port["id"]])
+        shlex.join([*words, "--security-group", f"{path.infra_id}-{path.role(port)}", *pairs, port.id])
         for port in ports
     )
     return " && ".join(f"{path.client} {each}" for each in commands)

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.resources.lists import installer_names as naming
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord, RouterRecord
 
 NAME, FLOATING_IP, PORT, ROUTER = "name", "floating IP", "port", "router"
 
@@ -72,7 +72,7 @@ def floating_ip(path: AccessPath) -> Diagnostic:
 def _no_floating_ip(path: AccessPath) -> Diagnostic:
     """Return why the floating IP that is expected is not on the port."""
     if path.serving is not None:
-        other = path.serving["floating_ip_address"]
+        other = path.serving.address
         return Diagnostic(
             code="floating-ip.other-address",
             where=FLOATING_IP,
@@ -90,21 +90,21 @@ def _no_floating_ip(path: AccessPath) -> Diagnostic:
     return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=path.attach)
 
 
-def _attached(path: AccessPath, found: Raw) -> Diagnostic:
+def _attached(path: AccessPath, found: FloatingIPRecord) -> Diagnostic:
     """Return whether a floating IP serves the port, and works."""
     show = f"{path.client} floating ip show {path.address}"
-    if not found["port_id"]:
+    if not found.port_id:
         what = f"{path.address} serves no port"
         return Diagnostic(code="floating-ip.detached", where=FLOATING_IP, what=what, fix=path.attach)
-    if path.port and found["port_id"] != path.port["id"]:
-        other = next((port["name"] for port in path.view.ports if port["id"] == found["port_id"]), "")
-        what = f"{path.address} serves another port: {' '.join(filter(None, (other, found['port_id'])))}"
+    if path.port and found.port_id != path.port.id:
+        other = next((port.name for port in path.view.ports if port.id == found.port_id), "")
+        what = f"{path.address} serves another port: {' '.join(filter(None, (other, found.port_id)))}"
         return Diagnostic(code="floating-ip.in-use", where=FLOATING_IP, what=what, fix=f"{path.attach} --move")
-    if found["status"] == "ERROR":
+    if found.status == "ERROR":
         what = f"{path.address} is in status ERROR"
         return Diagnostic(code="floating-ip.error", where=FLOATING_IP, what=what, fix=show)
-    if found["status"] != "ACTIVE":
-        what = f"{path.address} is on its port, but {found['status']}: no router has reported yet that it serves it"
+    if found.status != "ACTIVE":
+        what = f"{path.address} is on its port, but {found.status}: no router has reported yet that it serves it"
         return unknown("floating-ip.not-active", FLOATING_IP, what, f"{show}  # try again until its status is ACTIVE")
     if path.port and len({":" in each for each in addresses(path.port)}) > 1:
         return Diagnostic(
@@ -125,7 +125,7 @@ def virtual_port(path: AccessPath) -> Diagnostic:
         return Diagnostic(
             code="port.ambiguous",
             where=PORT,
-            what=f"{len(path.ports)} ports are named {path.target.port}: {some(each['id'] for each in path.ports)}",
+            what=f"{len(path.ports)} ports are named {path.target.port}: {some(each.id for each in path.ports)}",
             fix=_superfluous(path),
         )
     if port is None:
@@ -144,27 +144,27 @@ def _superfluous(path: AccessPath) -> str:
     virtual = set(path.target.virtual)
     right = [each for each in path.ports if virtual & set(addresses(each))]
     others = [each for each in path.ports if each not in right]
-    if len(right) == 1 and not any(each["device_owner"] for each in others):
-        return f"{path.client} port delete {' '.join(each['id'] for each in others)}"
-    show = " && ".join(f"{path.client} port show {each['id']}" for each in path.ports)
+    if len(right) == 1 and not any(each.device_owner for each in others):
+        return f"{path.client} port delete {' '.join(each.id for each in others)}"
+    show = " && ".join(f"{path.client} port show {each.id}" for each in path.ports)
     return f"{show}  # and delete those without the virtual address of the cluster"
 
 
-def _of_cluster(path: AccessPath, port: Raw, tag: str) -> Diagnostic:
-    shown = f"{port['name']} {', '.join(addresses(port))}"
-    if foreign := naming.foreign_tags(port["tags"], tag):
+def _of_cluster(path: AccessPath, port: PortRecord, tag: str) -> Diagnostic:
+    shown = f"{port.name} {', '.join(addresses(port))}"
+    if foreign := naming.foreign_tags(port.tags, tag):
         what = f"{shown} carries {', '.join(foreign)} of another cluster"
         return Diagnostic(code="port.other-cluster", where=PORT, what=what, fix="correct the infraID")
-    if tag not in port["tags"] and port in path.view.virtual and port["name"] == path.target.port:
+    if tag not in port.tags and port in path.view.virtual and port.name == path.target.port:
         return Diagnostic(
             code="port.no-tag",
             where=PORT,
             what=f"{shown} does not carry the tag {tag}",
             why="openshift-install destroy cluster would leave it",
-            fix=f"{path.client} port set --tag {tag} {port['id']}",
+            fix=f"{path.client} port set --tag {tag} {port.id}",
         )
-    if not port["admin_state_up"]:
-        fix = f"{path.client} port set --enable {port['id']}"
+    if port.admin_state_up is False:
+        fix = f"{path.client} port set --enable {port.id}"
         return Diagnostic(code="port.disabled", where=PORT, what=f"{shown} is switched off", fix=fix)
     return ok(PORT, shown)
 
@@ -176,19 +176,15 @@ def router_between(path: AccessPath) -> Diagnostic:
         return unknown("port.missing", ROUTER, "cannot be checked without the port")
     if path.direct:
         return ok(ROUTER, "none is needed: no address is translated")
-    subnets = {ip["subnet_id"] for ip in port["fixed_ips"]}
-    joined = {each["device_id"] for each in view.interfaces or () if subnets & _subnets(each)}
+    subnets = port.subnet_ids
+    joined = {each.device_id for each in view.interfaces or () if subnets & each.subnet_ids}
     known = [router for key, router in (view.routers or {}).items() if key in joined]
     if known:
         return _gateway(path, known)
     subnet = some(_subnet_name(view, each) for each in sorted(subnets))
-    external = path.floating_ip["floating_network_id"] if path.floating_ip else None
-    gated = [
-        each["id"]
-        for each in (view.routers or {}).values()
-        if external and (each["external_gateway_info"] or {}).get("network_id") == external
-    ]
-    serving = path.serving["router_id"] if path.serving else None
+    external = path.floating_ip.network_id if path.floating_ip else None
+    gated = [each.id for each in (view.routers or {}).values() if external and each.gateway_network_id == external]
+    serving = path.serving.router_id if path.serving else None
     if serving or view.interfaces is None or view.routers is None or not _owns_network(path):
         note = f"; Neutron says that {serving} serves the floating IP" if serving else ""
         what = f"the router of subnet {subnet} is not visible to these credentials{note}"
@@ -204,41 +200,36 @@ def router_between(path: AccessPath) -> Diagnostic:
 def _owns_network(path: AccessPath) -> bool:
     """Whether these credentials would see a router's interface in the subnet: its network's owner does."""
     subnets = (path.view.subnets or {}).values()
-    return any(subnet["project_id"] == (path.port or {}).get("project_id") for subnet in subnets)
+    return any(path.port is not None and subnet.project_id == path.port.project_id for subnet in subnets)
 
 
-def _gateway(path: AccessPath, routers: Sequence[Raw]) -> Diagnostic:
+def _gateway(path: AccessPath, routers: Sequence[RouterRecord]) -> Diagnostic:
     """Return whether one of the port's routers leads to the floating IP's network, and is up."""
-    network = path.floating_ip["floating_network_id"] if path.floating_ip else None
-    gates = {router["id"]: (router["external_gateway_info"] or {}).get("network_id") for router in routers}
-    router = next((each for each in routers if gates[each["id"]] and network in (None, gates[each["id"]])), None)
+    network = path.floating_ip.network_id if path.floating_ip else None
+    gates = {router.id: router.gateway_network_id for router in routers}
+    router = next((each for each in routers if gates[each.id] and network in (None, gates[each.id])), None)
     if router is None:
         first = routers[0]
-        other = gates[first["id"]]
+        other = gates[first.id]
         lack = "has its gateway on another network than the floating IP's" if other else "has no external gateway"
         return Diagnostic(
             code="router.other-gateway" if other else "router.no-gateway",
             where=ROUTER,
-            what=f"{first['name']} {lack}",
-            fix=f"{path.client} router set --external-gateway {network} {first['id']}"
+            what=f"{first.name} {lack}",
+            fix=f"{path.client} router set --external-gateway {network} {first.id}"
             if network
-            else f"set the external gateway of router {first['id']} to the network of the floating IPs",
+            else f"set the external gateway of router {first.id} to the network of the floating IPs",
         )
-    enable = f"{path.client} router set --enable {router['id']}"
-    if not router["admin_state_up"]:
-        return Diagnostic(code="router.disabled", where=ROUTER, what=f"{router['name']} is switched off", fix=enable)
-    if router["status"] == "ERROR":
+    enable = f"{path.client} router set --enable {router.id}"
+    if router.admin_state_up is False:
+        return Diagnostic(code="router.disabled", where=ROUTER, what=f"{router.name} is switched off", fix=enable)
+    if router.status == "ERROR":
         # no agent took it when it was created; nothing sets the status back (neutron 29.0.0, db/l3_hamode_db.py)
-        agents = (
-            f"openstack network agent list --router {router['id']}  # as an administrator: who forwards its packets"
-        )
-        return Diagnostic(code="router.error", where=ROUTER, what=f"{router['name']} is in status ERROR", fix=agents)
-    return ok(ROUTER, f"{router['name']} joins the port's subnet and the outside")
-
-
-def _subnets(port: Raw) -> set[str]:
-    return {each["subnet_id"] for each in port["fixed_ips"]}
+        agents = f"openstack network agent list --router {router.id}  # as an administrator: who forwards its packets"
+        return Diagnostic(code="router.error", where=ROUTER, what=f"{router.name} is in status ERROR", fix=agents)
+    return ok(ROUTER, f"{router.name} joins the port's subnet and the outside")
 
 
 def _subnet_name(view: ProjectView, subnet_id: str) -> str:
-    return (view.subnets or {}).get(subnet_id, {}).get("name") or subnet_id
+    known = (view.subnets or {}).get(subnet_id)
+    return known.name if known and known.name else subnet_id

@@ -8,6 +8,7 @@ import pytest
 
 from openstack_prep.kubernetes.mesh.addresses import own_addresses
 from openstack_prep.neutron.pairs import allowed_parts, allows
+from openstack_prep.resources.lists.neutron_records import PortRecord
 from tests.unit.kubernetes.mesh.cloud import cluster, interface, router, subnet
 from tests.unit.kubernetes.mesh.cloud import visible as mesh_networks
 from tests.unit.openshift.verify.view import changed, port, wrong
@@ -33,18 +34,18 @@ def pairs(*addresses: str, mac: str = "fa:16:3e:00:00:01") -> dict[str, Any]:
     ],
 )
 def test_a_port_sends_with_its_own_mac_address(fields: dict[str, Any], allowed: bool) -> None:
-    assert allows(port("master-0-0", "10.0.1.0", **fields), ip_network("10.0.0.5")) is allowed
+    assert allows(PortRecord.read(port("master-0-0", "10.0.1.0", **fields)), ip_network("10.0.0.5")) is allowed
 
 
 def test_a_part_of_a_network_is_not_the_network() -> None:
-    one = port("node", "10.0.1.0", **pairs("10.66.3.0/24", "10.66.4.0/25"))
+    one = PortRecord.read(port("node", "10.0.1.0", **pairs("10.66.3.0/24", "10.66.4.0/25")))
     assert not allows(one, ip_network("10.66.0.0/16"))
     assert allowed_parts(one, ip_network("10.66.0.0/16")) == [ip_network("10.66.3.0/24"), ip_network("10.66.4.0/25")]
     assert allowed_parts(one, ip_network("10.67.0.0/16")) == []
 
 
 def test_pairs_add_up_to_a_network() -> None:
-    one = port("node", "10.0.1.0", **pairs("10.66.0.0/17", "10.66.128.0/17", "2001:db8::/64"))
+    one = PortRecord.read(port("node", "10.0.1.0", **pairs("10.66.0.0/17", "10.66.128.0/17", "2001:db8::/64")))
     assert allows(one, ip_network("10.66.0.0/16"))
     assert allows(one, ip_network("10.66.7.0/24"))
     assert allowed_parts(one, ip_network("10.66.7.0/24")) == [ip_network("10.66.7.0/24")]
@@ -62,7 +63,7 @@ def test_verify_and_mesh_agree_on_a_pair_for_a_part() -> None:
     ]
     routes = router("r", ("10.0.0.4/30", "10.0.1.1"))
     around = mesh_networks(interfaces=[interface("r", subnet("one", "10.0.0.0/16", "n"))], routers=[routes])
-    nodes = replace(nodes, ports=[{**node, "network_id": "n"}])
+    nodes = replace(nodes, ports=[PortRecord.read({**node, "network_id": "n"})])
     assert [each.code for each in own_addresses(around, nodes)] == ["pairs.missing"]
 
 

@@ -7,11 +7,14 @@ import pytest
 
 from openstack_prep.neutron.rules import Admission, Traffic
 from openstack_prep.neutron.rules import admission as of_traffic
+from openstack_prep.resources.lists.neutron_records import RuleRecord
 from tests.unit.openshift.verify.view import rule
 
 
 def admission(rules: list[dict[str, Any]], tcp: int, version: int) -> Admission:
-    return of_traffic(rules, Traffic(direction="ingress", version=version, protocol="tcp", number=tcp))
+    return of_traffic(
+        map(RuleRecord.read, rules), Traffic(direction="ingress", version=version, protocol="tcp", number=tcp)
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,7 +55,7 @@ def test_sources_add_up() -> None:
 def test_remote_ends_that_are_groups() -> None:
     rules = [rule(443, remote_group_id="nodes"), rule(443, remote_address_group_id="known")]
     traffic = Traffic(direction="ingress", version=4, protocol="tcp", number=443)
-    found = of_traffic(rules, traffic, {"known": ["203.0.113.0/25", "2001:db8::/64"]})
+    found = of_traffic(map(RuleRecord.read, rules), traffic, {"known": ["203.0.113.0/25", "2001:db8::/64"]})
     assert found.groups == {"nodes"}
     assert found.networks == (ip_network("203.0.113.0/25"),)
     assert found.address_groups == ()

@@ -47,7 +47,7 @@ def image(context: CheckContext) -> Iterator[Diagnostic]:
 
 
 def _in_glance(context: CheckContext, where: str, name: str) -> Iterator[Diagnostic]:
-    found = context.cloud.image.list("/images", "images", name=f"eq:{name}")
+    found = [ImageRecord.read(raw) for raw in context.cloud.image.list("/images", "images", name=f"eq:{name}")]
     if not found:
         yield Diagnostic(
             code="image.missing",
@@ -57,18 +57,20 @@ def _in_glance(context: CheckContext, where: str, name: str) -> Iterator[Diagnos
             fix=context.openstack("image", "list", "--status", "active") + "  # and name one of these, or upload it",
         )
     elif len(found) > 1:
-        ids = ", ".join(f"{each['id']} ({each['status']}, of {each['owner']})" for each in found)
+        ids = ", ".join(f"{each.id} ({each.status}, of {each.owner})" for each in found)
         mine = context.cloud.project_id
-        best = max(found, key=lambda each: (each["status"] == "active", each["owner"] == mine))
+        best = max(found, key=lambda each: (each.status == "active", each.owner == mine))
+        others = [each for each in found if each is not best]
+        own = all(each.owner == mine for each in others)
         yield Diagnostic(
             code="image.ambiguous",
             where=where,
             what=f"{len(found)} images are called {name!r}: {ids}",
             why=SKIPPED,
-            fix=context.leave_name("image", found, best),
+            fix=context.leave_name("image", {each.id: each.name for each in others}, best.id, own=own),
         )
     else:
-        yield from _one(context, where, ImageRecord.read(found[0]))
+        yield from _one(context, where, found[0])
 
 
 def _one(context: CheckContext, where: str, image: ImageRecord) -> Iterator[Diagnostic]:

@@ -22,6 +22,7 @@ from openstack_prep.openshift.install_config.releases import GROUP_MEMBERS_CHECK
 from openstack_prep.openshift.install_config.rules.networks import user_creates_vip_ports
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import STORES, Store, unit
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, list_records
 
 # --- need -------------------------------------------------------------------------------------
 
@@ -95,8 +96,8 @@ def _at_least(need: Need, asked_for: int) -> Need:
 
 def _floating_ips(context: CheckContext) -> Need:
     """Return those still to be created: the ones in install-config.yaml usually exist, and count as used."""
-    listed = context.cloud.network.list("/floatingips", "floatingips", project_id=context.cloud.project_id)
-    there = {each["floating_ip_address"] for each in listed}
+    listed = list_records(context.cloud.network, FloatingIPRecord, project_id=context.cloud.project_id)
+    there = {each.address for each in listed}
     named = {each for each in (context.cluster.api_floating_ip, context.cluster.ingress_floating_ip) if each}
     lacking = len(named - there)
     return Need(1 + lacking, "temporarily for bootstrap" + (f" + {lacking} that do not exist yet" if lacking else ""))

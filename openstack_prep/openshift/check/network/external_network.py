@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import NotAllowed, NotFound
-from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed, named_networks
+from openstack_prep.resources.lists.neutron_records import NetworkRecord
 
 OPTIONAL_SINCE = 6
 SILENT = (
@@ -28,7 +28,7 @@ def external_network(context: CheckContext) -> Iterator[Diagnostic]:
         yield from _none(context, where)
         return
     found = named_networks(context)
-    external = [each for each in found if each["router:external"]]
+    external = [each for each in found if each.external]
     if not found:
         yield Diagnostic(
             code="external-network.missing",
@@ -68,26 +68,29 @@ def _none(context: CheckContext, where: str) -> Iterator[Diagnostic]:
 
 
 def _others(context: CheckContext) -> str:
-    names = sorted({each["name"] for each in listed(context, "networks", **{"router:external": True})})
+    names = sorted({each.name for each in listed(context, NetworkRecord, **{"router:external": True})})
     return f"; external networks: {', '.join(names)}" if names else "; these credentials see no external network"
 
 
-def _several(context: CheckContext, where: str, found: Sequence[Raw], external: int) -> Diagnostic:
-    ids = ", ".join(f"{each['id']} of project {each['project_id']}" for each in found)
+def _several(context: CheckContext, where: str, found: Sequence[NetworkRecord], external: int) -> Diagnostic:
+    kept = next(each for each in found if each.external)
+    others = {each.id: each.name for each in found if each is not kept}
+    own = all(each.project_id == context.cloud.project_id for each in found if each is not kept)
+    ids = ", ".join(f"{each.id} of project {each.project_id}" for each in found)
     return Diagnostic(
         code="external-network.ambiguous",
         where=where,
         what=f"{len(found)} networks are called {context.cluster.external_network!r}: {ids}",
         why=SILENT if external == 1 else f"{SILENT}; then it uses any of them",
-        fix=context.leave_name("network", found, next(each for each in found if each["router:external"])),
+        fix=context.leave_name("network", others, kept.id, own=own),
         status=Status.WARNING if external == 1 else Status.ERROR,
     )
 
 
-def _exhausted(context: CheckContext, where: str, network: Raw) -> Iterator[Diagnostic]:
+def _exhausted(context: CheckContext, where: str, network: NetworkRecord) -> Iterator[Diagnostic]:
     """Yield if the pool is exhausted; usually only administrators may read that."""
     try:
-        availability = context.cloud.network.get(f"/network-ip-availabilities/{network['id']}")
+        availability = context.cloud.network.get(f"/network-ip-availabilities/{network.id}")
     except (NotAllowed, NotFound):
         return
     subnets = availability["network_ip_availability"]["subnet_ip_availability"]
@@ -98,7 +101,7 @@ def _exhausted(context: CheckContext, where: str, network: Raw) -> Iterator[Diag
         yield Diagnostic(
             code="external-network.full",
             where=where,
-            what=f"{network['name']!r} has {free} addresses left, {len(needs)} are needed for {' and '.join(needs)}",
+            what=f"{network.name!r} has {free} addresses left, {len(needs)} are needed for {' and '.join(needs)}",
             why="the installer fails when it asks for one",
             fix=context.openstack("floating", "ip", "list", "--status", "DOWN") + "  # and delete what nobody needs",
         )

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.fields import is_address
-from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import external_network, listed
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 
 INGRESS_SINCE = 6
 
@@ -33,8 +33,8 @@ def floating_ips(context: CheckContext) -> Iterator[Diagnostic]:
 
 
 def _one(context: CheckContext, where: str, address: str) -> Iterator[Diagnostic]:
-    found = listed(context, "floatingips", floating_ip_address=address)
-    mine = [each for each in found if each["project_id"] == context.cloud.project_id]
+    found = listed(context, FloatingIPRecord, floating_ip_address=address)
+    mine = [each for each in found if each.project_id == context.cloud.project_id]
     if not found:
         yield Diagnostic(
             code="floating-ip.missing",
@@ -47,7 +47,7 @@ def _one(context: CheckContext, where: str, address: str) -> Iterator[Diagnostic
         yield Diagnostic(
             code="floating-ip.other-project",
             where=where,
-            what=f"{address} belongs to project {found[0]['project_id']}, not to {context.cloud.project_id}",
+            what=f"{address} belongs to project {found[0].project_id}, not to {context.cloud.project_id}",
             why="the installer does not check the owner: it takes the address from that project, or fails to attach it",
             fix=_create(context),
         )
@@ -55,29 +55,29 @@ def _one(context: CheckContext, where: str, address: str) -> Iterator[Diagnostic
         yield from _mine(context, where, mine[0])
 
 
-def _mine(context: CheckContext, where: str, raw: Raw) -> Iterator[Diagnostic]:
-    address, network = raw["floating_ip_address"], external_network(context)
-    beyond = {"id": raw["floating_network_id"]}
-    if raw["port_id"]:
+def _mine(context: CheckContext, where: str, floating_ip: FloatingIPRecord) -> Iterator[Diagnostic]:
+    address, network = floating_ip.address, external_network(context)
+    beyond = network.id if network else floating_ip.network_id
+    if floating_ip.port_id:
         yield Diagnostic(
             code="floating-ip.in-use",
             where=where,
-            what=f"{address} is in use: it serves port {raw['port_id']} (status {raw['status']})",
+            what=f"{address} is in use: it serves port {floating_ip.port_id} (status {floating_ip.status})",
             why="the installer refuses it when it is ACTIVE, and silently takes it from that port when it is DOWN",
             fix=context.openstack("floating", "ip", "unset", "--port", address) + "  # or name another",
         )
-    elif raw["status"] != "DOWN":
+    elif floating_ip.status != "DOWN":
         yield Diagnostic(
             code="floating-ip.not-down",
             where=where,
-            what=f"{address} serves no port, yet its status is {raw['status']}: left behind by something deleted",
+            what=f"{address} serves no port, yet its status is {floating_ip.status}: left behind by something deleted",
             why="the installer accepts only floating IPs whose status is DOWN",
             # only an agent changes the status, which Neutron cannot be asked to do (neutron 29.0.0, db/l3_db.py)
             fix=context.openstack("floating", "ip", "delete", address)
-            + f" && {_create_on(context, network or beyond)}, and let the names lead there",
+            + f" && {_create_on(context, beyond)}, and let the names lead there",
         )
-    if network is not None and raw["floating_network_id"] != network["id"]:
-        what = f"{address} is of network {raw['floating_network_id']}, not of {network['name']!r} ({network['id']})"
+    if network is not None and floating_ip.network_id != network.id:
+        what = f"{address} is of network {floating_ip.network_id}, not of {network.name!r} ({network.id})"
         why = "the router of the machines has its gateway elsewhere: attaching it fails"
         yield Diagnostic(code="floating-ip.other-network", where=where, what=what, why=why, fix=_create(context))
 
@@ -86,11 +86,11 @@ def _create(context: CheckContext) -> str:
     network = external_network(context)
     if network is None:  # another check reports it
         return "create a floating IP on the external network, and write its address"
-    return _create_on(context, network)
+    return _create_on(context, network.id)
 
 
-def _create_on(context: CheckContext, network: Raw) -> str:
-    return context.openstack("floating", "ip", "create", network["id"]) + "  # and write the address that it returns"
+def _create_on(context: CheckContext, network_id: str) -> str:
+    return context.openstack("floating", "ip", "create", network_id) + "  # and write the address that it returns"
 
 
 def _missing(context: CheckContext) -> Iterator[Diagnostic]:

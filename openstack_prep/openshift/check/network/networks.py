@@ -23,6 +23,7 @@ from openstack_prep.openshift.check.network.topology import (
     own_subnets,
     virtual_addresses,
 )
+from openstack_prep.resources.lists.neutron_records import GroupRecord, NetworkRecord, SubnetRecord
 
 DNS_SINCE = 4
 PRIVATE = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fd00::/8")))
@@ -54,7 +55,7 @@ def overlaps(
 
 def suggest_network(context: CheckContext, own: Block) -> str:
     """Return a private network of the size of one, for a fix; it overlaps nothing that the checks know."""
-    known = [*blocks(each["cidr"] for each in listed(context, "subnets"))]
+    known = [*blocks(each.cidr for each in listed(context, SubnetRecord))]
     known += [block for of in OWN_NETWORKS for block in blocks(getattr(context.cluster, of))]
     known += [ipaddress.ip_network(each) for each in (_address(host) for _, _, host in _needed(context)) if each]
     taken = [each for each in known if each.version == own.version]
@@ -69,25 +70,25 @@ def _external(context: CheckContext) -> Iterator[Diagnostic]:
     network = external_network(context)
     if network is None:
         return
-    subnets = listed(context, "subnets", network_id=network["id"])
+    subnets = listed(context, SubnetRecord, network_id=network.id)
     if not subnets:
         yield Diagnostic(
             code="access.denied",
             where=context.place("external_network"),
-            what=f"these credentials see no subnet of {network['name']!r}, so overlaps cannot be checked",
+            what=f"these credentials see no subnet of {network.name!r}, so overlaps cannot be checked",
             why="a machine network that overlaps it makes its floating IPs unreachable",
-            fix=f"openstack subnet list --network {network['id']}  # as an administrator",
+            fix=f"openstack subnet list --network {network.id}  # as an administrator",
             status=Status.UNKNOWN,
         )
     for subnet in subnets:
-        for where, own in overlaps(context, ipaddress.ip_network(subnet["cidr"])):
+        for where, own in overlaps(context, ipaddress.ip_network(subnet.cidr)):
             yield Diagnostic(
                 code="network.overlap",
                 where=where,
-                what=f"{own} overlaps {subnet['cidr']} of the external network {network['name']!r}",
+                what=f"{own} overlaps {subnet.cidr} of the external network {network.name!r}",
                 why="the router cannot connect both, or machines look for floating IPs and gateway "
                 "among their neighbours",
-                fix=f"write a network that does not overlap {subnet['cidr']}{suggest_network(context, own)}",
+                fix=f"write a network that does not overlap {subnet.cidr}{suggest_network(context, own)}",
             )
 
 
@@ -96,7 +97,7 @@ def _additional(context: CheckContext) -> Iterator[Diagnostic]:
     for of in ("machines", "control_plane", "compute"):
         where = context.place(f"{of}.additional_networks")
         for network_id in getattr(cluster, of).additional_networks:
-            if not listed(context, "networks", id=network_id):
+            if not listed(context, NetworkRecord, id=network_id):
                 yield Diagnostic(
                     code="network.missing",
                     where=where,
@@ -104,14 +105,14 @@ def _additional(context: CheckContext) -> Iterator[Diagnostic]:
                     why="no machine gets a port there",
                     fix=context.openstack("network", "list", "--internal") + "  # and write one of these ids",
                 )
-            for subnet in listed(context, "subnets", network_id=network_id):
-                for field, own in overlaps(context, ipaddress.ip_network(subnet["cidr"])):
+            for subnet in listed(context, SubnetRecord, network_id=network_id):
+                for field, own in overlaps(context, ipaddress.ip_network(subnet.cidr)):
                     yield Diagnostic(
                         code="network.overlap",
                         where=where,
-                        what=f"{subnet['cidr']} of network {network_id} overlaps {own} of {field}",
+                        what=f"{subnet.cidr} of network {network_id} overlaps {own} of {field}",
                         why="machines have addresses in both, and send packets for one network into the other",
-                        fix=f"write another network here, or one that does not overlap {subnet['cidr']} in {field}"
+                        fix=f"write another network here, or one that does not overlap {subnet.cidr} in {field}"
                         f"{suggest_network(context, own)}",
                     )
 
@@ -119,7 +120,7 @@ def _additional(context: CheckContext) -> Iterator[Diagnostic]:
 def _additional_groups(context: CheckContext) -> Iterator[Diagnostic]:
     for of in ("machines", "control_plane", "compute"):
         for group_id in getattr(context.cluster, of).additional_security_groups:
-            if not listed(context, "security-groups", id=group_id):
+            if not listed(context, GroupRecord, id=group_id):
                 yield Diagnostic(
                     code="security-group.missing",
                     where=context.place(f"{of}.additional_security_groups"),
@@ -152,8 +153,8 @@ def _needed(context: CheckContext) -> Iterator[tuple[str, str, str]]:
     if not cluster.machines_subnets:  # the check of the file reports that a user's own subnet has its own
         yield from ((context.place("external_dns"), "DNS server", each) for each in cluster.external_dns)
     for subnet in own_subnets(context):
-        name = f"DNS server of subnet {subnet['id']}"
-        yield from ((context.place("machines_subnets"), name, each) for each in subnet["dns_nameservers"])
+        name = f"DNS server of subnet {subnet.id}"
+        yield from ((context.place("machines_subnets"), name, each) for each in subnet.dns_nameservers)
     for of in ("http", "https"):
         url: str | None = getattr(cluster.proxy, of, None)
         if url:

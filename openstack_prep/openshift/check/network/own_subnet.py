@@ -10,8 +10,6 @@ import ipaddress
 from collections.abc import Iterator
 
 from openstack_prep.base.diagnostic import Diagnostic, Status
-from openstack_prep.base.raw import Raw
-from openstack_prep.neutron.addresses import addresses_of
 from openstack_prep.neutron.allocation_pools import pools, pools_beside, pools_without
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.networks import overlaps, suggest_network
@@ -25,6 +23,7 @@ from openstack_prep.openshift.check.network.topology import (
     router_interfaces,
     virtual_addresses,
 )
+from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, RouterRecord, SubnetRecord
 from openstack_prep.resources.network.uses import INTERFACES
 
 LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds
@@ -34,10 +33,10 @@ def own_subnet(context: CheckContext) -> Iterator[Diagnostic]:
     """Yield what is wrong with the user's own subnets and their network."""
     where = context.place("machines_subnets")
     for reference in references(context):
-        found = matches(context, "subnets", reference)
+        found = matches(context, SubnetRecord, reference)
         name = reference.id or repr(reference.name)
         if len(found) != 1:
-            ids = ", ".join(each["id"] for each in found)
+            ids = ", ".join(each.id for each in found)
             yield Diagnostic(
                 code="subnet.ambiguous" if found else "subnet.missing",
                 where=where,
@@ -55,8 +54,8 @@ def own_subnet(context: CheckContext) -> Iterator[Diagnostic]:
         yield from _network(context, where, subnets)
 
 
-def _subnet(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnostic]:
-    cidr, subnet_id = subnet["cidr"], subnet["id"]
+def _subnet(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator[Diagnostic]:
+    cidr, subnet_id = subnet.cidr, subnet.id
     if cidr not in context.cluster.machine_networks:
         given = ", ".join(context.cluster.machine_networks)
         yield Diagnostic(
@@ -66,7 +65,7 @@ def _subnet(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnost
             why="the installer refuses any other; security group rules and virtual addresses follow from it",
             fix=f"write {cidr}",
         )
-    if subnet["ip_version"] == 4 and not subnet["enable_dhcp"]:
+    if subnet.ip_version == 4 and not subnet.enable_dhcp:
         yield Diagnostic(
             code="subnet.no-dhcp",
             where=where,
@@ -74,7 +73,7 @@ def _subnet(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnost
             why="machines learn their addresses by DHCP",
             fix=context.openstack("subnet", "set", "--dhcp", subnet_id),
         )
-    if not subnet["dns_nameservers"]:
+    if not subnet.dns_nameservers:
         yield Diagnostic(
             code="subnet.no-dns-server",
             where=where,
@@ -85,16 +84,16 @@ def _subnet(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnost
         )
 
 
-def _routers_out(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+def _routers_out(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator[Diagnostic]:
     """Yield if no router connects the subnet to the external network."""
-    subnet_id, mine = subnet["id"], subnet["project_id"] == context.cloud.project_id
+    subnet_id, mine = subnet.id, subnet.project_id == context.cloud.project_id
     interfaces = [
         port
-        for port in router_interfaces(context, subnet["network_id"])
-        if subnet_id in [each["subnet_id"] for each in port["fixed_ips"]]
+        for port in router_interfaces(context, subnet.network_id)
+        if subnet_id in [each.subnet_id for each in port.fixed_ips]
     ]
-    if not subnet["gateway_ip"]:
-        gateway = ipaddress.ip_network(subnet["cidr"]).network_address + 1
+    if not subnet.gateway_ip:
+        gateway = ipaddress.ip_network(subnet.cidr).network_address + 1
         apart = pools_without(subnet, [gateway])
         yield Diagnostic(
             code="subnet.no-gateway",
@@ -112,52 +111,50 @@ def _routers_out(context: CheckContext, where: str, subnet: Raw) -> Iterator[Dia
             where=where,
             what=f"no router has an interface in subnet {subnet_id}"
             + ("" if mine else ", as far as these credentials show"),
-            why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
+            why=f"floating IPs of {external.name!r} cannot be attached to ports there",
             fix=_add_router(context, external, subnet_id),
             status=Status.ERROR if mine else Status.WARNING,
         )
     for router in _routers(context, interfaces):
-        beyond = (router["external_gateway_info"] or {}).get("network_id")
-        if beyond != external["id"]:
+        beyond = router.gateway_network_id
+        if beyond != external.id:
             has = f"has its gateway on network {beyond}" if beyond else "has no external gateway"
             yield Diagnostic(
                 code="router.other-gateway" if beyond else "router.no-gateway",
                 where=where,
-                what=f"router {router['name']} {router['id']} of subnet {subnet_id} {has}",
-                why=f"floating IPs of {external['name']!r} cannot be attached to ports there",
-                fix=context.openstack("router", "set", "--external-gateway", external["id"], router["id"]),
+                what=f"router {router.name} {router.id} of subnet {subnet_id} {has}",
+                why=f"floating IPs of {external.name!r} cannot be attached to ports there",
+                fix=context.openstack("router", "set", "--external-gateway", external.id, router.id),
             )
 
 
-def _add_router(context: CheckContext, external: Raw, subnet_id: str) -> str:
+def _add_router(context: CheckContext, external: NetworkRecord, subnet_id: str) -> str:
     """Return the command that gives a subnet a router of this project with a gateway on the external network."""
-    mine = listed(context, "routers", project_id=context.cloud.project_id)
-    gates = [each["id"] for each in mine if (each["external_gateway_info"] or {}).get("network_id") == external["id"]]
+    mine = listed(context, RouterRecord, project_id=context.cloud.project_id)
+    gates = [each.id for each in mine if each.gateway_network_id == external.id]
     name = gates[0] if gates else f"{context.cluster.cluster_name}-{subnet_id[:8]}"
-    create = [] if gates else [context.openstack("router", "create", "--external-gateway", external["id"], name)]
+    create = [] if gates else [context.openstack("router", "create", "--external-gateway", external.id, name)]
     return " && ".join([*create, context.openstack("router", "add", "subnet", name, subnet_id)])
 
 
-def _routers(context: CheckContext, interfaces: list[Raw]) -> list[Raw]:
+def _routers(context: CheckContext, interfaces: list[PortRecord]) -> list[RouterRecord]:
     """Return the routers of interfaces, as far as these credentials see them."""
-    return [router for port in interfaces for router in listed(context, "routers", id=port["device_id"])]
+    return [router for port in interfaces for router in listed(context, RouterRecord, id=port.device_id)]
 
 
-def _around(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+def _around(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator[Diagnostic]:
     """Yield networks that machines will no longer reach because pods or services have the same addresses."""
-    routers = _routers(context, router_interfaces(context, subnet["network_id"]))
-    reached = {each["destination"]: f"a host route of subnet {subnet['id']}" for each in subnet["host_routes"]}
+    routers = _routers(context, router_interfaces(context, subnet.network_id))
+    reached = {each.destination: f"a host route of subnet {subnet.id}" for each in subnet.host_routes}
     for router in routers:
-        reached |= {each["destination"]: f"a route of router {router['id']}" for each in router["routes"]}
-        ports = [
-            port for port in listed(context, "ports", device_id=router["id"]) if port["device_owner"] in INTERFACES
-        ]
-        for fixed in (each for port in ports for each in port["fixed_ips"]):
-            for other in listed(context, "subnets", id=fixed["subnet_id"]):
-                reached.setdefault(other["cidr"], f"subnet {other['id']}, which router {router['id']} leads to")
+        reached |= {each.destination: f"a route of router {router.id}" for each in router.routes}
+        ports = [port for port in listed(context, PortRecord, device_id=router.id) if port.device_owner in INTERFACES]
+        for subnet_id in (fixed.subnet_id for port in ports for fixed in port.fixed_ips):
+            for other in listed(context, SubnetRecord, id=subnet_id):
+                reached.setdefault(other.cidr, f"subnet {other.id}, which router {router.id} leads to")
     for destination, origin in reached.items():
         block = ipaddress.ip_network(destination)
-        if block.prefixlen == 0 or destination == subnet["cidr"]:
+        if block.prefixlen == 0 or destination == subnet.cidr:
             continue
         for field, own in overlaps(context, block, ("cluster_networks", "service_networks")):
             yield Diagnostic(
@@ -170,29 +167,28 @@ def _around(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnost
             )
 
 
-def _room(context: CheckContext, where: str, subnet: Raw) -> Iterator[Diagnostic]:
+def _room(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator[Diagnostic]:
     """Yield if the allocation pools are too small; addresses of ports that are not visible count as free."""
-    ports = listed(context, "ports", network_id=subnet["network_id"])
-    used = {int(each) for port in ports for each in addresses_of(port) if each.version == subnet["ip_version"]}
-    ends = [(int(first), int(last)) for first, last in pools(subnet)]
-    free = sum(last - first + 1 - sum(first <= each <= last for each in used) for first, last in ends)
+    ports = listed(context, PortRecord, network_id=subnet.network_id)
+    used = {each for port in ports for each in port.addresses if each.version == subnet.ip_version}
+    free = sum(pool.count - sum(each in pool for each in used) for pool in pools(subnet))
     if free < (needed := machines(context)):
         kept_out = [each for mine in virtual_addresses(context).values() for each in mine]
         more, options = pools_beside(subnet, kept_out)
         yield Diagnostic(
             code="subnet.full",
             where=where,
-            what=f"the allocation pools of subnet {subnet['id']} have {free} addresses left for "
+            what=f"the allocation pools of subnet {subnet.id} have {free} addresses left for "
             f"{needed} machines, including the bootstrap machine",
             why="the last machines get no address",
-            fix=context.openstack("subnet", "set", *options, subnet["id"])
+            fix=context.openstack("subnet", "set", *options, subnet.id)
             if free + more >= needed
             else "name a larger subnet",
         )
 
 
-def _network(context: CheckContext, where: str, subnets: list[Raw]) -> Iterator[Diagnostic]:
-    network_ids = {each["network_id"] for each in subnets}
+def _network(context: CheckContext, where: str, subnets: list[SubnetRecord]) -> Iterator[Diagnostic]:
+    network_ids = {each.network_id for each in subnets}
     if len(network_ids) > 1:
         yield Diagnostic(
             code="subnet.other-network",
@@ -202,14 +198,14 @@ def _network(context: CheckContext, where: str, subnets: list[Raw]) -> Iterator[
             fix="name two subnets of one network",
         )
     yield from _named(context, network_ids)
-    for network in (each for one in sorted(network_ids) for each in listed(context, "networks", id=one)):
+    for network in (each for one in sorted(network_ids) for each in listed(context, NetworkRecord, id=one)):
         yield from _fitting(context, where, network, subnets)
 
 
 def _named(context: CheckContext, network_ids: set[str]) -> Iterator[Diagnostic]:
     """Yield if the network in the file is not the network of its subnets."""
     reference = context.cluster.machines_network
-    meant = matches(context, "networks", reference) if reference else ()
+    meant = matches(context, NetworkRecord, reference) if reference else ()
     if reference and len(meant) != 1:
         name = reference.id or repr(reference.name)
         yield Diagnostic(
@@ -219,11 +215,11 @@ def _named(context: CheckContext, network_ids: set[str]) -> Iterator[Diagnostic]
             why="the installer must find exactly one",
             fix=_suggest_id(network_ids),
         )
-    for other in (each for each in meant if len(meant) == 1 and each["id"] not in network_ids):
+    for other in (each for each in meant if len(meant) == 1 and each.id not in network_ids):
         yield Diagnostic(
             code="network.not-of-subnet",
             where=context.place("machines_network"),
-            what=f"{other['id']} is not the network of the subnet, {', '.join(sorted(network_ids))}",
+            what=f"{other.id} is not the network of the subnet, {', '.join(sorted(network_ids))}",
             why="the installer does not find the subnet there",
             fix=_suggest_id(network_ids),
         )
@@ -234,37 +230,39 @@ def _suggest_id(network_ids: set[str]) -> str:
     return f"write the id {min(network_ids)}, or leave the network out"
 
 
-def _fitting(context: CheckContext, where: str, network: Raw, subnets: list[Raw]) -> Iterator[Diagnostic]:
+def _fitting(
+    context: CheckContext, where: str, network: NetworkRecord, subnets: list[SubnetRecord]
+) -> Iterator[Diagnostic]:
     """Yield properties of a network that keep machines out."""
-    six = any(each["ip_version"] == 6 for each in subnets)
-    if six and network["mtu"] < LEAST_MTU:
+    six = any(each.ip_version == 6 for each in subnets)
+    if six and (network.mtu or 0) < LEAST_MTU:
         yield Diagnostic(
             code="network.mtu-too-small",
             where=where,
-            what=f"the MTU of network {network['id']} is {network['mtu']}",
+            what=f"the MTU of network {network.id} is {network.mtu}",
             why=f"the installer refuses less than {LEAST_MTU} with IPv6",
-            fix=context.openstack("network", "set", "--mtu", str(LEAST_MTU), network["id"]),
+            fix=context.openstack("network", "set", "--mtu", str(LEAST_MTU), network.id),
         )
     if (
-        network["project_id"] != context.cloud.project_id
+        network.project_id != context.cloud.project_id
         and len(subnets) == 1
         and context.cluster.load_balancer != "UserManaged"
     ):
         yield Diagnostic(
             code="network.other-project",
             where=where,
-            what=f"network {network['id']} belongs to project {network['project_id']}",
+            what=f"network {network.id} belongs to project {network.project_id}",
             why="by Neutron's default policy only that project and administrators may choose a port's address there, "
             "and the ports of the virtual addresses have chosen ones",
             fix="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
             "or name a network of this project",
             status=Status.WARNING,
         )
-    if network.get("port_security_enabled") is False:
+    if network.port_security_enabled is False:
         yield Diagnostic(
             code="port-security.off",
             where=where,
-            what=f"port security is off on network {network['id']}",
+            what=f"port security is off on network {network.id}",
             why="Neutron refuses security groups and allowed address pairs there, so machines get no ports",
-            fix=context.openstack("network", "set", "--enable-port-security", network["id"]),
+            fix=context.openstack("network", "set", "--enable-port-security", network.id),
         )

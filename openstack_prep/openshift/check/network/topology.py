@@ -9,13 +9,13 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from openstack_prep.base.raw import Raw
 from openstack_prep.core.run import query
 from openstack_prep.neutron.addresses import Address, Block
 from openstack_prep.openshift.check.capacity.machines import groups
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config import ResourceReference
 from openstack_prep.openshift.install_config.rules.machines import ids
+from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, R, SubnetRecord, list_records
 from openstack_prep.resources.network.uses import INTERFACES
 
 DNS_VIP_UNTIL = 6
@@ -24,24 +24,24 @@ OWN_NETWORKS = ("machine_networks", "cluster_networks", "service_networks")
 
 
 @query
-def listed(context: CheckContext, /, kind: str, **chosen: Any) -> Sequence[Raw]:
-    """Return what Neutron lists of a kind, such as security-groups."""
-    return context.cloud.network.list(f"/{kind}", kind.replace("-", "_"), **chosen)
+def listed(context: CheckContext, /, kind: type[R], **chosen: Any) -> Sequence[R]:
+    """Return what Neutron lists of a kind of records."""
+    return list_records(context.cloud.network, kind, **chosen)
 
 
-def named_networks(context: CheckContext) -> Sequence[Raw]:
+def named_networks(context: CheckContext) -> Sequence[NetworkRecord]:
     """Return the networks that have the external network's name: the installer looks by that alone."""
     name = context.cluster.external_network
-    return listed(context, "networks", name=name) if name else ()
+    return listed(context, NetworkRecord, name=name) if name else ()
 
 
-def external_network(context: CheckContext) -> Raw | None:
+def external_network(context: CheckContext) -> NetworkRecord | None:
     """Return the external network, if its name is unique."""
-    external = [each for each in named_networks(context) if each["router:external"]]
+    external = [each for each in named_networks(context) if each.external]
     return external[0] if len(external) == 1 else None
 
 
-def matches(context: CheckContext, kind: str, reference: ResourceReference) -> Sequence[Raw]:
+def matches(context: CheckContext, kind: type[R], reference: ResourceReference) -> Sequence[R]:
     """Return the networks or subnets that an install-config means by an id or a name."""
     query = {"id": reference.id} if reference.id else {"name": reference.name}
     return listed(context, kind, **query)
@@ -53,15 +53,15 @@ def references(context: CheckContext) -> list[ResourceReference]:
     return [each for each in given if bool(each.id) != bool(each.name) and not list(ids("", filter(None, [each.id])))]
 
 
-def own_subnets(context: CheckContext) -> list[Raw]:
+def own_subnets(context: CheckContext) -> list[SubnetRecord]:
     """Return the user's own subnets for the machines, those whose references are unique."""
-    found = (matches(context, "subnets", each) for each in references(context))
+    found = (matches(context, SubnetRecord, each) for each in references(context))
     return [subnets[0] for subnets in found if len(subnets) == 1]
 
 
-def router_interfaces(context: CheckContext, network_id: str) -> list[Raw]:
+def router_interfaces(context: CheckContext, network_id: str) -> list[PortRecord]:
     """Return the router interfaces on a network, as far as these credentials see them."""
-    return [port for port in listed(context, "ports", network_id=network_id) if port["device_owner"] in INTERFACES]
+    return [port for port in listed(context, PortRecord, network_id=network_id) if port.device_owner in INTERFACES]
 
 
 def blocks(given: Iterable[str]) -> list[Block]:

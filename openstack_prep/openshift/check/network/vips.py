@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
 from openstack_prep.base.diagnostic import Diagnostic
-from openstack_prep.base.raw import Raw
-from openstack_prep.neutron.addresses import Address, addresses_of
+from openstack_prep.neutron.addresses import Address
 from openstack_prep.neutron.allocation_pools import pools, pools_without
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import (
@@ -23,6 +22,7 @@ from openstack_prep.openshift.check.network.topology import (
     virtual_addresses,
 )
 from openstack_prep.openshift.install_config.rules.networks import user_creates_vip_ports
+from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
 
 WHOSE = {"api_vips": "the API's", "ingress_vips": "ingress's", "DNS": "the cluster's DNS's"}
 
@@ -44,7 +44,7 @@ def vips(context: CheckContext) -> Iterator[Diagnostic]:
                 fix=f"write another address in {context.place(other) if other != 'DNS' else context.place(one)}",
             )
     subnets = own_subnets(context)
-    known = [each for each in subnets if each["cidr"] in context.cluster.machine_networks]
+    known = [each for each in subnets if each.cidr in context.cluster.machine_networks]
     if len(known) < len(context.cluster.machines_subnets):  # another check reports the subnet
         return
     for of, address in _each(addresses):
@@ -74,11 +74,11 @@ def _describe(context: CheckContext, of: str, address: Address) -> str:
     return f"{WHOSE[of]} {address}" + ("" if _given(context, of) else " (the installer's default)")
 
 
-def _outside(context: CheckContext, of: str, address: Address, subnets: list[Raw]) -> Iterator[Diagnostic]:
+def _outside(context: CheckContext, of: str, address: Address, subnets: list[SubnetRecord]) -> Iterator[Diagnostic]:
     """Yield if a virtual address is not a usable host address of the machines' subnet."""
-    cidrs = [each["cidr"] for each in subnets] or [context.cluster.machine_networks[0]]
+    cidrs = [each.cidr for each in subnets] or [context.cluster.machine_networks[0]]
     block = next((each for each in map(ipaddress.ip_network, cidrs) if address in each), None)
-    gateways = [each["gateway_ip"] for each in subnets] or [str(ipaddress.ip_network(cidrs[0]).network_address + 1)]
+    gateways = [each.gateway_ip for each in subnets] or [str(ipaddress.ip_network(cidrs[0]).network_address + 1)]
     if _given(context, of) and not any(address in each for each in blocks(context.cluster.machine_networks)):
         return  # the check of the file reports it
     if block is None:
@@ -103,30 +103,30 @@ def _outside(context: CheckContext, of: str, address: Address, subnets: list[Raw
     )
 
 
-def _in_pools(context: CheckContext, addresses: dict[str, list[Address]], subnet: Raw) -> Iterator[Diagnostic]:
+def _in_pools(context: CheckContext, addresses: dict[str, list[Address]], subnet: SubnetRecord) -> Iterator[Diagnostic]:
     every = [each for _, each in _each(addresses)]
-    fix = context.openstack("subnet", "set", *pools_without(subnet, every), subnet["id"])
+    fix = context.openstack("subnet", "set", *pools_without(subnet, every), subnet.id)
     for of, each in _each(addresses):
-        for first, last in pools(subnet):
-            if first.version == each.version and int(first) <= int(each) <= int(last):
+        for pool in pools(subnet):
+            if each in pool:
                 yield Diagnostic(
                     code="vip.in-pool",
                     where=_place(context, of),
-                    what=f"{_describe(context, of, each)} lies in the allocation pool {first}-{last} of {subnet['id']}",
+                    what=f"{_describe(context, of, each)} lies in the allocation pool {pool} of {subnet.id}",
                     why="Neutron may give it to another port first; the installer refuses it",
                     fix=fix,
                 )
 
 
-def _taken(context: CheckContext, addresses: dict[str, list[Address]], subnet: Raw) -> Iterator[Diagnostic]:
-    ports = listed(context, "ports", network_id=subnet["network_id"])
+def _taken(context: CheckContext, addresses: dict[str, list[Address]], subnet: SubnetRecord) -> Iterator[Diagnostic]:
+    ports = listed(context, PortRecord, network_id=subnet.network_id)
     for of, each in _each(addresses):
         for port in ports:
-            if each in addresses_of(port) and str(each) != subnet["gateway_ip"]:
+            if each in port.addresses and str(each) != subnet.gateway_ip:
                 other = f"write another address in {context.place(of) if of != 'DNS' else _place(context, of)}"
                 # nobody can tell what a port of a machine or a router is needed for, and another project owns its ports
-                deletable = not port["device_owner"] and port["project_id"] == context.cloud.project_id
-                delete = f"{context.openstack('port', 'delete', port['id'])}  # if nobody needs it; or {other}"
+                deletable = not port.device_owner and port.project_id == context.cloud.project_id
+                delete = f"{context.openstack('port', 'delete', port.id)}  # if nobody needs it; or {other}"
                 yield Diagnostic(
                     code="vip.in-use",
                     where=_place(context, of),
@@ -136,15 +136,17 @@ def _taken(context: CheckContext, addresses: dict[str, list[Address]], subnet: R
                 )
 
 
-def _port(port: Raw) -> str:
-    return " ".join(filter(None, ["port", port["name"], port["id"], port["device_owner"]]))
+def _port(port: PortRecord) -> str:
+    return " ".join(filter(None, ["port", port.name, port.id, port.device_owner]))
 
 
-def _port_of_user(context: CheckContext, of: str, mine: list[Address], subnets: list[Raw]) -> Iterator[Diagnostic]:
+def _port_of_user(
+    context: CheckContext, of: str, mine: list[Address], subnets: list[SubnetRecord]
+) -> Iterator[Diagnostic]:
     """Yield unless a free port of the user's has the addresses, one per IP version."""
-    ports = listed(context, "ports", network_id=subnets[0]["network_id"])
-    holders = [port for port in ports if set(mine) & set(addresses_of(port))]
-    fitting = [port for port in holders if set(mine) <= set(addresses_of(port))]
+    ports = listed(context, PortRecord, network_id=subnets[0].network_id)
+    holders = [port for port in ports if set(mine) & set(port.addresses)]
+    fitting = [port for port in holders if set(mine) <= set(port.addresses)]
     wanted = " and ".join(map(str, mine))
     if not fitting:
         yield Diagnostic(
@@ -155,7 +157,7 @@ def _port_of_user(context: CheckContext, of: str, mine: list[Address], subnets: 
             fix=_create_port(context, of, mine, subnets),
         )
     for port in fitting:
-        if port["device_owner"]:
+        if port.device_owner:
             yield Diagnostic(
                 code="vip.in-use",
                 where=_place(context, of),
@@ -165,12 +167,12 @@ def _port_of_user(context: CheckContext, of: str, mine: list[Address], subnets: 
             )
 
 
-def _create_port(context: CheckContext, of: str, mine: list[Address], subnets: list[Raw]) -> str:
+def _create_port(context: CheckContext, of: str, mine: list[Address], subnets: list[SubnetRecord]) -> str:
     fixed = []
     for address in mine:
-        here = next((each for each in subnets if address in ipaddress.ip_network(each["cidr"])), None)
+        here = next((each for each in subnets if address in ipaddress.ip_network(each.cidr)), None)
         if here is None:
-            return f"write an address of {' or '.join(each['cidr'] for each in subnets)} instead of {address} first"
-        fixed += ["--fixed-ip", f"subnet={here['id']},ip-address={address}"]
+            return f"write an address of {' or '.join(each.cidr for each in subnets)} instead of {address} first"
+        fixed += ["--fixed-ip", f"subnet={here.id},ip-address={address}"]
     name = f"{context.cluster.cluster_name}-{of.removesuffix('_vips')}-port"
-    return context.openstack("port", "create", "--network", subnets[0]["network_id"], *fixed, name)
+    return context.openstack("port", "create", "--network", subnets[0].network_id, *fixed, name)

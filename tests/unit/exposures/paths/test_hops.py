@@ -14,6 +14,8 @@ from openstack_prep.exposures.paths.examination import ExposurePath, PathReport
 from openstack_prep.exposures.paths.hops import View, hops
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import Chain
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord, PortRecord
+from tests.unit.conftest import port_row
 
 MAC = "fa:16:3e:00:00:01"
 ADDRESS, PUBLIC = "10.1.0.209", "192.0.2.10"
@@ -30,8 +32,8 @@ SHOP = Exposed(
 PLACED = PlacedExposure(exposure=SHOP, address=ADDRESS, public_address=PUBLIC)
 
 
-def node(name: str, *pairs: str, **more: Any) -> dict[str, Any]:
-    return {
+def node(name: str, *pairs: str, **more: Any) -> PortRecord:
+    fields: dict[str, Any] = {
         "id": f"id-{name}",
         "name": name,
         "mac_address": MAC,
@@ -39,11 +41,13 @@ def node(name: str, *pairs: str, **more: Any) -> dict[str, Any]:
         "allowed_address_pairs": [{"ip_address": each, "mac_address": MAC} for each in pairs],
         "security_groups": ["g"],
         "port_security_enabled": True,
-    } | more
+    }
+    return PortRecord.read(port_row(**fields | more))
 
 
-def rule(number: int, remote: str | None = None, protocol: str = "tcp") -> dict[str, Any]:
-    return {
+def groups(number: int, remote: str | None = None, protocol: str = "tcp") -> dict[str, GroupRecord]:
+    """Return the group of the nodes, with one rule."""
+    rule = {
         "direction": "ingress",
         "ethertype": "IPv4",
         "protocol": protocol,
@@ -53,17 +57,19 @@ def rule(number: int, remote: str | None = None, protocol: str = "tcp") -> dict[
         "remote_group_id": None,
         "remote_address_group_id": None,
     }
+    return {"g": GroupRecord.read({"id": "g", "security_group_rules": [rule]})}
 
 
-def floating(**more: Any) -> dict[str, Any]:
-    return {"floating_ip_address": PUBLIC, "port_id": "p", "fixed_ip_address": ADDRESS} | more
+def floating(**more: Any) -> FloatingIPRecord:
+    own = {"floating_ip_address": PUBLIC, "port_id": "p", "fixed_ip_address": ADDRESS}
+    return FloatingIPRecord.read({"id": "f", "floating_network_id": "x", **own} | more)
 
 
 RIGHT = View(
     spec="spec.yaml",
     cluster=ClusterFields(name="one", directory="one"),
     nodes=[node("n1", ADDRESS), node("n2", "10.1.0.208/29")],
-    groups={"g": {"security_group_rules": [rule(443)]}},
+    groups=groups(443),
     floating_ips=[floating()],
     answers={"shop.example.com": ResolvedName((PUBLIC,), "the resolver")},
 )
@@ -84,8 +90,8 @@ def test_all_is_right() -> None:
     [
         ({"nodes": [node("n1"), node("n2", ADDRESS)]}, "pairs.missing", "address pairs"),
         ({"nodes": []}, "machine.missing", "nodes"),
-        ({"groups": {"g": {"security_group_rules": [rule(80)]}}}, "security-group.blocks", "security groups"),
-        ({"groups": {"g": {"security_group_rules": [rule(443, "10.9.0.0/24")]}}}, "security-group.blocks", None),
+        ({"groups": groups(80)}, "security-group.blocks", "security groups"),
+        ({"groups": groups(443, "10.9.0.0/24")}, "security-group.blocks", None),
         ({"groups": {}}, "security-group.unreadable", "security groups"),
         ({"floating_ips": []}, "floating-ip.missing", "floating IP"),
         ({"floating_ips": [floating(port_id=None)]}, "floating-ip.detached", "floating IP"),
@@ -105,7 +111,7 @@ def test_one_thing_is_wrong(change: dict[str, Any], code: str, where: str | None
 
 def test_rules_for_the_allowed_networks_are_enough() -> None:
     placed = replace(PLACED, exposure=replace(SHOP, allowed_cidrs=("10.9.0.0/24",)))
-    view = replace(RIGHT, groups={"g": {"security_group_rules": [rule(443, "10.9.0.0/16")]}})
+    view = replace(RIGHT, groups=groups(443, "10.9.0.0/16"))
     assert found(placed, view) == []
 
 
@@ -120,7 +126,7 @@ def test_a_cluster_elsewhere_is_not_judged_by_this_cloud() -> None:
 def test_node_ports_are_what_groups_must_open() -> None:
     given = replace(SHOP, how="node-port", ports=(ExposedPort(port=443, node_port=30443),), address=None)
     placed = PlacedExposure(exposure=given, public_address=PUBLIC)
-    view = replace(RIGHT, groups={"g": {"security_group_rules": [rule(30443)]}})
+    view = replace(RIGHT, groups=groups(30443))
     assert found(placed, view) == []
     unset = replace(placed, exposure=replace(given, ports=(ExposedPort(port=443),)))
     assert [each.code for each in found(unset, view)] == ["exposure.node-port-unknown"]

@@ -9,6 +9,8 @@ import pytest
 
 from openstack_prep.base.diagnostic import Status
 from openstack_prep.exposures.virtualization import Virtualization, VisibleNodes, diagnose
+from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, SubnetRecord, TrunkRecord
+from tests.unit.conftest import subnet_row
 from tests.unit.exposures.virtualization.cases import MAC, OUTSIDE, PLAIN, WEB
 
 SETTINGS = replace(PLAIN, networks=(replace(OUTSIDE, openstack_network="provider"),))
@@ -25,10 +27,14 @@ def port(id: str, server: str = "", network: str = "n", **more: Any) -> dict[str
 def visible(*ports: dict[str, Any], servers: int = 1, **more: Any) -> VisibleNodes:
     given: Any = {
         "networks": [{"id": "n", "name": "provider"}],
-        "subnets": [{"network_id": "n", "cidr": "192.0.2.0/24"}],
+        "subnets": [subnet_row(id="s", network_id="n", cidr="192.0.2.0/24")],
         "servers": {f"s{index}": f"node{index}" for index in range(1, servers + 1)},
+        "trunks": [],
     }
-    return VisibleNodes(cloud="a cloud", ports=ports, **{**given, **more})
+    given |= more
+    for field, kind in (("networks", NetworkRecord), ("subnets", SubnetRecord), ("trunks", TrunkRecord)):
+        given[field] = None if given[field] is None else list(map(kind.read, given[field]))
+    return VisibleNodes(cloud="a cloud", ports=list(map(PortRecord.read, ports)), **given)
 
 
 def codes(nodes: VisibleNodes, settings: Virtualization = SETTINGS) -> list[str]:
@@ -146,4 +152,4 @@ def test_a_network_that_is_not_known(name: str | None, networks: list[dict[str, 
 
 def test_an_address_outside_of_the_subnets() -> None:
     node = port("p1", "s1", allowed_address_pairs=[PAIR])
-    assert codes(visible(node, subnets=[{"network_id": "n", "cidr": "10.0.0.0/24"}])) == ["bridge.outside-subnet"]
+    assert codes(visible(node, subnets=[subnet_row(id="s", network_id="n")])) == ["bridge.outside-subnet"]

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
+from openstack_prep.resources.lists.neutron_records import (
+    AddressGroupRecord,
+    GroupRecord,
+    NetworkRecord,
+    NeutronRecord,
+    PortRecord,
+    RouterRecord,
+    SubnetRecord,
+)
 
 MINE = "project-1"
+R = TypeVar("R", bound=NeutronRecord)
 
 
 def subnet(name: str, cidr: str, network: str = "", **fields: Any) -> dict[str, Any]:
@@ -16,7 +26,7 @@ def subnet(name: str, cidr: str, network: str = "", **fields: Any) -> dict[str, 
     block = ipaddress.ip_network(cidr)
     raw = {"id": name, "name": name, "cidr": cidr, "network_id": network or f"net-{name}", "project_id": MINE}
     pool = {"start": str(block[2]), "end": str(block[-2])}
-    raw |= {"ip_version": block.version, "gateway_ip": str(block[1]), "host_routes": [], "allocation_pools": [pool]}
+    raw |= {"gateway_ip": str(block[1]), "host_routes": [], "allocation_pools": [pool], "dns_nameservers": []}
     return raw | fields
 
 
@@ -27,6 +37,7 @@ def interface(router: str, of: dict[str, Any], address: str | None = None) -> di
         "device_id": router,
         "network_id": of["network_id"],
         "fixed_ips": fixed,
+        "mac_address": "fa:16:3e:00:00:02",
         "device_owner": "network:router_interface",
     }
 
@@ -73,15 +84,19 @@ def visible(
         cloud="mycloud",
         project_id=MINE,
         sees_all=sees_all,
-        subnets={each["id"]: each for each in subnets},
-        networks={each["id"]: each for each in networks},
-        interfaces=interfaces,
-        routers={each["id"]: each for each in routers},
-        groups={each["id"]: each for each in groups},
-        address_groups={each["id"]: each for each in address_groups},
-        ports=ports,
+        subnets=_by_id(SubnetRecord, subnets),
+        networks=_by_id(NetworkRecord, networks),
+        interfaces=list(map(PortRecord.read, interfaces)),
+        routers=_by_id(RouterRecord, routers),
+        groups=_by_id(GroupRecord, groups),
+        address_groups=_by_id(AddressGroupRecord, address_groups),
+        ports=list(map(PortRecord.read, ports)),
     )
 
 
+def _by_id(kind: type[R], listed: Sequence[dict[str, Any]]) -> dict[str, R]:
+    return {each["id"]: kind.read(each) for each in listed}
+
+
 def cluster(name: str, of: dict[str, Any], *ports: dict[str, Any], **fields: Any) -> MeshCluster:
-    return MeshCluster(name=name, ports=ports, subnets=(of,), **fields)
+    return MeshCluster(name=name, ports=list(map(PortRecord.read, ports)), subnets=(SubnetRecord.read(of),), **fields)

@@ -5,6 +5,7 @@ from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.kubernetes.mesh.from_spec import DeclaredProject, fixed_by_spec
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord
 from openstack_prep.resources.network.security_group import SecurityGroupRules
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from tests.unit.kubernetes.mesh.cloud import MINE, group, port, subnet
@@ -27,17 +28,17 @@ DECLARED = DeclaredProject(
 
 
 def test_pairs_of_the_stack_are_added() -> None:
-    (found,) = DECLARED.ports([port("a", subnet("one", "10.1.0.0/24"), "10.1.0.9")])
-    assert sorted(each["ip_address"] for each in found["allowed_address_pairs"]) == ["10.1.0.208/29", "10.1.0.5"]
+    (found,) = DECLARED.ports([PortRecord.read(port("a", subnet("one", "10.1.0.0/24"), "10.1.0.9"))])
+    assert sorted(pair.ip_address for pair in found.allowed_address_pairs) == ["10.1.0.208/29", "10.1.0.5"]
 
 
 def test_rules_are_added_to_the_groups_of_the_project() -> None:
-    groups = {"one": group("one"), "far": group("far") | {"name": "one", "project_id": "another"}}
+    far = group("far") | {"name": "one", "project_id": "another"}
+    groups = {"one": GroupRecord.read(group("one")), "far": GroupRecord.read(far)}
     found = DECLARED.groups(groups, MINE)
-    (added,) = [
-        each for each in found["one"]["security_group_rules"] if each not in group("one")["security_group_rules"]
-    ]
-    assert (added["port_range_min"], added["remote_group_id"]) == (4240, "one")
+    before = groups["one"].security_group_rules
+    (added,) = [rule for rule in found["one"].security_group_rules if rule not in before]
+    assert (added.port_range_min, added.remote_group_id) == (4240, "one")
     assert found["far"] == groups["far"]
 
 

@@ -29,7 +29,14 @@ SUBNET = {
     "host_routes": [],
     "allocation_pools": [{"start": "10.0.1.0", "end": "10.0.255.254"}],
 }
-PORT = {"name": "", "network_id": "n1", "device_owner": "", "device_id": "", "allowed_address_pairs": []}
+PORT = {
+    "name": "",
+    "network_id": "n1",
+    "mac_address": "fa:16:3e:00:00:01",
+    "device_owner": "",
+    "device_id": "",
+    "allowed_address_pairs": [],
+}
 FLOATING = {"project_id": ADMIN_PROJECT, "port_id": None, "status": "DOWN", "floating_network_id": "x1"}
 
 

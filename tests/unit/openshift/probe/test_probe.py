@@ -11,12 +11,11 @@ import pytest
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.probe import Failure, ProbeOutcome, ProbeRequest, compare, probe
-from openstack_prep.openshift.verify.access_path import ProjectView
 from openstack_prep.openshift.verify.chain import Chain, Verification
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.target import VerificationRequest, wanted
 from tests.unit.openshift.probe.listener import OK, certificate, listening, unused
-from tests.unit.openshift.verify.view import ID, NAMES, changed, right
+from tests.unit.openshift.verify.view import ID, NAMES, Answers, changed, right
 
 APPS = "*.apps.dev.example.com"
 NOT_READY = b"HTTP/1.1 503 Service Unavailable\r\n\r\n"
@@ -29,9 +28,9 @@ def on_ports(api: int, ingress: Sequence[int]) -> VerificationRequest:
     return replace(given, targets=(replace(one, tcp=(api,)), replace(two, tcp=tuple(ingress))))
 
 
-def seen(what: VerificationRequest, view: ProjectView) -> Verification:
+def seen(what: VerificationRequest, view: Answers) -> Verification:
     answers = {name: ResolvedName((address,), "the resolver") for name, address in NAMES.items()}
-    return evaluate(wanted(infra_id=ID, base_domain="example.com"), view, answers)
+    return evaluate(wanted(infra_id=ID, base_domain="example.com"), view.view, answers)
 
 
 def hosts(folder: Path) -> Path:
@@ -97,11 +96,11 @@ def test_requests_pass_although_a_link_is_broken(tmp_path: Path) -> None:
 
 def test_no_address_to_connect_to() -> None:
     what = wanted(infra_id=ID)
-    found = probe(what, evaluate(what, right(), {}))
+    found = probe(what, evaluate(what, right().view, {}))
     assert [chain.links[-1].code for chain in found.chains] == ["probe.no-address"] * 2
     given = wanted(infra_id=ID, api_floating_ip="127.0.0.1")
     given = replace(given, targets=(replace(given.targets[0], tcp=(unused(),)), given.targets[1]))
-    assert probe(given, evaluate(given, right(), {})).chains[0].links[-1].code == "probe.refused"
+    assert probe(given, evaluate(given, right().view, {})).chains[0].links[-1].code == "probe.refused"
 
 
 CHAIN = Chain(name="api", target="", links=(Diagnostic(status=Status.OK, where="router", what="right"),))

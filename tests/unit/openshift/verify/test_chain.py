@@ -5,16 +5,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from openstack_prep.openshift.names.resolver import ResolvedName
-from openstack_prep.openshift.verify.access_path import ProjectView
 from openstack_prep.openshift.verify.chain import Chain, Verification, tree, unknown
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.target import wanted
-from tests.unit.openshift.verify.view import ID, NAMES, changed, right
+from tests.unit.openshift.verify.view import ID, NAMES, Answers, changed, right
 
 
-def seen(view: ProjectView) -> Verification:
+def seen(view: Answers) -> Verification:
     answers = {name: ResolvedName((address,), "the resolver") for name, address in NAMES.items()}
-    return evaluate(wanted(infra_id=ID, base_domain="example.com"), view, answers)
+    return evaluate(wanted(infra_id=ID, base_domain="example.com"), view.view, answers)
 
 
 def test_how_it_is_printed(stored: Callable[[str, str], None]) -> None:

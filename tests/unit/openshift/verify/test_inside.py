@@ -6,8 +6,20 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.openshift.verify.access_path import ProjectView
-from tests.unit.openshift.verify.view import ID, TAG, changed, group, links, node, port, right, rule, wrong
+from tests.unit.openshift.verify.view import (
+    ID,
+    TAG,
+    Answers,
+    changed,
+    group,
+    links,
+    node,
+    port,
+    right,
+    rule,
+    server,
+    wrong,
+)
 
 
 def pairs(*addresses: str, mac: str = "fa:16:3e:00:00:01") -> dict[str, Any]:
@@ -46,7 +58,7 @@ def test_port_security_off() -> None:
     assert found.endswith(f"openstack {words} id-of-worker-0-abcde-0")
 
 
-def with_rules(*rules: dict[str, Any], role: str = "master") -> ProjectView:
+def with_rules(*rules: dict[str, Any], role: str = "master") -> Answers:
     view = right()
     return replace(view, groups={**(view.groups or {}), role: group(role, *rules)})
 
@@ -86,7 +98,7 @@ def test_without_workers_the_masters_hold_ingress() -> None:
 
 def test_machines() -> None:
     view = right()
-    servers = {**(view.servers or {}), "server-master-0-0": {"id": "s0", "name": f"{ID}-master-0", "status": "SHUTOFF"}}
+    servers = {**(view.servers or {}), "server-master-0-0": server(f"{ID}-master-0", "SHUTOFF", id="s0")}
     del servers["server-master-1-0"]
     assert wrong(replace(view, servers=servers)) == [
         "api, machines, error machine.missing: no server of this project has the port "
@@ -108,7 +120,7 @@ def test_no_machines_yet() -> None:
 def test_the_bootstrap_machine_counts_while_it_is_there() -> None:
     view = right()
     bootstrap = {**node("bootstrap-0", "10.0.1.9", "master"), **pairs()}
-    servers = {**(view.servers or {}), "server-bootstrap-0": {"name": f"{ID}-bootstrap", "status": "ACTIVE"}}
+    servers = {**(view.servers or {}), "server-bootstrap-0": server(f"{ID}-bootstrap")}
     found, left = wrong(replace(view, ports=[*view.ports, bootstrap], servers=servers))
     assert f"10.0.0.5 is not allowed on {ID}-bootstrap-0" in found
     commands = "wait-for bootstrap-complete", "destroy bootstrap", "wait-for install-complete"
@@ -119,12 +131,12 @@ def test_the_bootstrap_machine_counts_while_it_is_there() -> None:
     assert "bootstrap.left" not in str(wrong(replace(view, ports=[*view.ports, bootstrap], servers=gone)))
 
 
-def before_workers(*more: dict[str, Any], tags: tuple[str, ...] = (TAG,)) -> ProjectView:
+def before_workers(*more: dict[str, Any], tags: tuple[str, ...] = (TAG,)) -> Answers:
     """Return a cluster whose masters exist, and whose workers do not."""
     view = right()
     ports = [each for each in view.ports if "-worker-" not in each["name"]]
-    servers = {**(view.servers or {}), "server-bootstrap-0": {"name": f"{ID}-bootstrap", "status": "ACTIVE"}}
-    groups = [{"id": "worker", "name": f"{ID}-worker", "tags": list(tags)}]
+    servers = {**(view.servers or {}), "server-bootstrap-0": server(f"{ID}-bootstrap")}
+    groups = [group("worker") | {"tags": list(tags)}]
     return replace(view, ports=[*ports, *more], servers=servers, worker_groups=groups)
 
 

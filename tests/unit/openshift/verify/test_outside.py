@@ -18,6 +18,7 @@ from tests.unit.openshift.verify.view import (
     links,
     port,
     right,
+    subnet,
     wrong,
 )
 
@@ -172,7 +173,7 @@ def test_no_router_or_one_that_nobody_shows_us() -> None:
     free = [floating(each, "", port_id=None, router_id=None) for each in (API, INGRESS)]
     none = replace(right(), interfaces=[], routers={}, floating_ips=free)
     assert f"api, router, error router.missing: no router has an interface in subnet {ID}-nodes" in wrong(none)[1]
-    theirs = replace(none, subnets={"sub": {"id": "sub", "name": "lent", "project_id": "another"}})
+    theirs = replace(none, subnets={"sub": subnet(name="lent", project_id="another")})
     assert (
         "api, router, unknown access.denied: the router of subnet lent is not visible to these credentials"
         in wrong(theirs)[1]

@@ -8,7 +8,7 @@ import requests_mock
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.verify import access_path
 from tests.unit.conftest import ENDPOINTS, connection, failure, sent
-from tests.unit.openshift.verify.view import ID, node, port
+from tests.unit.openshift.verify.view import ID, floating, group, node, port, server, subnet
 
 NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
 INTERFACE = {"device_id": "router", "device_owner": "network:router_interface"}
@@ -24,22 +24,21 @@ def neutron(services: requests_mock.Mocker) -> requests_mock.Mocker:
         return {"ports": [port("", "10.0.0.1", **INTERFACE)] if of_router else ports}
 
     services.get(f"{NEUTRON}/ports", json=listed)
-    services.get(f"{NEUTRON}/floatingips", json={"floatingips": [{"id": "f", "router_id": "another"}]})
-    services.get(f"{NEUTRON}/security-groups", json={"security_groups": [{"id": "master"}]})
-    services.get(f"{NEUTRON}/subnets", json={"subnets": [{"id": "sub"}]})
-    services.get(f"{NEUTRON}/routers", json={"routers": [{"id": "router"}]})
-    services.get(f"{NOVA}/servers/detail", json={"servers": [{"id": "server-master-0-0"}]})
+    services.get(f"{NEUTRON}/floatingips", json={"floatingips": [floating("192.0.2.9", "none", router_id="another")]})
+    services.get(f"{NEUTRON}/security-groups", json={"security_groups": [group("master")]})
+    services.get(f"{NEUTRON}/subnets", json={"subnets": [subnet()]})
+    services.get(
+        f"{NEUTRON}/routers", json={"routers": [{"id": "router", "external_gateway_info": None, "routes": []}]}
+    )
+    services.get(f"{NOVA}/servers/detail", json={"servers": [server("master-0-0")]})
     return services
 
 
 def test_a_handful_of_requests(neutron: requests_mock.Mocker) -> None:
     found = access_path.read(Cloud(connection()), ID)
     assert len(found.nodes) == 60
-    assert [each["name"] for each in found.virtual] == [f"{ID}-api-port"]
-    assert (found.groups, found.servers) == (
-        {"master": {"id": "master"}},
-        {"server-master-0-0": {"id": "server-master-0-0"}},
-    )
+    assert [each.name for each in found.virtual] == [f"{ID}-api-port"]
+    assert (list(found.groups or ()), list(found.servers or ())) == (["master"], ["server-master-0-0"])
     asked = sorted(each.partition(" ")[2] for each in sent(neutron))
     assert [each for each in asked if each.startswith("/v2.0/routers")] == ["/v2.0/routers?id=another&id=router"]
     assert [each.partition("?")[2] for each in asked if each.startswith("/v2.0/security-groups")] == [

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.access_path import ProjectView
 from openstack_prep.openshift.verify.links import evaluate
 from openstack_prep.openshift.verify.target import wanted
+from openstack_prep.resources.lists.neutron_records import (
+    FloatingIPRecord,
+    GroupRecord,
+    NeutronRecord,
+    PortRecord,
+    RouterRecord,
+    SubnetRecord,
+)
+from openstack_prep.resources.lists.servers import ServerRecord
+from tests.unit.conftest import subnet_row
 
 ID = "dev-x7k2p"
 TAG = f"openshiftClusterID={ID}"
 API, INGRESS = "192.0.2.10", "192.0.2.11"
 VIRTUAL = {"api-port": "10.0.0.5", "ingress-port": "10.0.0.7"}
 APPS = ("console-openshift-console.apps.dev.example.com", "oauth-openshift.apps.dev.example.com")
+R = TypeVar("R", bound=NeutronRecord | ServerRecord)
+Raw = dict[str, Any]
 NAMES = {"api.dev.example.com": API, APPS[0]: INGRESS, APPS[1]: INGRESS}
 
 
@@ -63,18 +76,63 @@ def floating(address: str, name: str, **more: Any) -> dict[str, Any]:
     return {"id": f"fip-{address}", "floating_ip_address": address, "fixed_ip_address": fixed, **served} | more
 
 
+def server(name: str, status: str = "ACTIVE", **more: Any) -> dict[str, Any]:
+    return {"id": f"server-{name}", "name": name, "status": status} | more
+
+
+def subnet(**more: Any) -> dict[str, Any]:
+    return subnet_row(id="sub", name=f"{ID}-nodes", project_id="p", network_id="net") | more
+
+
 def group(role: str, *rules: dict[str, Any]) -> dict[str, Any]:
     return {"id": role, "name": f"{ID}-{role}", "security_group_rules": list(rules)}
 
 
-def right() -> ProjectView:
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What Neutron and Nova answer; None stands for a list that may not be read."""
+
+    infra_id: str
+    ports: Sequence[Raw]
+    floating_ips: Sequence[Raw] | None
+    servers: Mapping[str, Raw] | None
+    groups: Mapping[str, Raw] | None
+    interfaces: Sequence[Raw] | None
+    routers: Mapping[str, Raw] | None
+    subnets: Mapping[str, Raw] | None
+    worker_groups: Sequence[Raw] | None = ()
+
+    @property
+    def view(self) -> ProjectView:
+        return ProjectView(
+            infra_id=self.infra_id,
+            ports=list(map(PortRecord.read, self.ports)),
+            floating_ips=_listed(FloatingIPRecord, self.floating_ips),
+            servers=_by_id(ServerRecord, self.servers),
+            groups=_by_id(GroupRecord, self.groups),
+            interfaces=_listed(PortRecord, self.interfaces),
+            routers=_by_id(RouterRecord, self.routers),
+            subnets=_by_id(SubnetRecord, self.subnets),
+            worker_groups=_listed(GroupRecord, self.worker_groups),
+        )
+
+
+def _listed(kind: type[R], raws: Sequence[Raw] | None) -> list[R] | None:
+    return None if raws is None else list(map(kind.read, raws))
+
+
+def _by_id(kind: type[R], raws: Mapping[str, Raw] | None) -> dict[str, R] | None:
+    return None if raws is None else {key: kind.read(raw) for key, raw in raws.items()}
+
+
+def right() -> Answers:
     """Return a cluster with nothing wrong."""
     nodes = [node(f"master-{number}-0", f"10.0.1.{number}", "master") for number in range(3)]
     nodes += [node(f"worker-0-{end}-0", f"10.0.2.{number}", "worker") for number, end in enumerate(("abcde", "fghij"))]
-    servers = {each["device_id"]: {"name": each["name"].removesuffix("-0"), "status": "ACTIVE"} for each in nodes}
+    servers = {each["device_id"]: server(each["name"].removesuffix("-0"), id=each["device_id"]) for each in nodes}
     gateway = {"network_id": "ext"}
-    router = {"id": "router", "name": f"{ID}-router", "status": "ACTIVE", "admin_state_up": True}
-    return ProjectView(
+    router = {"id": "router", "name": f"{ID}-router", "status": "ACTIVE", "admin_state_up": True, "routes": []}
+    return Answers(
         infra_id=ID,
         ports=[port("api-port", "10.0.0.5"), port("ingress-port", "10.0.0.7"), *nodes],
         floating_ips=[floating(API, "api-port"), floating(INGRESS, "ingress-port")],
@@ -82,11 +140,11 @@ def right() -> ProjectView:
         groups={"master": group("master", rule(6443)), "worker": group("worker", rule(80), rule(443))},
         interfaces=[port("", "10.0.0.1", name="", device_id="router", device_owner="network:router_interface")],
         routers={"router": router | {"external_gateway_info": gateway}},
-        subnets={"sub": {"id": "sub", "name": f"{ID}-nodes", "project_id": "p"}},
+        subnets={"sub": subnet()},
     )
 
 
-def changed(name: str, **values: Any) -> ProjectView:
+def changed(name: str, **values: Any) -> Answers:
     """Return the cluster with one port changed; ``gone`` takes it away."""
     found = right()
     if values.pop("gone", False):
@@ -96,23 +154,23 @@ def changed(name: str, **values: Any) -> ProjectView:
     )
 
 
-def links(view: ProjectView, *, names: dict[str, str] | None = None, **given: Any) -> dict[str, list[Diagnostic]]:
+def links(answers: Answers, *, names: dict[str, str] | None = None, **given: Any) -> dict[str, list[Diagnostic]]:
     """Return the links of both paths, by name of the path."""
     what = wanted(**{"infra_id": ID, "base_domain": "example.com"} | given)
     told = NAMES if names is None else names
-    answers = {
+    resolved = {
         host: ResolvedName((told[host],) if host in told else (), "hosts")
         for target in what.targets
         for host in target.hosts
     }
-    return {chain.name: list(chain.links) for chain in evaluate(what, view, answers).chains}
+    return {chain.name: list(chain.links) for chain in evaluate(what, answers.view, resolved).chains}
 
 
-def wrong(view: ProjectView, **given: Any) -> list[str]:
+def wrong(answers: Answers, **given: Any) -> list[str]:
     """Return what is not right as "path, place, status code: what; fix"."""
     return [
         f"{path}, {link.where}, {link.status} {link.code}: {link.what}; {link.fix}"
-        for path, found in links(view, **given).items()
+        for path, found in links(answers, **given).items()
         for link in found
         if link.status != "ok"
     ]

@@ -63,7 +63,8 @@ def test_a_cluster_of_three_and_two_at_its_peak(project: Project) -> None:
     ],
 )
 def test_what_changes_the_need(project: Project, fields: dict[str, Any], expected: dict[str, int | None]) -> None:
-    project.floating_ips.append({"floating_ip_address": "192.0.2.1"})
+    address = {"floating_ip_address": "192.0.2.1", "floating_network_id": "x1", "port_id": None}
+    project.floating_ips.append({"id": "f", **address})
     found = numbers(project, **fields)
     assert {name: found.get(name) for name in expected} == expected
 

@@ -129,7 +129,7 @@ def test_additional_networks(neutron: Neutron) -> None:
 
 
 def test_additional_security_groups(neutron: Neutron) -> None:
-    neutron.add("security-groups", {}, id="g1", name="mine")
+    neutron.add("security-groups", {"security_group_rules": []}, id="g1", name="mine")
     said = neutron.found(
         networks,
         compute=MachinePool(additional_security_groups=("g1",)),
