@@ -9,16 +9,20 @@ fleets.apply(fleet, only=["canary"], jobs=16).raise_for_failures()
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from openstack_prep import extensions
 
 if TYPE_CHECKING:
     from openstack_prep.fleet.api import apply, audit, destroy, plan
-    from openstack_prep.fleet.engine import Event
+    from openstack_prep.fleet.engine import FleetEvent as Event
     from openstack_prep.fleet.file.loading import load_fleet
-    from openstack_prep.fleet.file.model import Fleet, Target
-    from openstack_prep.fleet.order import Outcome, Status
-    from openstack_prep.fleet.running import FleetFailed, Result
+    from openstack_prep.fleet.file.model import Fleet
+    from openstack_prep.fleet.file.model import FleetTarget as Target
+    from openstack_prep.fleet.order import TargetOutcome as Outcome
+    from openstack_prep.fleet.order import TargetStatus as Status
+    from openstack_prep.fleet.running import FleetFailed
+    from openstack_prep.fleet.running import FleetResult as Result
 
 __all__ = [
     "Event",
@@ -35,27 +39,27 @@ __all__ = [
     "plan",
 ]
 
-_MODULES = {
-    "Event": "fleet.engine",
-    "Fleet": "fleet.file.model",
-    "FleetFailed": "fleet.running",
-    "Outcome": "fleet.order",
-    "Result": "fleet.running",
-    "Status": "fleet.order",
-    "Target": "fleet.file.model",
-    "apply": "fleet.api",
-    "audit": "fleet.api",
-    "destroy": "fleet.api",
-    "load_fleet": "fleet.file.loading",
-    "plan": "fleet.api",
+_REFERENCES = {
+    "Event": "fleet.engine:FleetEvent",
+    "Fleet": "fleet.file.model:Fleet",
+    "FleetFailed": "fleet.running:FleetFailed",
+    "Outcome": "fleet.order:TargetOutcome",
+    "Result": "fleet.running:FleetResult",
+    "Status": "fleet.order:TargetStatus",
+    "Target": "fleet.file.model:FleetTarget",
+    "apply": "fleet.api:apply",
+    "audit": "fleet.api:audit",
+    "destroy": "fleet.api:destroy",
+    "load_fleet": "fleet.file.loading:load_fleet",
+    "plan": "fleet.api:plan",
 }
-"""The module of each name, imported when the name is first used: the package is there for its extension, too."""
+"""Where each name is; it is loaded when it is first used, because the package is there for its extension, too."""
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
+    if name not in _REFERENCES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"openstack_prep.{_MODULES[name]}"), name)
+    found: object = extensions.load(f"openstack_prep.{_REFERENCES[name]}")
     globals()[name] = found
     return found
 

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from openstack_prep.fleet.engine import Tell, silent, threads
 from openstack_prep.fleet.file.model import Fleet
 from openstack_prep.fleet.order import Options
-from openstack_prep.fleet.running import JOBS, Result, changing, choose, run
+from openstack_prep.fleet.running import JOBS, FleetResult, changing, choose, run
 
 
 def plan(
@@ -23,7 +23,7 @@ def plan(
     jobs: int = JOBS,
     executor: Callable[[int], Executor] = threads,
     tell: Tell = silent,
-) -> Result:
+) -> FleetResult:
     """Return what apply would do to each target; nothing is changed.
 
     ``only`` are names of groups and targets, ``cloud`` is the entry of clouds.yaml for targets and specs without one.
@@ -50,7 +50,7 @@ def apply(
     tell: Tell = silent,
     lock_timeout: float = 60.0,
     restart: bool = False,
-) -> Result:
+) -> FleetResult:
     """Plan and apply each target, wave by wave; call ``raise_for_failures`` of the result.
 
     ``only``, ``cloud``, ``allow_replace``, ``adopt``, ``prune``, ``allow_loss``, ``jobs``, ``executor`` and ``tell``
@@ -81,7 +81,7 @@ def destroy(
     tell: Tell = silent,
     lock_timeout: float = 60.0,
     restart: bool = False,
-) -> Result:
+) -> FleetResult:
     """Delete what the spec of each target manages, wave by wave; everything else is kept.
 
     ``only``, ``cloud``, ``allow_loss``, ``jobs``, ``executor``, ``tell``, ``lock_timeout`` (seconds) and ``restart``
@@ -100,7 +100,7 @@ def audit(
     jobs: int = JOBS,
     executor: Callable[[int], Executor] = threads,
     tell: Tell = silent,
-) -> Result:
+) -> FleetResult:
     """Return what differs from the spec of each target, is undeclared, or is managed by nobody.
 
     ``only``, ``cloud``, ``jobs``, ``executor`` and ``tell`` are those of ``plan``. Raises SpecError, ConfigError.

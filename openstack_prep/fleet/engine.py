@@ -15,14 +15,14 @@ from typing import Literal
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.core import interrupts
-from openstack_prep.fleet.order import BAD, Order, Outcome, Status
+from openstack_prep.fleet.order import BAD, Order, TargetOutcome, TargetStatus
 from openstack_prep.fleet.work import work
 
 Phase = Literal["wave", "begun", "ended", "stopping"]
 
 
 @dataclass(frozen=True)
-class Event:
+class FleetEvent:
     """Progress of a fleet: a ``wave`` or a target has ``begun``, a target has ``ended``, a signal is ``stopping`` all.
 
     ``name`` is that of the wave or target, ``number`` how many targets a wave has.
@@ -31,15 +31,15 @@ class Event:
     phase: Phase
     name: str = ""
     number: int = 0
-    outcome: Outcome | None = None
+    outcome: TargetOutcome | None = None
 
 
-Tell = Callable[[Event], None]
+Tell = Callable[[FleetEvent], None]
 Executors = Callable[[int], Executor]
 """Makes an executor for so many orders at a time."""
 
 
-def silent(event: Event) -> None:
+def silent(event: FleetEvent) -> None:
     """Ignore events."""
 
 
@@ -80,9 +80,9 @@ class Engine:
     jobs: int
     stop_after: int | None
     tell: Tell = silent
-    settled: Mapping[str, Outcome] = field(default_factory=dict)
+    settled: Mapping[str, TargetOutcome] = field(default_factory=dict)
     """Outcomes of orders that need no work; they count in their wave."""
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outcomes: dict[str, TargetOutcome] = field(default_factory=dict)
     interrupt: int | None = None
     failures: int = 0
     is_lost: bool = False
@@ -99,17 +99,17 @@ class Engine:
             def stop(number: int) -> None:
                 self.interrupt = number
                 pass_on(number)
-                self.tell(Event("stopping"))
+                self.tell(FleetEvent("stopping"))
 
             with interrupts.caught(stop):
                 for number, (title, orders) in enumerate(waves):
                     if orders and not self._is_stopped(between_waves=True):
-                        self.tell(Event("wave", title, len(orders)))
+                        self.tell(FleetEvent("wave", title, len(orders)))
                         self._run_wave(pool, [replace(each, wave=number) for each in orders])
         for _, orders in waves:
             for order in orders:
                 if order.target not in self.outcomes:
-                    not_begun = Outcome(target=order.target, status=Status.NOT_BEGUN, summary="not begun")
+                    not_begun = TargetOutcome(target=order.target, status=TargetStatus.NOT_BEGUN, summary="not begun")
                     self._note(self.settled.get(order.target, not_begun))
 
     def _run_wave(self, pool: Executor, orders: Sequence[Order]) -> None:
@@ -117,14 +117,14 @@ class Engine:
             if order.target in self.settled:
                 self._note(self.settled[order.target])
         waiting = [order for order in orders if order.target not in self.settled]
-        running: dict[Future[Outcome], Order] = {}
+        running: dict[Future[TargetOutcome], Order] = {}
         while waiting or running:
             if self._is_stopped():
                 waiting.clear()
             for order in self._which_may_begin(waiting, len(running)):
                 waiting.remove(order)
                 order = replace(order, jobs=self._share(len(waiting) + len(running) + 1))
-                self.tell(Event("begun", order.target))
+                self.tell(FleetEvent("begun", order.target))
                 running[self._submitted(pool, order)] = order
             ended, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ended:
@@ -132,12 +132,12 @@ class Engine:
                 self.limits.give(self.clouds[order.target])
                 self._note(_outcome_of(future, order))
 
-    def _submitted(self, pool: Executor, order: Order) -> Future[Outcome]:
+    def _submitted(self, pool: Executor, order: Order) -> Future[TargetOutcome]:
         try:
             return pool.submit(work, order)
         except Exception as error:  # noqa: BLE001 - of an executor that has lost its scheduler or its processes
             self.is_lost = True
-            failed: Future[Outcome] = Future()
+            failed: Future[TargetOutcome] = Future()
             failed.set_exception(error)
             return failed
 
@@ -153,24 +153,24 @@ class Engine:
         """Return how many requests a target may send at a time."""
         return max(1, self.jobs // min(self.jobs, targets))
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: TargetOutcome) -> None:
         self.outcomes[outcome.target] = outcome
         self.failures += outcome.status in BAD
-        self.tell(Event("ended", outcome.target, outcome=outcome))
+        self.tell(FleetEvent("ended", outcome.target, outcome=outcome))
 
     def _is_stopped(self, *, between_waves: bool = False) -> bool:
         most = self.stop_after if self.stop_after is not None else 1 if between_waves else None
         return self.is_lost or self.interrupt is not None or (most is not None and self.failures >= most)
 
 
-def _outcome_of(future: Future[Outcome], order: Order) -> Outcome:
+def _outcome_of(future: Future[TargetOutcome], order: Order) -> TargetOutcome:
     """Return the outcome of an order, also if whoever carried it out is gone: ``work`` itself raises nothing."""
     try:
         return future.result()
     except (Exception, CancelledError) as error:  # noqa: BLE001 - of any executor
         what = f"whoever worked on it was lost ({type(error).__name__}), and may have changed something"
         found = Diagnostic(code="fleet.failed", where=order.target, what=what, fix="run the command again")
-        return Outcome(target=order.target, status=Status.FAILED, summary="lost", errors=[found.data()])
+        return TargetOutcome(target=order.target, status=TargetStatus.FAILED, summary="lost", errors=[found.data()])
 
 
 @contextmanager

@@ -23,13 +23,13 @@ from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.private_file import make_private_folder
 from openstack_prep.cloud import lease
 from openstack_prep.fleet.file.model import Fleet
-from openstack_prep.fleet.order import Order, Outcome, Status
+from openstack_prep.fleet.order import Order, TargetOutcome, TargetStatus
 from openstack_prep.reports.last_run import folder
 
 FORMAT = 1
 LATEST = timedelta(days=1)
 """An interrupted run is continued for so long; afterwards too much may have changed in the cloud."""
-ENDED_WELL = (Status.DONE, Status.UNCHANGED)
+ENDED_WELL = (TargetStatus.DONE, TargetStatus.UNCHANGED)
 
 _log = logging.getLogger(__name__)
 
@@ -44,9 +44,9 @@ class Journal:
     _descriptor: int | None = None
     _keys: Mapping[str, str] = field(default_factory=dict)
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: TargetOutcome) -> None:
         """Write that a target has ended."""
-        if outcome.status is not Status.NOT_BEGUN:
+        if outcome.status is not TargetStatus.NOT_BEGUN:
             key = self._keys.get(outcome.target)
             self._write({"target": outcome.target, "key": key, "status": outcome.status.value})
 
@@ -94,7 +94,7 @@ def opened(
         journal = Journal(path, done, began, descriptor, keys)
         journal._write({"format": FORMAT, "fleet": fleet.name, "verb": verb, "began": began or _now(), **_whose()})
         for name in sorted(done):
-            journal.note(Outcome(target=name, status=Status.DONE))
+            journal.note(TargetOutcome(target=name, status=TargetStatus.DONE))
         yield journal
     finally:
         os.close(descriptor)

@@ -13,7 +13,7 @@ from openstack_prep.base.style import Style
 Verb = Literal["plan", "apply", "destroy", "audit", "export"]
 
 
-class Status(StrEnum):
+class TargetStatus(StrEnum):
     """What became of a target."""
 
     UNCHANGED = "unchanged"
@@ -34,7 +34,7 @@ class Status(StrEnum):
     """Too many other targets failed before, or a signal came."""
 
 
-BAD = (Status.REFUSED, Status.FAILED)
+BAD = (TargetStatus.REFUSED, TargetStatus.FAILED)
 """What counts as a failure for the waves."""
 
 
@@ -113,12 +113,12 @@ class Order:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class TargetOutcome:
     """What became of a target."""
 
     target: str
     """Its name."""
-    status: Status
+    status: TargetStatus
     """What became of it."""
     cloud: str = ""
     """Entry of clouds.yaml, as far as it is known."""

@@ -19,11 +19,11 @@ from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.cloud.connection import chosen_entry
 from openstack_prep.core import interrupts
 from openstack_prep.fleet import journal, process
-from openstack_prep.fleet.engine import Engine, Event, Limits, Tell, silent, threads
+from openstack_prep.fleet.engine import Engine, FleetEvent, Limits, Tell, silent, threads
 from openstack_prep.fleet.file.loading import meant
-from openstack_prep.fleet.file.model import Fleet, Target, WaveFields
+from openstack_prep.fleet.file.model import Fleet, FleetTarget, WaveFields
 from openstack_prep.fleet.journal import Journal
-from openstack_prep.fleet.order import Options, Order, Outcome, Status, Verb
+from openstack_prep.fleet.order import Options, Order, TargetOutcome, TargetStatus, Verb
 from openstack_prep.spec import Spec
 from openstack_prep.spec.variables import ENVIRONMENT
 from openstack_prep.verbs.spec_files import local_files
@@ -49,7 +49,7 @@ class Checked:
 
 
 def check(
-    targets: Mapping[str, Target],
+    targets: Mapping[str, FleetTarget],
     orders: Mapping[str, Order],
     cloud: str | None = None,
     examine: Callable[[Spec], tuple[Spec, list[str]]] | None = None,
@@ -116,7 +116,7 @@ def _has_source(value: object) -> bool:
     return isinstance(value, list) and any(map(_has_source, value))
 
 
-def _of_targets(mistake: Mistake, names: list[str], targets: Mapping[str, Target]) -> Mistake:
+def _of_targets(mistake: Mistake, names: list[str], targets: Mapping[str, FleetTarget]) -> Mistake:
     """Return a mistake of the spec of some targets, with the first of them."""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     first = targets[names[0]]
@@ -127,14 +127,14 @@ def _of_targets(mistake: Mistake, names: list[str], targets: Mapping[str, Target
 
 
 @dataclass(frozen=True)
-class Wave:
+class FleetWave:
     """Targets that are worked on at the same time."""
 
     title: str
-    targets: tuple[Target, ...]
+    targets: tuple[FleetTarget, ...]
 
 
-def choose_wave(fleet: Fleet, only: Collection[str]) -> list[Target]:
+def choose_wave(fleet: Fleet, only: Collection[str]) -> list[FleetTarget]:
     """Return the targets of some groups, or of some names; without any all of them.  Raises ConfigError."""
     known = {each.name for each in fleet.targets} | {group for each in fleet.targets for group in each.groups}
     for name in only:
@@ -145,20 +145,20 @@ def choose_wave(fleet: Fleet, only: Collection[str]) -> list[Target]:
     return [each for each in fleet.targets if not only or {each.name, *each.groups} & {*only}]
 
 
-def arrange(fleet: Fleet, targets: Sequence[Target]) -> list[Wave]:
+def arrange(fleet: Fleet, targets: Sequence[FleetTarget]) -> list[FleetWave]:
     """Return targets in waves, in the order of the fleet; the last one has the rest."""
-    left, waves = list(targets), list[Wave]()
+    left, waves = list(targets), list[FleetWave]()
     for number, each in enumerate(fleet.waves, 1):
         chosen = list(_of_wave(each, left, len(targets)))
         left = [target for target in left if target not in chosen]
         if chosen:
-            waves.append(Wave(f"wave {number} ({_words(each)})", tuple(chosen)))
+            waves.append(FleetWave(f"wave {number} ({_words(each)})", tuple(chosen)))
     if left:
-        waves.append(Wave("the rest" if waves else "all targets", tuple(left)))
+        waves.append(FleetWave("the rest" if waves else "all targets", tuple(left)))
     return waves
 
 
-def _of_wave(wave: WaveFields, left: Sequence[Target], total: int) -> Iterator[Target]:
+def _of_wave(wave: WaveFields, left: Sequence[FleetTarget], total: int) -> Iterator[FleetTarget]:
     if wave.percent is not None:
         yield from left[: math.ceil(total * wave.percent / 100)]
         return
@@ -175,16 +175,16 @@ def _words(wave: WaveFields) -> str:
 
 
 JOBS = 8
-ENDED_BADLY = (Status.FAILED, Status.INTERRUPTED, Status.NOT_BEGUN)
+ENDED_BADLY = (TargetStatus.FAILED, TargetStatus.INTERRUPTED, TargetStatus.NOT_BEGUN)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class FleetResult:
     """What became of the targets of a fleet."""
 
     fleet: str
     """Name of the fleet."""
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[TargetOutcome, ...]
     """One per target, in the order of the waves."""
     left_out: tuple[str, ...] = ()
     """Targets that an interrupted run had done before."""
@@ -193,7 +193,7 @@ class Result:
     interrupt: int | None = None
     """The signal that stopped the run; None when nothing did."""
 
-    def of(self, *statuses: Status) -> list[Outcome]:
+    def of(self, *statuses: TargetStatus) -> list[TargetOutcome]:
         """Return the outcomes with one of these statuses."""
         return [each for each in self.outcomes if each.status in statuses]
 
@@ -202,13 +202,13 @@ class Result:
         """What the command exits with: 0; 1 for failures and drift; 2 for refusals; 128 and the number of a signal."""
         if self.interrupt is not None:
             return interrupts.exit_code(self.interrupt)
-        if self.of(*ENDED_BADLY, Status.DRIFT):
+        if self.of(*ENDED_BADLY, TargetStatus.DRIFT):
             return 1
-        return 2 if self.of(Status.REFUSED) else 0
+        return 2 if self.of(TargetStatus.REFUSED) else 0
 
     def raise_for_failures(self) -> None:
         """Raise FleetFailed if a target was refused, failed, was interrupted or was not begun."""
-        bad = self.of(Status.REFUSED, *ENDED_BADLY)
+        bad = self.of(TargetStatus.REFUSED, *ENDED_BADLY)
         if bad:
             lines = [f"{each.target}: {each.status}: {each.first_error or each.summary}" for each in bad]
             raise FleetFailed("\n".join(lines), self)
@@ -219,7 +219,7 @@ class FleetFailed(PrepError):
 
     code = "fleet.failed"
 
-    def __init__(self, message: str, result: Result) -> None:
+    def __init__(self, message: str, result: FleetResult) -> None:
         super().__init__(message)
         self.result = result
 
@@ -229,7 +229,7 @@ class Chosen:
     """The chosen targets of a fleet, whose specs were read."""
 
     fleet: Fleet
-    waves: tuple[Wave, ...]
+    waves: tuple[FleetWave, ...]
     orders: Mapping[str, Order]
     checked: Checked
 
@@ -274,11 +274,11 @@ def run(
     executor: Callable[[int], Executor] = threads,
     tell: Tell = silent,
     without: Collection[str] = (),
-    settled: Mapping[str, Outcome] | None = None,
+    settled: Mapping[str, TargetOutcome] | None = None,
     agreed: Mapping[str, Values] | None = None,
     saved: Mapping[str, Values] | None = None,
     saved_in: str = "",
-) -> Result:
+) -> FleetResult:
     """Do the same for all chosen targets; never raises for a target.
 
     ``without`` are targets to leave out, ``settled`` outcomes that are known already, ``agreed`` and ``saved`` plans
@@ -317,7 +317,7 @@ def run(
         engine.run(names if changes else [("all targets", list(orders.values()))])
     finally:
         process.end_phase(phase)
-    return Result(
+    return FleetResult(
         fleet=chosen.fleet.name,
         outcomes=tuple(engine.outcomes[name] for name in orders),
         left_out=tuple(name for name in chosen.orders if name in without),
@@ -337,7 +337,7 @@ class Changing:
     saved: Mapping[str, Values] = field(default_factory=dict)
     saved_in: str = ""
 
-    def plan(self, *, jobs: int, executor: Callable[[int], Executor] = threads, tell: Tell = silent) -> Result:
+    def plan(self, *, jobs: int, executor: Callable[[int], Executor] = threads, tell: Tell = silent) -> FleetResult:
         """Return what the run would do to the targets that an interrupted run has left."""
         options = replace(self.options, destroy=self.verb == "destroy")
         done = self.journal.done
@@ -345,28 +345,28 @@ class Changing:
 
     def carry_out(
         self,
-        planned: Result | None = None,
+        planned: FleetResult | None = None,
         *,
         jobs: int,
         executor: Callable[[int], Executor] = threads,
         tell: Tell = silent,
-    ) -> Result:
+    ) -> FleetResult:
         """Carry out the plans that were agreed to, or plan and carry out; note each target that has ended."""
         agreed, settled = {}, {}
         for each in planned.outcomes if planned else ():
-            if each.status is Status.CHANGES and each.agreement is not None:
+            if each.status is TargetStatus.CHANGES and each.agreement is not None:
                 agreed[each.target] = each.agreement
             else:
                 settled[each.target] = each
 
-        def note(event: Event) -> None:
+        def note(event: FleetEvent) -> None:
             if event.outcome is not None:
                 self.journal.note(event.outcome)
             tell(event)
 
         missing = {
-            name: Outcome(
-                target=name, status=Status.REFUSED, summary="refused", errors=[_unplanned(name, self.saved_in)]
+            name: TargetOutcome(
+                target=name, status=TargetStatus.REFUSED, summary="refused", errors=[_unplanned(name, self.saved_in)]
             )
             for name in self.chosen.orders
             if self.saved_in and name not in self.saved
@@ -384,7 +384,7 @@ class Changing:
             saved=self.saved,
             saved_in=self.saved_in,
         )
-        if result.interrupt is None and not result.of(Status.NOT_BEGUN):
+        if result.interrupt is None and not result.of(TargetStatus.NOT_BEGUN):
             self.journal.complete()
         return result
 

@@ -13,7 +13,7 @@ from openstack_prep.base.given_file import MIB, read_bytes, unreadable
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
 from openstack_prep.fleet.file.model import Fleet
-from openstack_prep.fleet.order import Outcome
+from openstack_prep.fleet.order import TargetOutcome
 from openstack_prep.verbs.plan_file import digest_of, refuse_other_file, validated
 from openstack_prep.version import __version__
 
@@ -22,7 +22,7 @@ AGAIN = "create it again with `openstack-prep fleet plan -o`"
 MOST_BYTES = 512 * MIB
 
 
-def save(path: Path, fleet: Fleet, outcomes: Iterable[Outcome]) -> int:
+def save(path: Path, fleet: Fleet, outcomes: Iterable[TargetOutcome]) -> int:
     """Write the plans of all targets whose plan may be carried out; return how many.
 
     Raises PrepError, ConfigError for a file that is no saved plan.

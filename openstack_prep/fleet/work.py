@@ -18,7 +18,7 @@ from openstack_prep.core import interrupts, text
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import ApplyFailed, Report, differences
 from openstack_prep.fleet import process
-from openstack_prep.fleet.order import Order, Outcome, Status, words_of
+from openstack_prep.fleet.order import Order, TargetOutcome, TargetStatus, words_of
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -32,7 +32,7 @@ CONSENT = ("allow_replace", "adopt", "prune", "allow_loss")
 """Options that allow what a plan does not do by default."""
 
 
-def work(order: Order) -> Outcome:
+def work(order: Order) -> TargetOutcome:
     """Carry out an order, in whatever thread or process; what goes wrong is in the outcome."""
     begun = time.monotonic()
     try:
@@ -40,7 +40,9 @@ def work(order: Order) -> Outcome:
         spec = process.spec_of(order)
         found = _WORK[order.verb](order, spec)
     except KeyboardInterrupt:
-        found = Outcome(target=order.target, status=Status.INTERRUPTED, summary="interrupted; run again to continue")
+        found = TargetOutcome(
+            target=order.target, status=TargetStatus.INTERRUPTED, summary="interrupted; run again to continue"
+        )
     except PrepError as error:
         found = _failed(order, error)
     except Exception as error:  # noqa: BLE001 - a bug in one target must not end the others
@@ -49,13 +51,13 @@ def work(order: Order) -> Outcome:
     return replace(found, cloud=order.cloud or "", seconds=time.monotonic() - begun)
 
 
-def _failed(order: Order, error: PrepError) -> Outcome:
-    status = Status.REFUSED if isinstance(error, PlanRefused) else Status.FAILED
+def _failed(order: Order, error: PrepError) -> TargetOutcome:
+    status = TargetStatus.REFUSED if isinstance(error, PlanRefused) else TargetStatus.FAILED
     errors = [each.data() for each in error.diagnostics]
-    return Outcome(target=order.target, status=status, summary=status.value, errors=errors)
+    return TargetOutcome(target=order.target, status=status, summary=status.value, errors=errors)
 
 
-def _plan(order: Order, spec: Spec) -> Outcome:
+def _plan(order: Order, spec: Spec) -> TargetOutcome:
     from openstack_prep.verbs import rights
 
     cloud = process.cloud_for_reading(order)
@@ -71,12 +73,12 @@ def _plan(order: Order, spec: Spec) -> Outcome:
     return replace(_planned(order, made), saved=saved)
 
 
-def _planned(order: Order, made: LivePlan) -> Outcome:
+def _planned(order: Order, made: LivePlan) -> TargetOutcome:
     """Return a plan as an outcome."""
     options = order.options
-    status = Status.REFUSED if made.refusals else Status.CHANGES if made else Status.UNCHANGED
+    status = TargetStatus.REFUSED if made.refusals else TargetStatus.CHANGES if made else TargetStatus.UNCHANGED
     counts = Counter(step.action.value for step in made if step.action is not Action.KEEP)
-    return Outcome(
+    return TargetOutcome(
         target=order.target,
         status=status,
         summary="; ".join(filter(None, (text.counts(made.steps), made.left_over))),
@@ -117,7 +119,7 @@ def _refuse_other_plan(agreed: Values, now: LivePlan) -> None:
         raise PlanRefused(refusals)
 
 
-def _apply(order: Order, spec: Spec) -> Outcome:
+def _apply(order: Order, spec: Spec) -> TargetOutcome:
     """Plan and carry out: ``api.apply`` plans once more what nobody has agreed to, unless that plan is empty."""
     agreed = order.agreed is not None or order.saved is not None
     cloud = process.cloud_of(order) if agreed else process.cloud_for_applying(order, spec)
@@ -150,16 +152,16 @@ def _made_from_saved(order: Order, spec: Spec, cloud: Cloud) -> LivePlan:
     return plan
 
 
-def _reported(order: Order, plan: LivePlan, report: Report) -> Outcome:
+def _reported(order: Order, plan: LivePlan, report: Report) -> TargetOutcome:
     """Return a report as an outcome."""
-    status = Status.DONE if report.changed else Status.UNCHANGED
+    status = TargetStatus.DONE if report.changed else TargetStatus.UNCHANGED
     if report.interrupt is not None and report.skipped:
-        status = Status.INTERRUPTED
+        status = TargetStatus.INTERRUPTED
     elif report.failed or report.skipped:
-        status = Status.FAILED
+        status = TargetStatus.FAILED
     counts = Counter(each.step.action.value for each in report.changed)
     data = report.data() | ({"undeclared": plan.undeclared_data()} if plan.purpose == "apply" else {})
-    return Outcome(
+    return TargetOutcome(
         target=order.target,
         status=status,
         summary="; ".join(filter(None, (words_of(counts, done=True) or status.value, plan.left_over))),
@@ -173,14 +175,14 @@ def _reported(order: Order, plan: LivePlan, report: Report) -> Outcome:
     )
 
 
-def _audit(order: Order, spec: Spec) -> Outcome:
+def _audit(order: Order, spec: Spec) -> TargetOutcome:
     from openstack_prep.verbs.audit import audit
 
     found = audit(process.cloud_for_reading(order), spec, jobs=order.jobs)
     lines = "\n".join(map(str, found))
-    return Outcome(
+    return TargetOutcome(
         target=order.target,
-        status=Status.DRIFT if found else Status.UNCHANGED,
+        status=TargetStatus.DRIFT if found else TargetStatus.UNCHANGED,
         summary=f"{len(found)} found" if found else "no drift",
         counts=Counter(each.code.value for each in found),
         warnings=tuple(f"not read: {each}" for each in found.left_out),
@@ -191,23 +193,23 @@ def _audit(order: Order, spec: Spec) -> Outcome:
     )
 
 
-def _export(order: Order, spec: Spec) -> Outcome:
+def _export(order: Order, spec: Spec) -> TargetOutcome:
     from openstack_prep.resources.identity.project import Project
     from openstack_prep.verbs.export import export
 
     cloud = process.cloud_of(order)
     project = next((each for each in spec.resources if isinstance(each, Project)), None)
     found = export(cloud.authenticate(), project, kinds=order.options.kinds, jobs=order.jobs)
-    return Outcome(
+    return TargetOutcome(
         target=order.target,
-        status=Status.DONE,
+        status=TargetStatus.DONE,
         summary=f"{len(found.sections)} sections, {len(found.unsaid)} notes",
         data={"spec": dict(found.sections), "left_out": list(found.unsaid)} if order.options.data else None,
         table=str(found),
     )
 
 
-_WORK: Mapping[str, Callable[[Order, Any], Outcome]] = {
+_WORK: Mapping[str, Callable[[Order, Any], TargetOutcome]] = {
     "plan": _plan,
     "apply": _apply,
     "destroy": _apply,

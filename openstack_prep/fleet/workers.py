@@ -26,7 +26,7 @@ from typing import Any, ParamSpec, TypeVar
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.extras import install
 from openstack_prep.fleet.engine import Executors
-from openstack_prep.fleet.order import Order, Outcome, Status
+from openstack_prep.fleet.order import Order, TargetOutcome, TargetStatus
 from openstack_prep.fleet.scheduler import patience, reach
 from openstack_prep.version import __version__
 
@@ -193,7 +193,7 @@ class _Workers(Executor):
         if order and label in self._lost:
             not_begun: Future[Any] = Future()
             why = f"not begun: no worker with the label {label} is left"
-            not_begun.set_result(Outcome(target=order.target, status=Status.NOT_BEGUN, summary=why))
+            not_begun.set_result(TargetOutcome(target=order.target, status=TargetStatus.NOT_BEGUN, summary=why))
             return not_begun
         wanted = {"resources": {label: 1}} if label != ANY else {}
         future: Future[T] = self._inner.submit(work, *args, **kwargs, **wanted)

@@ -159,7 +159,7 @@ class PrepLister(Prep, command.Lister):
     """A command whose result is a table."""
 
 
-class Plan(PrepLister):
+class PlanCommand(PrepLister):
     module, name = "openstack_prep.cli.project.verbs", "plan"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
@@ -204,7 +204,7 @@ class Verify(PrepLister):
         return tables.chains(data)
 
 
-class Export(Prep, command.ShowOne):
+class ExportCommand(Prep, command.ShowOne):
     module, name = "openstack_prep.cli.project.export", "export"
 
     @property
@@ -216,3 +216,6 @@ class Export(Prep, command.ShowOne):
 
     def below(self, options: argparse.Namespace, for_people: str) -> str:
         return "\n".join(line for line in for_people.splitlines() if line.startswith("#"))
+
+
+Plan, Export = PlanCommand, ExportCommand  # as the entry points of this distribution call them

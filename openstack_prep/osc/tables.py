@@ -27,7 +27,7 @@ class Changes(FormattableColumn[list[Any]]):
         return f"{change['field']} {before}{show(change['after'])}"
 
 
-class Outputs(FormattableColumn[dict[str, Any]]):
+class OutputsColumn(FormattableColumn[dict[str, Any]]):
     """Outputs of a resource by name."""
 
     def human_readable(self) -> str:
@@ -76,7 +76,9 @@ def resources(data: Raw) -> Table:
     rows = []
     for name, found in data.items():
         seen = found or {"id": "", "ours": False, "outputs": {}}
-        rows.append((*_texts(name), found is not None, *_texts(seen["id"]), seen["ours"], Outputs(seen["outputs"])))
+        rows.append(
+            (*_texts(name), found is not None, *_texts(seen["id"]), seen["ours"], OutputsColumn(seen["outputs"]))
+        )
     return ("Resource", "Exists", "ID", "Managed", "Outputs"), rows
 
 

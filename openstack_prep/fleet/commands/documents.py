@@ -15,7 +15,7 @@ from openstack_prep.cli.shapes import (
     json_object,
     list_of,
 )
-from openstack_prep.fleet.order import Status
+from openstack_prep.fleet.order import TargetStatus
 
 PARTS: dict[str, Values] = {}
 DOCUMENTS = {
@@ -30,7 +30,7 @@ DOCUMENTS = {
     ),
     "fleet_target": document(
         "fleet plan, apply, destroy, audit, export: a line per target; result: as of the command for a single spec",
-        {"target": TEXT, "status": enumeration(Status), "cloud": TEXT, "summary": TEXT, "counts": NUMBERS}
+        {"target": TEXT, "status": enumeration(TargetStatus), "cloud": TEXT, "summary": TEXT, "counts": NUMBERS}
         | {"errors": list_of("diagnostic"), "warnings": TEXTS, "seconds": NUMBER},
         {"result": {"type": "object"}},
     ),

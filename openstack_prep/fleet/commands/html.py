@@ -10,8 +10,8 @@ from openstack_prep.cli.html_report import add_html
 from openstack_prep.cli.reports import judge_reports, write_html
 
 if TYPE_CHECKING:
-    from openstack_prep.fleet.order import Outcome
-    from openstack_prep.fleet.running import Chosen, Result
+    from openstack_prep.fleet.order import TargetOutcome
+    from openstack_prep.fleet.running import Chosen, FleetResult
     from openstack_prep.reports.html import Item, Page
 
 
@@ -27,21 +27,29 @@ def judge(options: argparse.Namespace) -> Style | None:
     return PLAIN if options.html else None
 
 
-def write(options: argparse.Namespace, chosen: Chosen, result: Result, verb: str, code: int) -> int:
+def write(options: argparse.Namespace, chosen: Chosen, result: FleetResult, verb: str, code: int) -> int:
     """Write the page if one is asked for; return the exit code: not 0 if it is not written."""
     return write_html(options, lambda: _page(chosen, result, verb), code)
 
 
-def _page(chosen: Chosen, result: Result, verb: str) -> Page:
+def _page(chosen: Chosen, result: FleetResult, verb: str) -> Page:
     from openstack_prep.fleet.commands import tables
-    from openstack_prep.fleet.order import Status
+    from openstack_prep.fleet.order import TargetStatus
     from openstack_prep.reports.html import Page, Section
 
     sections = []
-    for status in (Status.FAILED, Status.REFUSED, Status.DRIFT, Status.INTERRUPTED, Status.NOT_BEGUN):
+    for status in (
+        TargetStatus.FAILED,
+        TargetStatus.REFUSED,
+        TargetStatus.DRIFT,
+        TargetStatus.INTERRUPTED,
+        TargetStatus.NOT_BEGUN,
+    ):
         sections.append(Section(title=status.value.capitalize(), items=list(map(_item, result.of(status)))))
-    sections.append(Section(title="Changes", items=list(map(_item, result.of(Status.CHANGES, Status.DONE)))))
-    unchanged = list(map(_item, result.of(Status.UNCHANGED)))
+    sections.append(
+        Section(title="Changes", items=list(map(_item, result.of(TargetStatus.CHANGES, TargetStatus.DONE))))
+    )
+    unchanged = list(map(_item, result.of(TargetStatus.UNCHANGED)))
     sections.append(Section(title="Unchanged", items=unchanged, closed=True))
     return Page(
         title=f"{verb.capitalize()} of the fleet {chosen.fleet.name}",
@@ -53,13 +61,18 @@ def _page(chosen: Chosen, result: Result, verb: str) -> Page:
     )
 
 
-def _item(outcome: Outcome) -> Item:
+def _item(outcome: TargetOutcome) -> Item:
     """Return a target; the kind is one that the page has a colour for."""
     from openstack_prep.fleet.commands.tables import SIGNS
-    from openstack_prep.fleet.order import BAD, Status
+    from openstack_prep.fleet.order import BAD, TargetStatus
     from openstack_prep.reports.html import Item
 
-    kinds = {Status.CHANGES: "update", Status.DONE: "done", Status.DRIFT: "warning", Status.UNCHANGED: "unchanged"}
+    kinds = {
+        TargetStatus.CHANGES: "update",
+        TargetStatus.DONE: "done",
+        TargetStatus.DRIFT: "warning",
+        TargetStatus.UNCHANGED: "unchanged",
+    }
     errors = [(each.get("where") or "error", each["what"]) for each in outcome.errors]
     return Item(
         kind="failed" if outcome.status in BAD else kinds.get(outcome.status, "skipped"),

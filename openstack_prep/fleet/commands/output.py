@@ -13,7 +13,7 @@ from openstack_prep.core.text import counted
 from openstack_prep.fleet.commands.opening import of_targets
 
 if TYPE_CHECKING:
-    from openstack_prep.fleet.running import Chosen, Result
+    from openstack_prep.fleet.running import Chosen, FleetResult
 
 
 def sizes(chosen: Chosen, verb: str = "reading") -> tuple[tuple[int, int], int, str]:
@@ -29,7 +29,7 @@ def print_texts(options: argparse.Namespace, *texts: str) -> None:
         print(visible("\n".join(filter(None, texts))))
 
 
-def print_warnings(result: Result) -> None:
+def print_warnings(result: FleetResult) -> None:
     """Print each warning of a plan once, with the targets that it is about."""
     found: dict[str, list[str]] = {}
     for each in result.outcomes:
@@ -39,22 +39,22 @@ def print_warnings(result: Result) -> None:
         warn(f"{of_targets(names)}: {warning}")
 
 
-def end(options: argparse.Namespace, chosen: Chosen, result: Result, verb: str) -> int:
+def end(options: argparse.Namespace, chosen: Chosen, result: FleetResult, verb: str) -> int:
     """Print the failures of a run, or its last line of data, and return its exit code."""
     from openstack_prep.fleet.commands import tables
-    from openstack_prep.fleet.order import Status
+    from openstack_prep.fleet.order import TargetStatus
 
     code = result.exit_code
     if getattr(options, "detailed_exitcode", False) and result.interrupt is None:
-        code = 1 if code else 2 if result.of(Status.CHANGES) else 0
+        code = 1 if code else 2 if result.of(TargetStatus.CHANGES) else 0
     if options.format == "json":
-        counts = {status.value: len(result.of(status)) for status in Status if result.of(status)}
+        counts = {status.value: len(result.of(status)) for status in TargetStatus if result.of(status)}
         data = {"fleet": chosen.fleet.name, "targets": counts, "done_before": list(result.left_out)}
         print(json.dumps({"version": FORMAT, **data, "seconds": round(result.seconds, 3), "exit_code": code}))
         options.printed = True
     for line in tables.failures(result, str(options.fleet), verb):
         say(line)
-    if not_begun := result.of(Status.NOT_BEGUN):
+    if not_begun := result.of(TargetStatus.NOT_BEGUN):
         say(f"not begun: {counted(len(not_begun), 'target')}: {tables.names(not_begun)}")
     if result.interrupt is not None:
         print_error(options, interrupted_by(result.interrupt), code)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 from openstack_prep.base.style import PLAIN, Style
 from openstack_prep.cli.running import FORMAT
 from openstack_prep.fleet.commands.tables import line
-from openstack_prep.fleet.engine import Event
-from openstack_prep.fleet.order import BAD, Outcome, Status
+from openstack_prep.fleet.engine import FleetEvent
+from openstack_prep.fleet.order import BAD, TargetOutcome, TargetStatus
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +22,7 @@ MOST_SHOWN = 6
 """Names of running targets that the live table has."""
 
 
-class Lines:
+class FleetLines:
     """One line per target that ended, and per wave; of unchanged ones only if all are wanted."""
 
     def __init__(self, out: TextIO, style: Style, widths: tuple[int, int], total: int, verb: str, quiet: bool) -> None:
@@ -36,7 +36,7 @@ class Lines:
     def __exit__(self, *exception: Any) -> None:
         pass
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: FleetEvent) -> None:
         if event.phase == "stopping":
             self._print("interrupted: waiting for the running targets; press Ctrl-C again to exit immediately")
         elif event.phase == "wave" and event.number != self.total:
@@ -44,10 +44,10 @@ class Lines:
         elif event.outcome is not None and self._is_shown(event.outcome):
             self._print(line(event.outcome, self.widths, self.style, seconds=True))
 
-    def _is_shown(self, outcome: Outcome) -> bool:
-        if self.quiet or outcome.status is Status.NOT_BEGUN:
+    def _is_shown(self, outcome: TargetOutcome) -> bool:
+        if self.quiet or outcome.status is TargetStatus.NOT_BEGUN:
             return False  # the table at the end has it
-        return self.style.unchanged or outcome.status is not Status.UNCHANGED
+        return self.style.unchanged or outcome.status is not TargetStatus.UNCHANGED
 
     def _print(self, text: str) -> None:
         with self._lock:
@@ -58,13 +58,13 @@ class Lines:
                     raise
 
 
-class Live(Lines):
+class FleetDisplay(FleetLines):
     """The same lines, and below them how far the run is, and what is running."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         from rich.console import Console, Group
-        from rich.live import Live as RichLive
+        from rich.live import Live
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         console = Console(file=self.out, highlight=False, no_color=not self.style.color)
@@ -74,7 +74,7 @@ class Live(Lines):
         self._whole = self._bar.add_task(self.verb, total=self.total, failed="")
         self._running: dict[str, float] = {}
         self._failed = 0
-        self._live = RichLive(Group(self, self._bar), console=console, transient=True)
+        self._live = Live(Group(self, self._bar), console=console, transient=True)
 
     def __rich__(self) -> Any:
         """Return what is running now, and for how long."""
@@ -93,7 +93,7 @@ class Live(Lines):
     def __exit__(self, *exception: Any) -> None:
         self._live.__exit__(*exception)
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: FleetEvent) -> None:
         super().tell(event)
         if event.phase == "wave":
             self._bar.update(self._whole, description=f"{self.verb}, {event.name}")
@@ -113,20 +113,20 @@ class Live(Lines):
         self._live.console.print(Text.from_ansi(text), soft_wrap=True)
 
 
-class Json(Lines):
+class Json(FleetLines):
     """One line of JSON per target that ended."""
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: FleetEvent) -> None:
         if event.outcome is not None and not self.quiet:
             self._print(json.dumps({"version": FORMAT, **event.outcome.line()}))
 
 
 def display(
     options: argparse.Namespace, style: Style, widths: tuple[int, int], total: int, verb: str, *, quiet: bool = False
-) -> Lines:
+) -> FleetLines:
     """Return the display for where the output goes; a ``quiet`` one shows only how far the run is."""
     if options.format == "json":
         return Json(sys.stdout, PLAIN, widths, total, verb, quiet)
     out = sys.stderr if quiet else sys.stdout
-    kind = Live if out.isatty() and not options.debug else Lines
+    kind = FleetDisplay if out.isatty() and not options.debug else FleetLines
     return kind(out, style, widths, total, verb, quiet)

@@ -56,7 +56,7 @@ def _export(options: argparse.Namespace) -> int:
     from openstack_prep.fleet import running
     from openstack_prep.fleet.commands import tables
     from openstack_prep.fleet.commands.progress import display
-    from openstack_prep.fleet.order import Options, Status
+    from openstack_prep.fleet.order import Options, TargetStatus
     from openstack_prep.verbs.export import refuse_unknown_kinds
 
     folder = output_folder(options.output)
@@ -74,7 +74,7 @@ def _export(options: argparse.Namespace) -> int:
         result = running.run(chosen, "export", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     name = chosen.fleet.name
     if folder is not None:
-        texts = {f"{each.target}.yaml": each.table for each in result.of(Status.DONE)}
+        texts = {f"{each.target}.yaml": each.table for each in result.of(TargetStatus.DONE)}
         # files of earlier exports and of other targets are kept
         write_marked(folder, f"# [openstack-prep:fleet/{name}]", texts, exactly=False)
     print_texts(options, tables.total(result, f"export {name}"))

@@ -8,35 +8,35 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from openstack_prep.core.text import counted
-from openstack_prep.fleet.order import Outcome, Status, words_of
+from openstack_prep.fleet.order import TargetOutcome, TargetStatus, words_of
 
 if TYPE_CHECKING:
     from openstack_prep.base.style import Style
-    from openstack_prep.fleet.running import Chosen, Result
+    from openstack_prep.fleet.running import Chosen, FleetResult
 
 SIGNS = {
-    Status.UNCHANGED: "=",
-    Status.CHANGES: "~",
-    Status.DONE: "+",
-    Status.DRIFT: "!",
-    Status.REFUSED: "!",
-    Status.FAILED: "!",
-    Status.INTERRUPTED: "?",
-    Status.NOT_BEGUN: "?",
+    TargetStatus.UNCHANGED: "=",
+    TargetStatus.CHANGES: "~",
+    TargetStatus.DONE: "+",
+    TargetStatus.DRIFT: "!",
+    TargetStatus.REFUSED: "!",
+    TargetStatus.FAILED: "!",
+    TargetStatus.INTERRUPTED: "?",
+    TargetStatus.NOT_BEGUN: "?",
 }
-COUNTED = (Status.CHANGES, Status.DONE, Status.FAILED, Status.INTERRUPTED)
+COUNTED = (TargetStatus.CHANGES, TargetStatus.DONE, TargetStatus.FAILED, TargetStatus.INTERRUPTED)
 MOST_FAILED = 20
 """Failed targets that are explained at the end; the lines before have all."""
 
 
-def line(outcome: Outcome, widths: tuple[int, int], style: Style, seconds: bool = False) -> str:
+def line(outcome: TargetOutcome, widths: tuple[int, int], style: Style, seconds: bool = False) -> str:
     """Return one target: its name, its cloud, and what changes or why not."""
     name, cloud = widths
     what = outcome.summary
     if outcome.first_error:
         more = f" (and {len(outcome.errors) - 1} more)" if len(outcome.errors) > 1 else ""
         what = f"{outcome.status}: {outcome.first_error}{more}"
-    took = f" ({outcome.seconds:.1f} s)" if seconds and outcome.status is not Status.NOT_BEGUN else ""
+    took = f" ({outcome.seconds:.1f} s)" if seconds and outcome.status is not TargetStatus.NOT_BEGUN else ""
     named = f"{outcome.target:<{name}}  {outcome.cloud:<{cloud}}"
     return style.line(SIGNS[outcome.status], named, what.partition("\n")[0] + took)
 
@@ -47,35 +47,35 @@ def widths_of(chosen: Chosen) -> tuple[int, int]:
     return max(map(len, clouds), default=0), max(map(len, clouds.values()), default=0)
 
 
-def table(chosen: Chosen, result: Result, style: Style, shown: Sequence[str] = ()) -> str:
+def table(chosen: Chosen, result: FleetResult, style: Style, shown: Sequence[str] = ()) -> str:
     """Return a line per target that is not unchanged, or per target, with the own plans of those that are ``shown``."""
     widths = widths_of(chosen)
     lines = []
     for each in result.outcomes:
-        if style.unchanged or each.status is not Status.UNCHANGED or each.target in shown:
+        if style.unchanged or each.status is not TargetStatus.UNCHANGED or each.target in shown:
             lines.append(line(each, widths, style))
         if each.table and (style.unchanged or each.target in shown):
             lines += [f"    {text}" for text in each.table.splitlines()]
     return "\n".join(lines)
 
 
-def total(result: Result, what: str, unchanged: str = Status.UNCHANGED.value) -> str:
+def total(result: FleetResult, what: str, unchanged: str = TargetStatus.UNCHANGED.value) -> str:
     """Return how many targets ended how, and what happens to resources."""
     statuses = Counter(each.status for each in result.outcomes)
-    words = {Status.CHANGES: "with changes", Status.DRIFT: "with drift", Status.UNCHANGED: unchanged}
-    ends = [f"{statuses[status]} {words.get(status, status.value)}" for status in Status if statuses[status]]
+    words = {TargetStatus.CHANGES: "with changes", TargetStatus.DRIFT: "with drift", TargetStatus.UNCHANGED: unchanged}
+    ends = [f"{statuses[status]} {words.get(status, status.value)}" for status in TargetStatus if statuses[status]]
     done, planned = Counter[str](), Counter[str]()
     for each in result.outcomes:
-        (planned if each.status is Status.CHANGES else done).update(each.counts if each.status in COUNTED else {})
+        (planned if each.status is TargetStatus.CHANGES else done).update(each.counts if each.status in COUNTED else {})
     counts = ", ".join(filter(None, (words_of(done, done=True), words_of(planned, done=False))))
     ends += [f"{len(result.left_out)} done before"] if result.left_out else []
     how = ", ".join(ends) or "nothing"
     return f"{what}: {counted(len(result.outcomes), 'target')}: {how}" + (f" ({counts})" if counts else "")
 
 
-def failures(result: Result, fleet: str, verb: str) -> Iterator[str]:
+def failures(result: FleetResult, fleet: str, verb: str) -> Iterator[str]:
     """Yield the targets that were refused or failed, the first error of each, and a command to look at one."""
-    bad = result.of(Status.REFUSED, Status.FAILED)
+    bad = result.of(TargetStatus.REFUSED, TargetStatus.FAILED)
     for each in bad[:MOST_FAILED]:
         yield f"{each.target}: {each.status}: {each.first_error or each.summary}"
     if len(bad) > MOST_FAILED:
@@ -86,7 +86,7 @@ def failures(result: Result, fleet: str, verb: str) -> Iterator[str]:
         yield f"look at one of them: {shlex.join(words + (['--destroy'] if verb == 'destroy' else []))}"
 
 
-def names(outcomes: Iterable[Outcome], most: int = 10) -> str:
+def names(outcomes: Iterable[TargetOutcome], most: int = 10) -> str:
     """Return the names of targets, the first ones of many."""
     found = [each.target for each in outcomes]
     return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")

@@ -31,7 +31,7 @@ from openstack_prep.fleet.commands.output import end, print_texts, print_warning
 if TYPE_CHECKING:
     from openstack_prep.fleet.engine import Executors
     from openstack_prep.fleet.order import Options
-    from openstack_prep.fleet.running import Changing, Chosen, Result
+    from openstack_prep.fleet.running import Changing, Chosen, FleetResult
 
 
 def add(command: AddCommand) -> None:
@@ -148,7 +148,7 @@ def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mappi
     return html.write(options, chosen, result, verb, end(options, chosen, result, verb))
 
 
-def _planned(options: argparse.Namespace, made: Changing, workers: Executors) -> Result:
+def _planned(options: argparse.Namespace, made: Changing, workers: Executors) -> FleetResult:
     from openstack_prep.fleet.commands.progress import display
 
     style = style_of(options, sys.stderr)
@@ -156,13 +156,13 @@ def _planned(options: argparse.Namespace, made: Changing, workers: Executors) ->
         return made.plan(jobs=options.jobs, executor=workers, tell=shown.tell)
 
 
-def _agree(options: argparse.Namespace, made: Changing, planned: Result) -> None:
+def _agree(options: argparse.Namespace, made: Changing, planned: FleetResult) -> None:
     """Ask once for all targets, unless none would change: then the run only notes how they are."""
     from openstack_prep.fleet.commands import tables
-    from openstack_prep.fleet.order import Status
+    from openstack_prep.fleet.order import TargetStatus
 
     style, name = style_of(options, sys.stderr), made.chosen.fleet.name
-    changing = planned.of(Status.CHANGES)
+    changing = planned.of(TargetStatus.CHANGES)
     print(visible(tables.table(made.chosen, planned, style)), file=sys.stderr)
     print(visible(tables.total(planned, f"{made.verb} {name}")), file=sys.stderr)
     if not changing:
@@ -173,7 +173,9 @@ def _agree(options: argparse.Namespace, made: Changing, planned: Result) -> None
         confirm(f"Apply {counted(len(changing), 'plan')}? Type yes: ", "yes")
 
 
-def _carried_out(options: argparse.Namespace, made: Changing, planned: Result | None, workers: Executors) -> Result:
+def _carried_out(
+    options: argparse.Namespace, made: Changing, planned: FleetResult | None, workers: Executors
+) -> FleetResult:
     from openstack_prep.fleet.commands.progress import display
 
     widths, total = sizes(made.chosen)[:2]

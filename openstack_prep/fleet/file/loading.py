@@ -27,7 +27,7 @@ from openstack_prep.base.programs import run
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.fleet.file.model import Fleet, FleetFields, Target, TargetFields, adapter
+from openstack_prep.fleet.file.model import Fleet, FleetFields, FleetTarget, TargetFields, adapter
 from openstack_prep.fleet.file.schema import known_keys
 from openstack_prep.spec.parts import IGNORED, Part
 from openstack_prep.spec.substitution import REFERENCE, Substitution, Tokens
@@ -44,7 +44,7 @@ KEYS: Mapping[str, Sequence[str]] = {"csv": (), "glob": (), "command": ("timeout
 HOW = "write [A, B], {csv: PATH}, {glob: PATTERN} or {command: [PROGRAM, ARGUMENT, ...]}"
 
 
-class Rows:
+class RowReader:
     """Reads the rows of all for_each of a fleet file, whose folder is ``base``.
 
     ``places`` has, by the path of an item in the fleet file, the place of each row; ``mistakes`` are those in a file.
@@ -170,7 +170,7 @@ class _Reading:
             fix = "start the file with `name: my-fleet`"
             raise SpecError([Mistake(f"{self.path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
         self.mistakes += [*document.repeated, *document.misread(ignored=IGNORED)]
-        rows = Rows(self.path, base)
+        rows = RowReader(self.path, base)
         substitution = Substitution(document, VariableValues({}), Tokens(), rows=rows.read)
         given = {key: value for key, value in document.data.items() if not str(key).startswith(IGNORED)}
         data = substitution.fill(given)
@@ -210,12 +210,12 @@ class _Reading:
             return None
         return read
 
-    def _target(self, fields: TargetFields, index: int, placed: _Placed) -> Target:
+    def _target(self, fields: TargetFields, index: int, placed: _Placed) -> FleetTarget:
         where = ("targets", index)
         variables = {name: value for name, value in fields.variables.items() if value not in ("", None)}
         for name, value in variables.items():
             self._refuse_source_of_row(value, (*where, "variables", name), placed)
-        return Target(
+        return FleetTarget(
             name=fields.name,
             spec=self._path(fields.spec, (*where, "spec"), placed),
             place=placed.place(where),
@@ -268,7 +268,7 @@ class _Reading:
             )
         return Path(path or "")
 
-    def _refuse_twins(self, targets: Iterable[Target]) -> None:
+    def _refuse_twins(self, targets: Iterable[FleetTarget]) -> None:
         first: dict[str, str] = {}
         for each in targets:
             if each.name in first:
@@ -276,7 +276,7 @@ class _Reading:
                 self.mistakes.append(Mistake(each.place, what, "choose distinct names", code=Code.SPEC_DUPLICATE_NAME))
             first.setdefault(each.name, each.place)
 
-    def _refuse_unknown(self, read: FleetFields, targets: Sequence[Target], placed: _Placed) -> None:
+    def _refuse_unknown(self, read: FleetFields, targets: Sequence[FleetTarget], placed: _Placed) -> None:
         """Refuse waves of targets that do not exist or have nothing, and limits of clouds that no target is in."""
         groups = {group for each in targets for group in each.groups}
         names = {each.name for each in targets}
@@ -314,7 +314,7 @@ class _Placed:
     """Knows the place of each part of a fleet: of a target that a row has made, the row's, too."""
 
     part_of_file: Part
-    rows: Rows
+    rows: RowReader
 
     def place(self, where: Sequence[str | int]) -> str:
         row = self._row(where)

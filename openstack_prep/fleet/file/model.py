@@ -105,7 +105,7 @@ def adapter() -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class FleetTarget:
     """A spec and its values in one cloud; see the fields of ``targets`` in a fleet file."""
 
     name: str
@@ -136,7 +136,7 @@ class Fleet:
     """Its name."""
     path: Path
     """The fleet file."""
-    targets: tuple[Target, ...]
+    targets: tuple[FleetTarget, ...]
     """What is planned and applied, in the order of the file."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """How many targets are worked on at once, by the entry of clouds.yaml."""

@@ -13,17 +13,17 @@ import pytest
 from openstack_prep.core import interrupts
 from openstack_prep.fleet import engine as engines
 from openstack_prep.fleet import running
-from openstack_prep.fleet.engine import Engine, Event, Limits, threads
-from openstack_prep.fleet.order import Options, Order, Outcome, Status
+from openstack_prep.fleet.engine import Engine, FleetEvent, Limits, threads
+from openstack_prep.fleet.order import Options, Order, TargetOutcome, TargetStatus
 from tests.unit.fleet import fleets
 
-Work = Callable[[Order], Outcome]
+Work = Callable[[Order], TargetOutcome]
 
 
-def run(monkeypatch: pytest.MonkeyPatch, work: Work, *waves: str, **options: Any) -> tuple[Engine, list[Event]]:
+def run(monkeypatch: pytest.MonkeyPatch, work: Work, *waves: str, **options: Any) -> tuple[Engine, list[FleetEvent]]:
     """Run waves of targets with names of one letter; a capital one is in the cloud B."""
     monkeypatch.setattr(engines, "work", work)
-    events: list[Event] = []
+    events: list[FleetEvent] = []
     names = "".join(waves)
     clouds = {name: "B" if name.isupper() else "a" for name in names}
     given = {"jobs": 4, "stop_after": None, "limits": Limits({})} | options
@@ -32,8 +32,8 @@ def run(monkeypatch: pytest.MonkeyPatch, work: Work, *waves: str, **options: Any
     return engine, events
 
 
-def ended(order: Order, status: Status = Status.DONE) -> Outcome:
-    return Outcome(target=order.target, status=status)
+def ended(order: Order, status: TargetStatus = TargetStatus.DONE) -> TargetOutcome:
+    return TargetOutcome(target=order.target, status=status)
 
 
 def statuses(engine: Engine) -> dict[str, str]:
@@ -51,7 +51,7 @@ def test_limits_of_clouds_and_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     lock, at_once, most = threading.Lock(), {"a": 0, "B": 0}, {"a": 0, "B": 0, "all": 0}
     enough = threading.Event()
 
-    def work(order: Order) -> Outcome:
+    def work(order: Order) -> TargetOutcome:
         cloud = "B" if order.target.isupper() else "a"
         with lock:
             at_once[cloud] += 1
@@ -73,7 +73,7 @@ def test_limits_of_clouds_and_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_jobs_are_shared_among_the_targets_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs: dict[str, int] = {}
 
-    def work(order: Order) -> Outcome:
+    def work(order: Order) -> TargetOutcome:
         jobs[order.target] = order.jobs
         return ended(order)
 
@@ -94,28 +94,28 @@ def test_jobs_are_shared_among_the_targets_that_run(monkeypatch: pytest.MonkeyPa
 def test_failures_stop_the_rest(
     monkeypatch: pytest.MonkeyPatch, stop_after: int | None, waves: tuple[str, ...], expected: dict[str, str]
 ) -> None:
-    def work(order: Order) -> Outcome:
-        return ended(order, Status.FAILED if order.target in "FG" else Status.DONE)
+    def work(order: Order) -> TargetOutcome:
+        return ended(order, TargetStatus.FAILED if order.target in "FG" else TargetStatus.DONE)
 
     engine, _ = run(monkeypatch, work, *waves, stop_after=stop_after, jobs=1)
     assert statuses(engine) == expected
 
 
 def test_settled_outcomes_count_in_their_wave(monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = {"b": Outcome(target="b", status=Status.REFUSED)}
+    refused = {"b": TargetOutcome(target="b", status=TargetStatus.REFUSED)}
     engine, _ = run(monkeypatch, ended, "ab", "c", settled=refused)
     assert statuses(engine) == {"a": "done", "b": "refused", "c": "not begun"}
 
 
 def test_a_signal_reaches_the_targets_that_run_and_no_other_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    def work(order: Order) -> Outcome:
+    def work(order: Order) -> TargetOutcome:
         heard = threading.Event()
         with interrupts.caught(lambda number: heard.set()):
             os.kill(os.getpid(), signal.SIGTERM)
             assert heard.wait(30)
         with pytest.raises(interrupts.Interrupted):
             interrupts.raise_passed_on()
-        return ended(order, Status.INTERRUPTED)
+        return ended(order, TargetStatus.INTERRUPTED)
 
     engine, events = run(monkeypatch, work, "ab", "c", jobs=1)
     assert statuses(engine) == {"a": "interrupted", "b": "not begun", "c": "not begun"}
@@ -125,8 +125,8 @@ def test_a_signal_reaches_the_targets_that_run_and_no_other_begins(monkeypatch: 
 
 
 def test_settled_outcomes_are_not_lost_when_a_wave_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {"b": Status.REFUSED, "c": Status.UNCHANGED}
-    settled = {name: Outcome(target=name, status=status) for name, status in known.items()}
+    known = {"b": TargetStatus.REFUSED, "c": TargetStatus.UNCHANGED}
+    settled = {name: TargetOutcome(target=name, status=status) for name, status in known.items()}
     engine, _ = run(monkeypatch, ended, "b", "cd", settled=settled)
     assert statuses(engine) == {"b": "refused", "c": "unchanged", "d": "not begun"}
 
@@ -134,7 +134,7 @@ def test_settled_outcomes_are_not_lost_when_a_wave_does_not_begin(monkeypatch: p
 def test_the_orders_of_a_wave_know_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers: dict[str, int] = {}
 
-    def work(order: Order) -> Outcome:
+    def work(order: Order) -> TargetOutcome:
         numbers[order.target] = order.wave
         return ended(order)
 
@@ -145,7 +145,7 @@ def test_the_orders_of_a_wave_know_its_number(monkeypatch: pytest.MonkeyPatch) -
 def test_a_signal_stops_the_fleets_of_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, other = threading.Event(), list[Engine]()
 
-    def work(order: Order) -> Outcome:
+    def work(order: Order) -> TargetOutcome:
         if order.target in "yz":
             begun.set()
         heard = threading.Event()
@@ -154,7 +154,7 @@ def test_a_signal_stops_the_fleets_of_all_threads(monkeypatch: pytest.MonkeyPatc
                 assert begun.wait(30)
                 os.kill(os.getpid(), signal.SIGINT)
             assert heard.wait(30)
-        return ended(order, Status.INTERRUPTED)
+        return ended(order, TargetStatus.INTERRUPTED)
 
     monkeypatch.setattr(engines, "work", work)
     thread = threading.Thread(target=lambda: other.append(run(monkeypatch, work, "y", "z", jobs=1)[0]))
@@ -171,6 +171,6 @@ def test_an_order_and_an_outcome_can_go_to_another_process(tmp_path: Path) -> No
     chosen = running.choose(fleets.of(tmp_path, "a", "b"))
     for order in chosen.orders.values():
         assert pickle.loads(pickle.dumps(order)) == order
-    outcome = Outcome(target="a", status=Status.DONE, counts={"create": 1}, data={"spec": "x"})
+    outcome = TargetOutcome(target="a", status=TargetStatus.DONE, counts={"create": 1}, data={"spec": "x"})
     assert pickle.loads(pickle.dumps(outcome)) == outcome
     assert pickle.loads(pickle.dumps(Options(data=True))) == Options(data=True)

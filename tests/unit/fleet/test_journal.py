@@ -10,7 +10,7 @@ import pytest
 from openstack_prep.base.errors import LeaseHeld
 from openstack_prep.fleet import journal, load_fleet
 from openstack_prep.fleet.file.model import Fleet
-from openstack_prep.fleet.order import Outcome, Status
+from openstack_prep.fleet.order import TargetOutcome, TargetStatus
 from openstack_prep.fleet.running import choose
 from tests.unit.fleet import fleets
 
@@ -31,8 +31,8 @@ def interrupted(fleet: Fleet, *done: str, verb: str = "apply") -> None:
     """Write the journal of a run that has done some targets."""
     with journal.opened(fleet, verb, *wanted(fleet), restart=False) as made:
         for name in done:
-            made.note(Outcome(target=name, status=Status.DONE))
-        made.note(Outcome(target="c", status=Status.FAILED))
+            made.note(TargetOutcome(target=name, status=TargetStatus.DONE))
+        made.note(TargetOutcome(target="c", status=TargetStatus.FAILED))
 
 
 def left(fleet: Fleet, verb: str = "apply", restart: bool = False) -> set[str]:
@@ -132,5 +132,5 @@ def test_without_a_place_for_it_the_run_works(fleet: Fleet, tmp_path: Path, monk
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with journal.opened(fleet, "apply", *wanted(fleet), restart=False) as made:
-        made.note(Outcome(target="a", status=Status.DONE))
+        made.note(TargetOutcome(target="a", status=TargetStatus.DONE))
         assert made.path is None
