@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
-from urllib.parse import quote
 
 from annotated_types import Len
 
@@ -24,7 +23,7 @@ from openstack_prep.core.model import COPIED, Adoptable, Change, Observed, Owner
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.project import PROJECT
-from openstack_prep.resources.identity import default_group, home
+from openstack_prep.resources.identity import default_group, home, project_tags
 from openstack_prep.resources.identity.by_name import all_names, named
 from openstack_prep.resources.lists.queries import project_name as project_name
 
@@ -178,15 +177,10 @@ class Project(Adoptable[CloudRun]):
         return self._tagged(run, answer["project"], self._own_tags(run, answer["project"]))
 
     def _tagged(self, run: CloudRun, project: Mapping[str, Any], tags: Iterable[str]) -> Observed:
-        """Add the missing tags, one per request: replacing the whole list would undo concurrent changes of others.
-
-        A tag that exists by then is refused with 400 (Keystone 30.0.0, api/projects.py, ProjectTagResource.put); the
-        executor then reads the project again.
-        """
+        """Add the missing tags; one that exists by then is refused, and the executor then reads the project again."""
         missing = [tag for tag in tags if tag not in project["tags"]]
-        for tag in missing:
-            run.admin.identity.put(f"/projects/{project['id']}/tags/{quote(tag, safe='')}")
-        return self._observed(run, {**project, "tags": [*project["tags"], *missing]})
+        known = project_tags.change(run, project["id"], add=missing) if missing else project["tags"]
+        return self._observed(run, {**project, "tags": known})
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield what the spec does not manage in it and would lose its project; and that the run itself works in it."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from openstack_prep.base.errors import Mistake, NotAllowed
+from openstack_prep.base.errors import CloudError, Mistake, NotAllowed
 from openstack_prep.base.fields import Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
@@ -229,9 +229,9 @@ class RoleAssignment(InProject, Coherent):
         ends = [run.id(each) for each in (self.holder, self.target) if each is not None]
         holder, scope = ends if self.target else (*ends, run.admin.project_id)
         ids = (holder, scope, run.id(Role(name=self.role)))
-        self._record(run, ids)
         observed = self._observed(run, ids)
         run.admin.identity.put(observed.record_as(AssignmentPath).path)
+        self._record(run, ids)
         return observed
 
     def _tag(self, run: CloudRun, ids: Sequence[str]) -> str:
@@ -246,7 +246,7 @@ class RoleAssignment(InProject, Coherent):
         if isinstance(self.target, Project) and all(end is not None and end.ours for end in ends):
             try:
                 recorded = records_in(run, self.target).add(self._tag(run, ids))
-            except NotAllowed as error:
+            except CloudError as error:  # the role was given, and without a record it is only not pruned
                 run.note(self.key, f"--prune will not remove it, because it cannot be recorded: {error}")
             else:
                 if not recorded:
@@ -257,13 +257,13 @@ class RoleAssignment(InProject, Coherent):
         return cascades.find_losses(ROLE_ASSIGNMENT, run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        run.admin.identity.delete(observed.record_as(AssignmentPath).path)
         ids = self._ids(run)
         if ids and isinstance(self.target, Project) and self._is_recorded(run, ids):
             try:
                 records_in(run, self.target).remove(self._tag(run, ids))
             except NotAllowed as error:  # such as a project that is immutable by now
                 run.note(self.key, f"its record stays, so --prune would remove the role if somebody gave it: {error}")
+        run.admin.identity.delete(observed.record_as(AssignmentPath).path)
 
 
 def _of_domain(domain: str) -> str:

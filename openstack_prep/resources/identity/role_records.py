@@ -1,19 +1,20 @@
 """Records of the roles that a spec has given: tags of the project, because an assignment has no room for any.
 
-Without a record, nothing tells such a role from one that somebody has given to a user of the spec by hand.
+Without a record, nothing tells such a role from one that somebody has given to a user of the spec by hand. So there is
+a record only while the role exists: it is written after the role was given, and removed before the role is. A run that
+is killed in between leaves a role without a record, which ``--prune`` keeps.
 
-Source: Keystone 30.0.0, resource/core.py, create_project_tag, which reads all tags of a project and writes them again;
-resource/schema.py, _project_tags_list_properties, at most 80.
+Source: Keystone 30.0.0, resource/schema.py, _project_tags_list_properties, at most 80.
 """
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from urllib.parse import quote
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.run import fact
+from openstack_prep.resources.identity import project_tags
 from openstack_prep.resources.identity.project import Project, ProjectRecord
 
 MOST = 60
@@ -30,32 +31,27 @@ class RoleRecords:
 
     run: CloudRun
     project_id: str
-    tags: set[str]
+    tags: frozenset[str]
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, tag: str) -> bool:
         """Record a role; return whether it is recorded. Raises CloudError."""
         with self._lock:
             if tag not in self.tags and len(self.tags) < MOST:
-                self.run.admin.identity.put(self._path(tag))
-                self.tags.add(tag)
+                self.tags = project_tags.change(self.run, self.project_id, add=[tag])
             return tag in self.tags
 
     def remove(self, tag: str) -> None:
-        """Remove the record of a role that was removed; raises CloudError."""
+        """Remove the record of a role; raises CloudError."""
         with self._lock:
             if tag in self.tags:
-                self.run.admin.identity.delete(self._path(tag))
-                self.tags.remove(tag)
-
-    def _path(self, tag: str) -> str:
-        return f"/projects/{self.project_id}/tags/{quote(tag, safe='')}"
+                self.tags = project_tags.change(self.run, self.project_id, remove=[tag])
 
 
 @fact
 def records_in(run: CloudRun, project: Project) -> RoleRecords:
     """Return the records in an existing project, for all steps of a run."""
-    return RoleRecords(run, run.id(project), set(tags_of(run, project)))
+    return RoleRecords(run, run.id(project), tags_of(run, project))
 
 
 def tags_of(run: CloudRun, project: Project) -> frozenset[str]:

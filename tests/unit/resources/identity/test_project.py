@@ -1,22 +1,21 @@
 from __future__ import annotations
 
-import re
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 import requests_mock
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Loss, PlanRefused
+from openstack_prep.base.errors import CloudError, Loss, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, permission, planner
 from openstack_prep.core.model import COPIED, Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
-from openstack_prep.resources.identity import default_group
+from openstack_prep.resources.identity import default_group, project_tags
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project, ProjectRecord
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
+from tests.unit.resources.identity.tags import Tags
 
 pytestmark = pytest.mark.usefixtures("administrator")
 
@@ -62,10 +61,10 @@ def test_a_tag_is_added_alone_so_that_others_stay(
 ) -> None:
     listed.append(answer(tags=["green"]))
     wanted = plan(run, LAB)
-    services.get(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["green", "meanwhile"])})
-    added = services.put(f"{IDENTITY}/projects/p1/tags/blue", status_code=201)
+    tags = Tags(services, answer(tags=["green", "meanwhile"]))
     executor.execute(wanted, run).raise_for_failures()
-    assert added.called_once
+    assert tags.sent == [("PUT", "blue")]
+    assert tags.project["tags"] == ["green", "meanwhile", "blue"]
     assert not [each for each in services.request_history if each.method == "PATCH"]
 
 
@@ -75,33 +74,57 @@ def test_other_fields_are_changed_without_the_tags(
     tags = ["openstack-prep:lab", NAMED]
     listed.append(answer(tags=tags, description="old"))
     changed = services.patch(f"{IDENTITY}/projects/p1", json={"project": answer(tags=tags)})
-    added = services.put(f"{IDENTITY}/projects/p1/tags/blue", status_code=201)
+    added = Tags(services, answer(tags=tags))
     executor.execute(plan(run, LAB), run).raise_for_failures()
     assert changed.last_request.json() == {"project": {"description": "a lab"}}
-    assert added.called_once
+    assert added.sent == [("PUT", "blue")]
+
+
+@pytest.mark.parametrize(("undone", "passes"), [(["blue"], True), (["blue", "blue"], True), (["blue"] * 9, False)])
+def test_a_tag_that_a_concurrent_change_has_undone_is_added_again(
+    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch, undone: list[str], passes: bool
+) -> None:
+    monkeypatch.setattr(project_tags, "PAUSE", 0.0)
+    tags = Tags(services, answer(tags=["green"]))
+    tags.undone = list(undone)
+    if passes:
+        assert project_tags.change(run, "p1", add=["red", "blue"]) == {"green", "red", "blue"}
+        assert tags.sent == [("PUT", "red"), *[("PUT", "blue")] * (len(undone) + 1)]
+    else:
+        with pytest.raises(CloudError, match="blue") as refusal:
+            project_tags.change(run, "p1", add=["red", "blue"])
+        assert refusal.value.retryable
+
+
+def test_a_tag_that_a_concurrent_change_has_restored_is_removed_again(
+    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_tags, "PAUSE", 0.0)
+    tags = Tags(services, answer(tags=["green", "blue"]))
+    tags.undone = ["blue"]
+    assert project_tags.change(run, "p1", remove=["blue"]) == {"green"}
+    assert tags.sent == [("DELETE", "blue")] * 2
 
 
 def test_a_change_names_the_project_of_an_earlier_version_in_its_tags(
     run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
 ) -> None:
     listed.append(answer(tags=["openstack-prep:lab"]))
-    services.get(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["openstack-prep:lab"])})
-    put = services.put(re.compile(f"^{IDENTITY}/projects/p1/tags/"), status_code=201)
+    tags = Tags(services, answer(tags=["openstack-prep:lab"]))
     executor.execute(plan(run, LAB), run).raise_for_failures()
-    assert {unquote(each.path.rpartition("/")[2]) for each in put.request_history} == {"blue", NAMED}
+    assert {*tags.sent} == {("PUT", "blue"), ("PUT", NAMED)}
 
 
 def test_the_ownership_tags_are_added_alone(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
     services.get(f"{IDENTITY}/projects?name=home", json={"projects": [answer(id="p0", name="home")]})
     listed.append(answer(tags=["green"]))
-    services.get(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["green", "meanwhile"])})
-    put = services.put(re.compile(f"^{IDENTITY}/projects/p1/tags/"), status_code=201)
+    tags = Tags(services, answer(tags=["green", "meanwhile"]))
     beside = CloudRun(run.admin, run.ownership, homes=[Project(name="home"), LAB])
     taken = LAB.take_over(beside, observation.observe(beside, [LAB])[LAB.key])
     assert taken.ours
     assert taken.home == "p0"
-    sent = [each.path.rpartition("/")[2] for each in put.request_history]
-    assert [*map(unquote, sent)] == [NAMED, "openstack-prep:lab~p0", "openstack-prep:lab"]  # a kill leaves it unmanaged
+    sent = [tag for _, tag in tags.sent]
+    assert sent == [NAMED, "openstack-prep:lab~p0", "openstack-prep:lab"]  # a kill leaves it unmanaged
 
 
 def test_what_is_not_declared_is_left_alone(run: CloudRun, listed: list[Any]) -> None:

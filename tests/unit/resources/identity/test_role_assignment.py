@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 import requests_mock
 
-from openstack_prep.base.errors import SpecError
+from openstack_prep.base.errors import CloudError, NotAllowed, SpecError
 from openstack_prep.base.key import labels
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import observation
@@ -20,6 +20,7 @@ from openstack_prep.resources.identity.role_records import MOST
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec.python import spec_from
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, failure, sent
+from tests.unit.resources.identity.tags import Tags
 
 
 def given(user: str, role: str, inherited: bool = False, **scope: str) -> dict[str, Any]:
@@ -91,9 +92,10 @@ MINE = OwnershipTag("lab").record("role", "u1", "p1", "r1", False)
 OWN = "openstack-prep:lab"
 
 
-def managed(services: requests_mock.Mocker, *tags: str) -> None:
+def managed(services: requests_mock.Mocker, *tags: str) -> Tags:
     project = {"id": "p1", "name": "lab", "domain_id": "default", "enabled": True, "tags": [*tags]}
     services.get(f"{IDENTITY}/projects", json={"projects": [project]})
+    return Tags(services, project)
 
 
 @pytest.mark.parametrize(
@@ -106,39 +108,60 @@ def managed(services: requests_mock.Mocker, *tags: str) -> None:
         ("ocp", [OWN, *map(str, range(MOST))], False),
     ],
 )
-def test_a_role_that_prune_may_remove_is_recorded_before_it_is_given(
+def test_a_role_that_prune_may_remove_is_recorded_once_it_is_given(
     run: CloudRun, services: requests_mock.Mocker, user: str, tags: list[str], written: bool
 ) -> None:
     managed(services, *tags)
     notes: list[str] = []
     run.note = lambda key, text: notes.append(text)
-    services.put(re.compile(f"^{IDENTITY}/projects/p1/"), status_code=204)
+    services.put(re.compile(f"^{IDENTITY}/projects/p1/users/"), status_code=204)
     RoleAssignment(role="member", user=user, project="lab").create(run)
     sent = [unquote(each.path).split("/")[4:] for each in services.request_history if each.method == "PUT"]
     ids = {"ocp": "u1", "person": "u2"}
-    assert sent == [["tags", MINE]] * written + [["users", ids[user], "roles", "r1"]]
+    assert sent == [["users", ids[user], "roles", "r1"]] + [["tags", MINE]] * written
     assert len(notes) == (len(tags) > MOST)
 
 
-def test_who_may_not_write_tags_gives_the_role_and_is_told(run: CloudRun, services: requests_mock.Mocker) -> None:
+def test_a_role_that_cannot_be_given_is_not_recorded(run: CloudRun, services: requests_mock.Mocker) -> None:
+    tags = managed(services, OWN)
+    services.put(f"{IDENTITY}/projects/p1/users/u1/roles/r1", **failure(409, "of a domain"))
+    with pytest.raises(CloudError, match="of a domain"):
+        RoleAssignment(role="member", user="ocp", project="lab").create(run)
+    assert tags.sent == []
+
+
+def test_a_role_that_cannot_be_removed_is_not_recorded_any_more(run: CloudRun, services: requests_mock.Mocker) -> None:
+    tags = managed(services, OWN, MINE)
+    services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": [given("u1", "r1", project="p1")]})
+    services.delete(f"{IDENTITY}/projects/p1/users/u1/roles/r1", **failure(403, "not yours"))
+    role = RoleAssignment(role="member", user="ocp", project="lab")
+    with pytest.raises(NotAllowed, match="not yours"):
+        role.delete(run, observing.observe(run, [role])[role.key])
+    assert tags.sent == [("DELETE", MINE)]
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_who_may_not_write_tags_gives_the_role_and_is_told(
+    run: CloudRun, services: requests_mock.Mocker, status: int
+) -> None:
     managed(services, OWN)
     notes: list[str] = []
     run.note = lambda key, text: notes.append(text)
-    services.put(re.compile(f"^{IDENTITY}/projects/p1/tags/"), **failure(403, "immutable"))
+    services.put(re.compile(f"^{IDENTITY}/projects/p1/tags/"), **failure(status, "immutable"))
     given = services.put(f"{IDENTITY}/projects/p1/users/u1/roles/r1", status_code=204)
     RoleAssignment(role="member", user="ocp", project="lab").create(run)
     assert given.called_once
     assert "immutable" in notes[0]
 
 
-def test_the_record_goes_after_the_role(run: CloudRun, services: requests_mock.Mocker) -> None:
+def test_the_record_goes_before_the_role(run: CloudRun, services: requests_mock.Mocker) -> None:
     managed(services, OWN, MINE)
     services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": [given("u1", "r1", project="p1")]})
-    services.delete(re.compile(f"^{IDENTITY}/projects/p1/"), status_code=204)
+    services.delete(re.compile(f"^{IDENTITY}/projects/p1/users/"), status_code=204)
     role = RoleAssignment(role="member", user="ocp", project="lab")
     role.delete(run, observation.observe(run, [role])[role.key])
     sent = [unquote(each.path).split("/")[4] for each in services.request_history if each.method == "DELETE"]
-    assert sent == ["users", "tags"]
+    assert sent == ["tags", "users"]
 
 
 def test_nothing_is_asked_of_a_project_yet_to_be_made(run: CloudRun, services: requests_mock.Mocker) -> None:
