@@ -346,6 +346,8 @@ class Context(Generic[C]):
     cloud: C
     for_apply: bool = False
     """Whether the resource is about to be applied; destroy and show need less."""
+    for_plan: bool = False
+    """Whether a plan reads the cloud next: then ``check`` judges what depends on existing resources."""
     _results: dict[Hashable, object] = field(default_factory=dict, repr=False, compare=False)
 
     def declared(self, kind: type[T]) -> Sequence[T]:

@@ -176,7 +176,7 @@ class Exposure(ExposureFields):
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         neighbours = ExposureNeighbours.of(context, self)
-        found = (*findings(self, context), *rules.declaration_findings(self, neighbours))
+        found = (*findings(self, context), *rules.declaration_findings(self, neighbours, for_plan=context.for_plan))
         return (self.mistake(*each) for each in found)
 
     def needs(self) -> Iterable[Key]:

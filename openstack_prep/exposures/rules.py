@@ -117,11 +117,13 @@ def _rooms(run: CloudRun, exposure: ExposureFields, neighbours: ExposureNeighbou
 # --- declaration ------------------------------------------------------------------------------
 
 
-def declaration_findings(exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterator[Finding]:
-    """Yield what is wrong as the spec declares it; no cloud is needed."""
+def declaration_findings(
+    exposure: ExposureFields, neighbours: ExposureNeighbours, *, for_plan: bool
+) -> Iterator[Finding]:
+    """Yield what is wrong as the spec declares it; no cloud is needed. ``for_plan``: as in Context."""
     yield from _others(exposure, neighbours)
     if exposure.pool is None:
-        yield from _without_pool(exposure, neighbours)
+        yield from _without_pool(exposure, neighbours, for_plan=for_plan)
         return
     pools = neighbours.named(exposure.pool)
     if len(pools) > 1:
@@ -163,7 +165,7 @@ def _in_neutron(exposure: ExposureFields, pool: AddressPool) -> Iterator[Finding
         yield f"address_pool/{pool.name} (reserve: outside) records no MAC addresses", fix, Code.SPEC_CONTRADICTION
 
 
-def _without_pool(exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterator[Finding]:
+def _without_pool(exposure: ExposureFields, neighbours: ExposureNeighbours, *, for_plan: bool) -> Iterator[Finding]:
     if exposure.how == "bridge":
         yield "how: bridge needs a pool, which reserves a MAC address", "set pool", Code.SPEC_CONTRADICTION
     elif exposure.address is None and exposure.how not in WITHOUT_ADDRESS:
@@ -174,13 +176,14 @@ def _without_pool(exposure: ExposureFields, neighbours: ExposureNeighbours) -> I
             yield what, f"set pool: {pool.name}", Code.SPEC_CONTRADICTION
             return
     if exposure.address and exposure.how not in OF_A_PORT:
-        yield from _declaration_in_subnets(neighbours, exposure.address)
+        yield from _declaration_in_subnets(neighbours, exposure.address, for_plan=for_plan)
 
 
-def _declaration_in_subnets(neighbours: ExposureNeighbours, address: str) -> Iterator[Finding]:
+def _declaration_in_subnets(neighbours: ExposureNeighbours, address: str, *, for_plan: bool) -> Iterator[Finding]:
     """Yield what is wrong with an address in the declared subnets; a port may keep it out of allocation pools."""
-    for room in filter(None, map(Room.declared, neighbours.subnets)):
-        if ip_address(address) in room.cidr:
+    for subnet in neighbours.subnets:
+        room = Room.declared(subnet, for_plan=for_plan)
+        if room is not None and ip_address(address) in room.cidr:
             for what, _ in replace(room, pools=()).conflicts([Range.read(address)], outside=True):
                 yield what, "choose another address, or reserve it with address_pools", Code.SPEC_CONTRADICTION
 

@@ -20,13 +20,13 @@ from openstack_prep.spec.spec import Spec
 from openstack_prep.spec.targets import NoCloud
 
 
-def refuse_mistakes(spec: Spec) -> None:
+def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
     """Raise SpecError with all mistakes and contradictions if the selected resources have mistakes.
 
-    It asks no cloud.
+    It asks no cloud. ``for_plan``: a plan does so next, and judges what depends on existing resources.
     """
     cloud = NoCloud.as_cloud()
-    context = Context(resources=spec.resources, cloud=cloud)
+    context = Context(resources=spec.resources, cloud=cloud, for_plan=for_plan)
     found: list[Mistake] = []
     for each in spec.chosen:
         try:

@@ -44,7 +44,7 @@ def open_run(
         raise SpecError([Mistake("spec", "is already a plan", "pass it to apply() or destroy()")])
     spec = spec_from(wanted, name)
     if for_apply:
-        refuse_mistakes(spec)
+        refuse_mistakes(spec, for_plan=True)
     tenant = connect(spec.clouds.tenant, region=cloud.chosen_region) if spec.clouds.tenant else None
     for each in filter(None, (cloud, tenant)):
         each.allow_parallel(jobs)

@@ -101,6 +101,7 @@ def test_what_stands_in_the_way_is_named_at_once(lab: Lab) -> None:
         "address_pool/other: 10.1.0.218-10.1.0.219 also belongs to address_pool/lb",
     ):
         assert line in said
+    assert not lab.plan(*nodes(), pool("10.1.0.1")).refusals  # the subnet exists, and has another gateway
     used = refusal(lab, *nodes(gateway_ip="10.1.0.210"), pool("10.1.0.200-10.1.0.209"))
     assert f"address_pool/lb: 10.1.0.205 is used by port node {node.id} (no device); choose other addresses" in used
     assert "10.1.0.255 is the broadcast address" in refusal(lab, *nodes(), pool("10.1.0.250-10.1.0.255"))

@@ -117,6 +117,15 @@ def test_a_spec(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     assert row["code"] in {each.code for each in caught.value.mistakes}
 
 
+def test_a_gateway_that_the_spec_leaves_open_is_judged_by_the_cloud_in_a_plan() -> None:
+    """Validate refuses what an apply would create; for a plan, the subnet may exist and have another gateway."""
+    subnet = {"name": "s", "network": "n", "cidr": "10.0.0.0/24"}
+    pools = [{"name": "a", "subnet": "s", "addresses": ["10.0.0.1-10.0.0.4"]}]
+    sections = {"networks": [{"name": "n"}], "subnets": [subnet], "address_pools": pools}
+    assert [each.code for each in mistakes_of_spec(sections)] == ["spec.contradiction"]
+    refuse_mistakes(load_spec("spec.yaml"), for_plan=True)
+
+
 # --- RKE2: a file, a cluster of a spec, its roles, and a stack -------------------------------
 
 

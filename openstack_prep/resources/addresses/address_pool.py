@@ -224,7 +224,7 @@ class AddressPool(PoolFields):
             )
             return
         yield from resolved._check_others()
-        yield from self.conflicts(Room.declared(resolved.neighbours.subnet))
+        yield from self.conflicts(Room.declared(resolved.neighbours.subnet, for_plan=context.for_plan))
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         room = self.room(run)

@@ -27,6 +27,8 @@ class Room:
     """Ranges from which Neutron assigns addresses."""
     computed: bool
     """Whether addresses are derived from MAC addresses, so that ports cannot ask for a given address."""
+    is_default_gateway: bool = False
+    """Whether the spec leaves the gateway of a new subnet to Neutron."""
 
     @classmethod
     def of(cls, name: str, record: SubnetRecord | None, declared: Subnet | None) -> Room | None:
@@ -45,17 +47,21 @@ class Room:
             gateway=gateway,
             pools=tuple(_pools(network, gateway, record, declared)),
             computed=mode in COMPUTED,
+            is_default_gateway=record is None and declared is not None and declared.gateway_ip is None,
         )
 
     @classmethod
-    def declared(cls, subnet: Subnet | None) -> Room | None:
+    def declared(cls, subnet: Subnet | None, *, for_plan: bool) -> Room | None:
         """Return what is certain of a declared subnet before the cloud is read; None if it has no CIDR.
 
-        It may exist with other allocation pools than Neutron's defaults. Its gateway is the first address if the spec
-        names none: that is what an apply of this spec creates.
+        It may exist with other allocation pools than Neutron's defaults, and with another gateway than the first
+        address, which an apply creates if the spec names none: ``for_plan`` tells that the cloud is read next.
         """
         room = cls.of(subnet.name, None, subnet) if subnet else None
-        return room if room is None or (subnet and subnet.allocation_pools is not None) else replace(room, pools=())
+        if room is None or subnet is None:
+            return None
+        room = room if subnet.allocation_pools is not None else replace(room, pools=())
+        return replace(room, gateway=None) if for_plan and subnet.gateway_ip is None else room
 
     def conflicts(self, ranges: Sequence[Range], *, outside: bool) -> Iterator[tuple[str, str]]:
         """Yield why these addresses cannot be reserved, and the fix.
@@ -67,9 +73,9 @@ class Room:
             if each.first not in whole or each.last not in whole:
                 yield f"{each} is outside {self.cidr} of subnet {self.name}", "choose addresses inside that subnet"
                 continue
-            for address, whose in self._special():
+            for address, whose, fix in self._special():
                 if address in each:
-                    yield f"{address} is {whose} of subnet {self.name}", "remove it from the pool"
+                    yield f"{address} is {whose} of subnet {self.name}", fix
             if outside and not self.computed:
                 for pool in self.pools:
                     if both := each.overlap(pool):
@@ -79,13 +85,15 @@ class Room:
             what = f"subnet {self.name} derives addresses from MAC addresses, so ports cannot reserve them"
             yield what, "set reserve: outside"
 
-    def _special(self) -> Iterator[tuple[Ip, str]]:
+    def _special(self) -> Iterator[tuple[Ip, str, str]]:
+        fix = "remove it from the pool"
         if self.gateway:
-            yield self.gateway, "the gateway"
+            own = ", or set gateway_ip of the subnet" if self.is_default_gateway else ""
+            yield self.gateway, "the gateway", fix + own
         if self.cidr.num_addresses > 2:
-            yield self.cidr[0], "the network's own address"
+            yield self.cidr[0], "the network's own address", fix
             if self.cidr.version == 4:
-                yield self.cidr[-1], "the broadcast address"
+                yield self.cidr[-1], "the broadcast address", fix
 
 
 def _gateway(network: Net, record: SubnetRecord | None, declared: Subnet | None) -> Ip | None:

@@ -87,3 +87,19 @@ def test_where_addresses_are_computed_pools_mean_nothing_and_no_port_can_have_on
 def test_without_a_subnet_nothing_is_known() -> None:
     assert Room.of("nodes", None, None) is None
     assert Room.of("nodes", None, Subnet(name="nodes")) is None
+
+
+def test_the_gateway_of_an_existing_subnet_counts_where_the_spec_names_none() -> None:
+    """In validate, which reads no cloud, it is the first address, unless gateway_ip says otherwise."""
+    subnet = Subnet(name="nodes", cidr="10.0.0.0/24")
+    gateway = ["10.0.0.1 is the gateway of subnet nodes; remove it from the pool, or set gateway_ip of the subnet"]
+    declared, planned = (Room.declared(subnet, for_plan=each) for each in (False, True))
+    assert declared is not None
+    assert planned is not None
+    assert conflicts(declared, "10.0.0.1") == gateway
+    assert conflicts(planned, "10.0.0.1") == []
+    assert conflicts(room(RAW, cidr="10.0.0.0/24"), "10.0.0.1") == []  # the plan knows the gateway
+    assert conflicts(room(cidr="10.0.0.0/24"), "10.0.0.1") == gateway  # the plan creates the subnet
+    named = Room.declared(Subnet(name="nodes", cidr="10.0.0.0/24", gateway_ip="10.0.0.9"), for_plan=True)
+    assert named is not None
+    assert conflicts(named, "10.0.0.9")
