@@ -111,6 +111,29 @@ def load(reference: str) -> Any:
         raise unusable(f"{reference} cannot be loaded: {_cause(error)}", *owners) from error
 
 
+def call(extension: Extension, field: str, *arguments: object) -> list[Any]:
+    """Return what a function of an extension yields, such as that of ``check``; nothing if it has none.
+
+    Raises PrepError as the function does, and ExtensionError for anything else that a stranger's function raises.
+    """
+    from openstack_prep.base.errors import PrepError
+
+    reference: str = getattr(extension, field)
+    if not reference:
+        return []
+    function = load(reference)
+    try:
+        return list(function(*arguments))
+    except PrepError:
+        raise
+    except Exception as error:
+        if reference.partition(".")[0] == __package__:  # a bug of openstack-prep, which is reported as one
+            raise
+        package = package_of(extension)
+        what = f"{field} of the extension {extension.name} of {package} ({reference}) failed: {_cause(error)}"
+        raise unusable(what, package) from error
+
+
 def _cause(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 

@@ -52,7 +52,7 @@ def derive(
         given = any(value for section in extension.sections if (value := (values or {}).get(section.name)))
         declared = any(f"{type(each).__module__}:{type(each).__qualname__}" in own for each in found)
         if extension.derive and (given or declared):
-            derived = list(extensions.load(extension.derive)(found, values or {}))
+            derived = extensions.call(extension, "derive", found, values or {})
             if lost := {each.key for each in found} - {each.key for each, _ in derived}:
                 what = f"its derive() leaves out {', '.join(sorted(map(str, lost)))}, which the spec declares"
                 package = extensions.package_of(extension)

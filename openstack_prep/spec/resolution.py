@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
@@ -33,8 +33,9 @@ def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
             found += each.list_mistakes(context)
         except SpecError as error:
             found += error.mistakes
-    checks = (extensions.load(each.check) for each in extensions.installed() if each.check)
-    for check in (partial(list_file_conflicts, spec), *checks):
+    checks: list[Callable[[Context], Iterable[Mistake]]] = [partial(list_file_conflicts, spec)]
+    checks += (partial(extensions.call, each, "check") for each in extensions.installed())
+    for check in checks:
         try:
             found += check(context)
         except SpecError as error:

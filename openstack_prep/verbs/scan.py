@@ -274,8 +274,7 @@ def _entries(run: CloudRun, resources: Iterable[Resource], folder: Path | None =
     """Yield what is left on this machine, such as entries in the clouds.yaml files that the spec still names."""
     resources = tuple(resources)
     for extension in extensions.installed():
-        if extension.leftovers:
-            yield from extensions.load(extension.leftovers)(run, resources, folder)
+        yield from extensions.call(extension, "leftovers", run, resources, folder)
     files = {Path(os.path.realpath(each.file)): each for each in resources if isinstance(each, InCloudsYaml)}
     for each in files.values():
         yield from CloudsEntry.in_file(run, each.file, each.auth_url, projects_of(resources))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep import extensions
-from openstack_prep.base.errors import ExtensionError, PrepError
+from openstack_prep.base.errors import CloudError, ExtensionError, PrepError
 from openstack_prep.extensions import GROUP
 
 EXTENSION = "from openstack_prep.extensions import Extension, Section\nEXTENSION = Extension({})\n"
@@ -28,6 +28,15 @@ DERIVE = (
     + """
 def derive(resources, values):
     return ()
+"""
+)
+FAILING = DERIVE.replace("return ()", "raise KeyError('lid')")
+FAILING_CHECK = (
+    EXTENSION.format("'boxes', check='boxes_of_{0}:check'")
+    + """
+def check(context):
+    yield from ()
+    raise KeyError("lid")
 """
 )
 CYCLE = EXTENSION.format(
@@ -78,6 +87,8 @@ def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ([COMMAND], ["boxes"], ["boxes_of_a_commands"]),
         ([HEAD], ["validate", "spec.yaml"], ["boxes-of-a", "openstack_prep", "section include"]),
         ([DERIVE], ["validate", "boxes.yaml"], ["update boxes-of-a,", "project/lab"]),
+        ([FAILING], ["validate", "boxes.yaml"], ["update boxes-of-a,", "derive", "KeyError", "lid"]),
+        ([FAILING_CHECK], ["validate", "spec.yaml"], ["update boxes-of-a,", "check", "KeyError", "lid"]),
         ([CYCLE], ["validate", "spec.yaml"], ["update boxes-of-a,", "boxes and lids"]),
     ],
 )
@@ -134,3 +145,28 @@ def test_a_command_may_join_a_group_of_ours(site: Path) -> None:
     (site / "boxes_of_a_commands.py").write_text(text)
     for words in (["credential", "boxes"], ["--color", "never", "credential", "boxes"]):
         assert run(site, "-m", "openstack_prep.cli.main", *words).stdout == "box\n"
+
+
+def _fails(*arguments: object) -> None:
+    raise KeyError("lid")
+
+
+def _refuses(*arguments: object) -> None:
+    raise CloudError("no answer")
+
+
+def _refused(monkeypatch: pytest.MonkeyPatch, function: str) -> pytest.ExceptionInfo[Exception]:
+    found = extensions.Extension("boxes", leftovers=f"{__name__}:{function}")
+    monkeypatch.setattr(extensions, "_with_packages", lambda: ((found, "boxes-of-a"),))
+    with pytest.raises(Exception, match=r"lid|no answer") as raised:
+        extensions.call(found, "leftovers", None, (), None)
+    return raised
+
+
+def test_what_a_function_of_an_extension_raises_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    raised = _refused(monkeypatch, "_fails")
+    assert isinstance(raised.value, ExtensionError)
+    assert isinstance(raised.value.__cause__, KeyError)
+    assert "update boxes-of-a," in str(raised.value)
+    assert isinstance(_refused(monkeypatch, "_refuses").value, CloudError)  # an error for people stays as it is
+    assert extensions.call(extensions.Extension("boxes"), "leftovers") == []

@@ -136,7 +136,7 @@ def test_a_role_that_cannot_be_removed_is_not_recorded_any_more(run: CloudRun, s
     services.delete(f"{IDENTITY}/projects/p1/users/u1/roles/r1", **failure(403, "not yours"))
     role = RoleAssignment(role="member", user="ocp", project="lab")
     with pytest.raises(NotAllowed, match="not yours"):
-        role.delete(run, observing.observe(run, [role])[role.key])
+        role.delete(run, observation.observe(run, [role])[role.key])
     assert tags.sent == [("DELETE", MINE)]
 
 
