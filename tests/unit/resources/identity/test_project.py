@@ -68,6 +68,15 @@ def test_a_tag_is_added_alone_so_that_others_stay(
     assert not [each for each in services.request_history if each.method == "PATCH"]
 
 
+def test_a_field_is_changed_without_a_look_at_the_tags(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed.append(answer(tags=["openstack-prep:lab", NAMED], description="old"))
+    changed = services.patch(f"{IDENTITY}/projects/p1", json={"project": answer(tags=["openstack-prep:lab", NAMED])})
+    executor.execute(plan(run, Project(name="lab", description="a lab")), run).raise_for_failures()
+    assert changed.last_request.json() == {"project": {"description": "a lab"}}
+
+
 def test_other_fields_are_changed_without_the_tags(
     run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
 ) -> None:

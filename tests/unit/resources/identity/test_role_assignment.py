@@ -65,6 +65,13 @@ def test_one_list_a_project_tells_all(run: CloudRun, services: requests_mock.Moc
     assert len(sent(services)) == 5
 
 
+def test_a_role_of_a_group_is_no_role_of_a_user(run: CloudRun, services: requests_mock.Mocker) -> None:
+    row = {"group": {"id": "g1"}, "role": {"id": "r1"}, "scope": {"project": {"id": "p1"}}}
+    services.get(f"{IDENTITY}/role_assignments", json={"role_assignments": [row]})
+    wanted = [RoleAssignment(role="member", project="lab", **{who: "ocp"}) for who in ("group", "user")]
+    assert [str(key) for key in RoleAssignment.find(run, wanted)] == ["role_assignment/group:ocp@project:lab/member"]
+
+
 @pytest.mark.parametrize(
     ("fields", "path"),
     [

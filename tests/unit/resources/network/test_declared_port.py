@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,12 +9,16 @@ import requests_mock
 
 from openstack_prep.base.errors import CloudError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Observed
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core import executor, observation, planner
+from openstack_prep.core.model import Action, Observed, OwnershipTag
+from openstack_prep.core.plan import Plan
 from openstack_prep.resources.cascades.network import forwardings_to
 from openstack_prep.resources.lists.neutron_records import PortRecord
 from openstack_prep.resources.network.declared_port import Port
+from openstack_prep.resources.network.port_addresses import PortAddress, PortPair
 from openstack_prep.resources.network.uses import INTERFACES
-from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, failure, port_row
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, failure, port_row, resolved
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 PORT = Port(name="vip", network="net")
@@ -61,3 +67,251 @@ def test_a_port_forwarding_that_came_after_the_judgement_keeps_the_port(
     else:
         PORT.delete(run, observed)
         assert deleted.last_request.headers["If-Match"] == f"revision_number={revision}"
+
+
+# --- what it is compared with, and what is written ------------------------------------------
+
+MAC = "fa:16:3e:00:00:01"
+DERIVED = "2001:db8::f816:3eff:fe00:1"  # from that MAC address
+
+
+@pytest.fixture
+def ports(services: requests_mock.Mocker) -> list[dict[str, Any]]:
+    """The ports of a project with a network, two subnets and a group; a test fills them."""
+    found: list[dict[str, Any]] = []
+    described = {"description": "", "revision_number": 1, "project_id": ADMIN_PROJECT}
+    networks = [{"id": each, "name": name, **described} for each, name in (("n1", "net"), ("n2", "far"))]
+    subnets = [
+        {"id": "s1", "name": "nodes", "cidr": "10.0.0.0/24", "ipv6_address_mode": None, "network_id": "n1"},
+        {"id": "s6", "name": "six", "cidr": "2001:db8::/64", "ipv6_address_mode": "slaac", "network_id": "n1"},
+    ]
+    group = {"id": "g1", "name": "web", "stateful": True, "security_group_rules": [], **described}
+
+    def listed(request: Any, _: Any) -> dict[str, Any]:
+        ids = request.qs.get("network_id")
+        return {"ports": [each for each in found if ids in (None, [each["network_id"]])]}
+
+    services.get(f"{NEUTRON}/extensions", json={"extensions": []})
+    services.get(f"{NEUTRON}/networks", json={"networks": networks})
+    services.get(f"{NEUTRON}/networks?name=elsewhere", json={"networks": []})
+    services.get(f"{NEUTRON}/rbac-policies", json={"rbac_policies": []})
+    services.get(f"{NEUTRON}/subnets", json={"subnets": subnets})
+    services.get(f"{NEUTRON}/security-groups", json={"security_groups": [group]})
+    services.get(f"{NEUTRON}/floatingips", json={"floatingips": []})
+    services.get(f"{NEUTRON}/ports", json=listed)
+    return found
+
+
+def vip(**fields: Any) -> dict[str, Any]:
+    """Return the port as Neutron stores it."""
+    fixed = [{"subnet_id": "s1", "ip_address": "10.0.0.9"}, {"subnet_id": "s6", "ip_address": DERIVED}]
+    ours = {"description": "[openstack-prep:lab/vip]", "project_id": ADMIN_PROJECT, "security_groups": ["g1"]}
+    return port_row(id="p1", name="vip", fixed_ips=fixed, revision_number=4, **ours) | fields
+
+
+def plan(run: CloudRun, port: Port) -> Plan:
+    wanted = [resolved(port, [port], run.admin)]
+    observed, mistakes = observation.examine(run, wanted)
+    return planner.plan_apply("lab", wanted, observed, mistakes=mistakes)
+
+
+def reasons(run: CloudRun, port: Port) -> list[str]:
+    return [each.what for each in plan(run, port).refusals]
+
+
+NINE = PortAddress(subnet="nodes", address="10.0.0.9")
+WEB = replace(PORT, fixed_ips=(NINE,), security_groups=("web",))
+
+
+def test_it_is_created_with_ids_for_names(
+    run: CloudRun, services: requests_mock.Mocker, ports: list[dict[str, Any]]
+) -> None:
+    pairs = (PortPair(address="10.0.0.50"), PortPair(address="10.1.0.0/16", mac_address="fa:16:3e:00:00:02"))
+    own = PortAddress(address=DERIVED, subnet="six")
+    wanted = replace(WEB, fixed_ips=(NINE, own), mac_address=MAC, allowed_address_pairs=pairs, tags=("a/b", "c"))
+    created = services.post(f"{NEUTRON}/ports", json={"port": vip(tags=["c"])})
+    tagged = services.put(re.compile(f"{NEUTRON}/ports/p1/tags/"), status_code=201)
+    executor.execute(plan(run, wanted), run).raise_for_failures()
+    assert created.last_request.json()["port"] == {
+        "name": "vip",
+        "network_id": "n1",
+        "fixed_ips": [{"subnet_id": "s1", "ip_address": "10.0.0.9"}, {"subnet_id": "s6"}],  # Neutron derives it
+        "security_groups": ["g1"],
+        "mac_address": MAC,
+        "allowed_address_pairs": [
+            {"ip_address": "10.0.0.50"},
+            {"ip_address": "10.1.0.0/16", "mac_address": "fa:16:3e:00:00:02"},
+        ],
+        "description": "[openstack-prep:lab/vip]",
+    }
+    assert [each.url.rpartition("/")[2] for each in tagged.request_history] == ["a%2Fb"]
+
+
+RECORDED = {"ip_address": "10.0.0.60", "mac_address": MAC}
+FOREIGN = {"ip_address": "10.0.0.61", "mac_address": MAC}
+TAGS = ["openstack-prep:other~10.0.0.60", "blue"]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        WEB,
+        replace(WEB, fixed_ips=(PortAddress(subnet="nodes"),)),
+        replace(WEB, fixed_ips=(PortAddress(address="10.0.0.9"), PortAddress(subnet="six")), tags=("blue",)),
+        replace(PORT, allowed_address_pairs=()),
+        replace(PORT, allowed_address_pairs=(PortPair(address="10.0.0.60"),)),
+    ],
+)
+def test_what_it_has_is_kept(run: CloudRun, ports: list[dict[str, Any]], wanted: Port) -> None:
+    """Derived addresses, the choice of Neutron, pairs that the address_pairs of some spec record, and other tags."""
+    ports.append(vip(allowed_address_pairs=[RECORDED], tags=TAGS))
+    assert (list(plan(run, wanted).pending), reasons(run, wanted)) == ([], [])
+
+
+def test_an_update_keeps_what_others_chose(
+    run: CloudRun, services: requests_mock.Mocker, ports: list[dict[str, Any]]
+) -> None:
+    fixed = [*vip()["fixed_ips"], {"subnet_id": "s1", "ip_address": "10.0.0.8"}]
+    ports.append(vip(fixed_ips=fixed, allowed_address_pairs=[RECORDED, FOREIGN], tags=TAGS))
+    changed = services.put(f"{NEUTRON}/ports/p1", json={"port": vip()})
+    wanted = replace(
+        WEB,
+        fixed_ips=(
+            PortAddress(subnet="nodes"),
+            PortAddress(subnet="nodes", address="10.0.0.8"),
+            PortAddress(address="10.0.0.7"),
+        ),
+        allowed_address_pairs=(PortPair(address="10.0.0.50"),),
+    )
+    executor.execute(plan(run, wanted), run).raise_for_failures()
+    assert changed.last_request.headers["If-Match"] == "revision_number=4"
+    body = changed.last_request.json()["port"]
+    assert body.keys() == {"fixed_ips", "allowed_address_pairs"}
+    fixed = [*vip()["fixed_ips"], {"subnet_id": "s1", "ip_address": "10.0.0.8"}, {"ip_address": "10.0.0.7"}]
+    assert sorted(map(str, body["fixed_ips"])) == sorted(map(str, fixed))
+    assert body["allowed_address_pairs"] == [{"ip_address": "10.0.0.50"}, {"ip_address": "10.0.0.60"}]
+
+
+@pytest.mark.parametrize(
+    ("change", "fields"),
+    [
+        ({"fixed_ips": (PortAddress(address="10.0.0.10"),)}, {"fixed_ips"}),
+        ({"security_groups": ()}, {"security_groups"}),
+        ({"allowed_address_pairs": ()}, {"allowed_address_pairs"}),
+        ({"tags": ("green",)}, {"tags"}),
+    ],
+)
+def test_what_differs_is_updated(
+    run: CloudRun, ports: list[dict[str, Any]], change: dict[str, Any], fields: set[str]
+) -> None:
+    ports.append(vip(allowed_address_pairs=[FOREIGN]))
+    (step,) = plan(run, replace(WEB, **change))
+    assert (step.action, {each.field for each in step.changes}) == (Action.UPDATE, fields)
+
+
+# --- what forbids it ------------------------------------------------------------------------
+
+SERVER = {"device_id": "i1", "device_owner": "compute:nova"}
+
+
+@pytest.mark.parametrize(
+    ("use", "change", "refused"),
+    [
+        (SERVER, {"fixed_ips": (PortAddress(address="10.0.0.10"),)}, True),
+        (SERVER, {"network": "far", "fixed_ips": None}, True),
+        (SERVER, {"mac_address": "fa:16:3e:00:00:02"}, True),
+        (SERVER, {"security_groups": ()}, False),
+        ({}, {"fixed_ips": (PortAddress(address="10.0.0.10"),)}, False),
+    ],
+)
+def test_a_port_in_use_keeps_its_addresses(
+    run: CloudRun, ports: list[dict[str, Any]], use: dict[str, Any], change: dict[str, Any], refused: bool
+) -> None:
+    ports.append(vip(**use))
+    found = [each for each in reasons(run, replace(WEB, **change)) if "compute:nova i1 uses the port" in each]
+    assert bool(found) == refused
+
+
+@pytest.mark.parametrize(
+    ("address", "refused"),
+    [
+        (PortAddress(address="10.0.1.9"), "10.0.1.9"),
+        (PortAddress(address="10.0.0.9", subnet="six"), "10.0.0.9"),
+        (PortAddress(address="10.0.0.8"), "compute:nova"),  # of another port
+        (PortAddress(address="2001:db8::5"), "2001:db8::5"),
+        (PortAddress(address=DERIVED), ""),
+        (PortAddress(address="10.0.0.10"), ""),
+    ],
+)
+def test_an_address_that_the_network_does_not_offer(
+    run: CloudRun, ports: list[dict[str, Any]], address: PortAddress, refused: str
+) -> None:
+    ports.append(vip(id="p2", name="other", fixed_ips=[{"subnet_id": "s1", "ip_address": "10.0.0.8"}], **SERVER))
+    found = reasons(run, replace(PORT, fixed_ips=(address,), mac_address=MAC))
+    assert len(found) == bool(refused)
+    assert all(refused in each for each in found)
+
+
+def test_a_host_name_needs_an_extension(
+    run: CloudRun, services: requests_mock.Mocker, ports: list[dict[str, Any]]
+) -> None:
+    named = replace(PORT, dns_name="vip")
+    assert len(reasons(run, named)) == 1
+    services.get(f"{NEUTRON}/extensions", json={"extensions": [{"alias": "dns-integration"}]})
+    assert reasons(CloudRun(run.admin, run.ownership), named) == []
+
+
+# --- which port it is -----------------------------------------------------------------------
+
+
+def test_a_port_on_a_twin_of_its_network_is_not_it(
+    run: CloudRun, services: requests_mock.Mocker, ports: list[dict[str, Any]]
+) -> None:
+    """It is deleted together with that network."""
+    ours = {"name": "net", "description": "[openstack-prep:lab/net]", "project_id": ADMIN_PROJECT}
+    twins = [
+        {"id": each, "revision_number": 1, "created_at": when, **ours} for each, when in (("n1", "1"), ("n2", "2"))
+    ]
+    services.get(f"{NEUTRON}/networks", json={"networks": twins})
+    services.get(f"{NEUTRON}/subnets", json={"subnets": []})
+    ports += [vip(id="p2", network_id="n2"), vip()]
+    found = Port.find(run, [PORT])[PORT.key]
+    assert (found.id, found.twins) == ("p1", ())
+
+
+def test_a_scan_yields_what_a_spec_would_declare(run: CloudRun, ports: list[dict[str, Any]]) -> None:
+    pairs = [RECORDED, FOREIGN, {"ip_address": "10.0.0.62", "mac_address": "fa:16:3e:00:00:02"}]
+    ports += [
+        vip(allowed_address_pairs=pairs, tags=TAGS, dns_name="vip", **SERVER),
+        vip(id="p2", name="node", description="", **SERVER),
+        vip(id="p3", name="bare", description="", port_security_enabled=False, fixed_ips=[]),
+        vip(id="p4", name="", description="", device_owner="network:dhcp"),
+    ]
+    (mine, found), (bare, other) = Port.scan(run, None)
+    assert (found.id, found.ours, other.id, other.ours) == ("p1", True, "p3", False)
+    assert mine == Port(
+        name="vip",
+        network="net",
+        fixed_ips=(NINE, PortAddress(subnet="six", address=DERIVED)),
+        security_groups=("web",),
+        port_security_enabled=True,
+        allowed_address_pairs=(
+            PortPair(address="10.0.0.61"),
+            PortPair(address="10.0.0.62", mac_address="fa:16:3e:00:00:02"),
+        ),
+        dns_name="vip",
+        tags=("blue",),
+    )
+    assert (bare.network, bare.security_groups, bare.allowed_address_pairs, bare.tags) == ("net", None, None, None)
+
+
+@pytest.mark.parametrize(("chosen", "by"), [(PORT, "tenant"), (replace(PORT, port_security_enabled=True), "admin")])
+def test_what_only_the_owner_of_a_network_may_choose_is_left_to_the_administrator(
+    services: requests_mock.Mocker, ports: list[dict[str, Any]], chosen: Port, by: str
+) -> None:
+    tenant = Cloud(connection(username="tenant"))
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), tenant=tenant)
+    cloud, owner = chosen.maker(run)
+    assert cloud is tenant, "on a network of the project"
+    cloud, owner = replace(chosen, network="elsewhere").maker(run)
+    assert (cloud, owner) == ((tenant, {}) if by == "tenant" else (run.admin, {"project_id": ADMIN_PROJECT}))
