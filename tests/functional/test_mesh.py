@@ -17,6 +17,7 @@ from openstack_prep.kubernetes.cilium import Cilium, Member
 from openstack_prep.kubernetes.mesh import Examination, MeshNodes, examine, read
 from openstack_prep.kubernetes.model import KubernetesCluster
 from openstack_prep.openshift.check import Diagnostic
+from openstack_prep.resources.lists.neutron_records import PortRecord, list_records
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.functional.client import carry_out
@@ -73,8 +74,8 @@ class Room:
     def look(self, connection: Any = None) -> Examination:
         """Return what a run of its own sees."""
         cloud = Cloud(connection or self.tenant.connect())
-        listed = cloud.network.list("/ports", "ports", project_id=self.tenant.project_id)
-        nodes = {name: [port for port in listed if port["id"] in ids] for name, ids in self.ports.items()}
+        listed = list_records(cloud.network, PortRecord, project_id=self.tenant.project_id)
+        nodes = {name: [port for port in listed if port.id in ids] for name, ids in self.ports.items()}
         visible = read(
             cloud.network,
             cloud=self.tenant.cloud,
