@@ -302,6 +302,8 @@ Mac = Annotated[str, Reads(mac)]
 Port = Annotated[int, Ge(1), Le(65535)]
 
 
+OLD_BOOLEANS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+"""Words that are booleans in YAML 1.1, in any case, and so in Go's yaml.v2; here they are texts, as in YAML 1.2."""
 GO_BOOLEANS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
 GO_BOOLEANS |= dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False)
 """The words that Go's strconv.ParseBool reads."""

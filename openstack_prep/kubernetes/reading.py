@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.fields import OLD_BOOLEANS
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes import cluster_yml, nodes, rke2_rules, rules
@@ -25,7 +26,6 @@ Form: TypeAlias = Literal["cluster.yml", "server", "agent"]
 RANCHER = "rancher_kubernetes_engine_config"
 """The key of Rancher's own form of cluster.yml that holds the cluster.yml of RKE."""
 STDIN = Path("/dev/stdin")
-WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 
 
 class RkeFileContent(NamedTuple):
@@ -50,8 +50,8 @@ def read(path: Path, form: Form = "cluster.yml") -> RkeFileContent:
         if schema.get("type") != "boolean" or not isinstance(value, str):
             return value
         if not document.is_quoted(steps):
-            return WORDS.get(value.lower(), value)
-        if form == "cluster.yml" and value.lower() in (*WORDS, "true", "false"):
+            return OLD_BOOLEANS.get(value.lower(), value)
+        if form == "cluster.yml" and value.lower() in (*OLD_BOOLEANS, "true", "false"):
             quoted.append(Fault(steps, f"{value!r} is a string, because it is in quotes", "remove the quotes"))
         return value
 

@@ -23,6 +23,7 @@ from openstack_prep.kubernetes import reading, rke2, rke2_rules, rules, stack_co
 from openstack_prep.kubernetes.cilium import rules as cilium_rules
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.check.preflight import check_file
+from openstack_prep.openshift.install_config import other_fields as file_rules
 from openstack_prep.openshift.install_config import rules as installer_rules
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.heat import heat_package
@@ -33,7 +34,13 @@ from tests.unit.conftest import connection
 HERE = Path(__file__).parent
 PULL_SECRET = '{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}'
 TABLES: dict[str, dict[str, Any]] = {path.stem: yaml.safe_load(path.read_text()) for path in HERE.glob("*.yaml")}
-SETS = {"rke2": rke2_rules, "cluster_yml": rules, "install_config": installer_rules, "cilium": cilium_rules}
+SETS = {
+    "rke2": rke2_rules,
+    "cluster_yml": rules,
+    "install_config": installer_rules,
+    "install_config_file": file_rules,
+    "cilium": cilium_rules,
+}
 """The modules with the rules of each table, all in the constant RULES."""
 STACK = {
     "name": "s",
@@ -50,7 +57,7 @@ Case = tuple[dict[str, Any], Mapping[str, Any]]
 
 def cases(table: str) -> list[Any]:
     base, rows = TABLES[table].get("base", {}), TABLES[table]["rows"]
-    names = (row.get("rule") or row.get("section") or next(iter(row["bad"]), "") for row in rows)
+    names = (row.get("rule") or row.get("section") or str(next(iter(row["bad"]), "")) for row in rows)
     return [
         pytest.param((row, base), id=f"{index}-{name}")
         for index, (row, name) in enumerate(zip(rows, names, strict=True))
@@ -204,6 +211,29 @@ def test_an_install_config(case: Case) -> None:
         path.write_text(install_config.dump(document))
         codes = {each.code for each in check_file(path, config.release).findings if each.status == "error"}
         assert ("install-config.invalid" in codes) == refused, row
+
+
+def lines_of(text: str) -> dict[str, str]:
+    return {line.partition(":")[0]: line for line in text.splitlines()}
+
+
+@pytest.mark.parametrize("case", cases("install_config_file"))
+def test_an_install_config_file(case: Case) -> None:
+    row, base = case
+    release = row.get("release", "4.20")
+    for name, refused in (("bad", True), ("good", False)):
+        path = Path("install-config.yaml")
+        path.write_text("\n".join((lines_of(str(base)) | lines_of(row[name])).values()))
+        if "rule" in row:
+            (rule,) = (each for each in file_rules.RULES if each.__name__ == row["rule"])
+            data = yaml.safe_load(path.read_text())
+            assert bool(list(rule(data, installer_rules.releases.minor(release)))) == refused
+        try:
+            findings = check_file(path, release).findings
+        except SpecError:
+            assert refused
+        else:
+            assert any(each.status == "error" for each in findings) == refused, findings
 
 
 # --- Cilium ---------------------------------------------------------------------------------

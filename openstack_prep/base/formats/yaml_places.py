@@ -298,6 +298,14 @@ class Document:
         """Duplicate keys; ``repeated_at`` has them by where they begin in the text, as ``part`` returns it."""
         return list(self.repeated_at.values())
 
+    @property
+    def overridden(self) -> list[Mistake]:
+        """Keys that what a merge key adds has as well, which YAML allows and some programs do not.
+
+        Construction has put what each merge key adds before the other keys of its mapping.
+        """
+        return [each for start, each in _repeated(self._root, str(self.path)) if start not in self.repeated_at]
+
     def misread(self, *, ignored: str | None = None) -> list[MisreadNumber]:
         """Return numbers that YAML 1.1 reads otherwise than they are written, for the files of a spec.
 

@@ -10,11 +10,11 @@ import ipaddress
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.invalid import InvalidValue, shown
@@ -22,7 +22,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import default_network_type
-from openstack_prep.openshift.install_config.fields import FIELDS, Spelling
+from openstack_prep.openshift.install_config.fields import FIELDS, JOINED, Spelling
 from openstack_prep.openshift.install_config.given import InstallConfigValues
 from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
 
@@ -34,6 +34,7 @@ CONSTANTS = {
     "compute.name": ("worker",),
 }
 TYPES = {"replicas": int, "size": int, "hostprefix": int, "hostsubnetlength": int, "fips": bool}  # others are strings
+CIDR_FIX = "write one such as 10.0.0.0/16"
 KINDS = {int: "a number", bool: "true or false"}
 HIDDEN = ("pull_secret", "proxy.")  # may contain passwords
 
@@ -91,8 +92,9 @@ class _Reading:
     def _read(self, of: str, spellings: list[Spelling]) -> None:
         """Take the value of the first spelling that has one."""
         for spelling in spellings:
-            value = self._given.value(spelling.path)
-            if value in (None, "", [], {}):  # a zero value in Go counts as missing
+            is_boolean = TYPES.get(spelling.name.lower()) is bool
+            value = self._given.boolean(spelling.path) if is_boolean else self._given.value(spelling.path)
+            if _is_missing(of, spelling, value):
                 continue
             self._paths[of] = spelling.path
             try:
@@ -127,7 +129,12 @@ class _Reading:
             value = self.values.get(of, [])
             for each in value if isinstance(value, list) else [value]:
                 if not re.fullmatch(r".+/\d+", str(each)):
-                    self._wrong(of, f"{each!r} is not a network in CIDR notation", "write one such as 10.0.0.0/16")
+                    self._wrong(of, f"{each!r} is not a network in CIDR notation", CIDR_FIX)
+        path = "networking.machineCIDR"  # Go decodes it even if machineNetwork replaces it
+        old, current = self._given.value(path), self._paths.get("machine_networks")
+        if old is not None and current != path and not _is_network(old):
+            what = f"{shown(old)} is not a network in CIDR notation"
+            self._mistakes.append(Mistake(self._given.place(path), what, f"leave it out, or {CIDR_FIX}"))
 
     def _check_constants(self) -> None:
         self.values.pop("control_plane.name", None)  # the installer always takes master
@@ -176,6 +183,41 @@ class _Reading:
 
 
 # --- values -------------------------------------------------------------------------------
+
+
+def _is_missing(of: str, spelling: Spelling, value: object) -> bool:
+    """Whether Go reads a value as missing: null, or the zero value of the field's own type."""
+    if value is None:
+        return True
+    if spelling.name.lower() in TYPES or of == "ovn_join_subnet":
+        return False
+    if of in _lists() and not spelling.single and spelling.form is not JOINED:
+        # zones of one empty text are the default (CLOUD machinepool.go, validateZones)
+        return value == [] or (spelling.name == "zones" and value == [""])
+    return value in ("", {}) and of not in NETWORKS
+
+
+@cache
+def _lists() -> frozenset[str]:
+    """Return the names in a spec of all fields that are lists."""
+    return frozenset(_lists_below(InstallConfigFields, ""))
+
+
+def _lists_below(kind: type, prefix: str) -> Iterator[str]:
+    for name, hint in get_type_hints(kind).items():
+        for each in (hint, *get_args(hint)):
+            if get_origin(each) is tuple:
+                yield prefix + name
+            elif is_dataclass(each) and isinstance(each, type):
+                yield from _lists_below(each, f"{prefix}{name}.")
+
+
+def _is_network(value: object) -> bool:
+    try:
+        ipaddress.ip_network(str(value), strict=False)
+    except ValueError:
+        return False
+    return "/" in str(value)
 
 
 def _typed(name: str, value: object, *, scalar: bool = False) -> object:

@@ -240,8 +240,14 @@ FIELDS: tuple[Field, ...] = (
     _one("ssh_key", "sshKey"),
 )
 
+OBJECT_META = (  # k8s.io/apimachinery pkg/apis/meta/v1, ObjectMeta; the name is in FIELDS
+    *("annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"),
+    *("generateName", "generation", "labels", "managedFields", "namespace", "ownerReferences", "resourceVersion"),
+    *("selfLink", "uid"),
+)
+
 INNER: tuple[Field, ...] = (
-    *(_one("", f"metadata.{name}") for name in ("creationTimestamp", "labels", "annotations", "namespace")),
+    *(_one("", f"metadata.{name}") for name in OBJECT_META),
     _one("", "kind"),
     _one("", "networking.machineNetwork[].cidr"),
     *(_one("", f"networking.{name}[].cidr") for name in ("clusterNetwork", "clusterNetworks")),

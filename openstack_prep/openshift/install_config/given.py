@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.fields import OLD_BOOLEANS
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
@@ -21,7 +22,10 @@ class InstallConfigValues:
         """Read it; raises SpecError if it cannot be read, is not YAML, or is for another platform."""
         self._document = None if isinstance(source, Mapping) else Document(Path(source))
         self.data: Any = source if self._document is None else self._document.data
-        self.repeated: list[Mistake] = self._document.repeated if self._document else []
+        self.repeated: list[Mistake] = []
+        """Keys of which Go's YAML, read strictly, takes none, even where a merge key has one of two (yaml.v2)."""
+        if self._document is not None:
+            self.repeated = [*self._document.repeated, *self._document.overridden]
         if not isinstance(self.value(OPENSTACK), Mapping):
             raise SpecError([self._of_something_else()])
 
@@ -39,6 +43,12 @@ class InstallConfigValues:
         """Return the value at a path, keys in any case; None if it is missing."""
         found = find(self.data, path)
         return found[1] if found else None
+
+    def boolean(self, path: str) -> object:
+        """Return the value at a path, words such as yes as the booleans that they are to Go's YAML, without quotes."""
+        value = self.value(path)
+        is_plain = self._document is not None and not self._document.is_quoted(self._steps(path))
+        return OLD_BOOLEANS.get(value.lower(), value) if isinstance(value, str) and is_plain else value
 
     def field(self, of: str) -> tuple[str, object]:
         """Return path and value of a field by its name in a spec, in the spelling of any release."""

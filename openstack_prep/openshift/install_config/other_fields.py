@@ -7,11 +7,12 @@ types/openstack/validation); ``releases`` names the releases of each rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
+from openstack_prep.openshift.install_config.document import HOST_PREFIX_IPV6
 from openstack_prep.openshift.install_config.paths import known_paths, oldest, value_of
 
 OPENSTACK = "platform.openstack"
@@ -25,13 +26,13 @@ UNSEEN = ("nutanix", "powervc")  # platforms of pools that the installer does no
 
 def mistakes_of_others(document: Raw, release: int) -> Iterator[Mistake]:
     """Yield what the installer refuses in fields that no spec sets."""
-    yield from _pools(document, release)
+    for rule in RULES:
+        yield from rule(document, release)
+
+
+def _platforms(document: Raw, release: int) -> Iterator[Mistake]:
     for name in _other_platforms(document, "", release):
         yield Mistake(f"platform.{name}", "is a second platform beside openstack", "take it out")
-    yield from _gates(document, release)
-    yield from _empty_sections(document, release)
-    yield from _kinds(document, release)
-    yield from _values(document, release)
 
 
 def _kinds(document: Raw, release: int) -> Iterator[Mistake]:
@@ -48,10 +49,13 @@ def _kinds(document: Raw, release: int) -> Iterator[Mistake]:
             yield Mistake(where, "is not a mapping of strings", "write NAME: VALUE, or leave it out")
 
 
-def _values(document: Raw, release: int) -> Iterator[Mistake]:
+def _credentials_mode(document: Raw, release: int) -> Iterator[Mistake]:
     mode = value_of(document, "credentialsMode")
     if mode not in (None, "", "Passthrough") and release not in releases.NOT_ON_OPENSTACK["credentialsMode"]:
         yield Mistake("credentialsMode", f"is {mode!r}", "write Passthrough, or leave it out")
+
+
+def _no_proxy(document: Raw, release: int) -> Iterator[Mistake]:
     hosts = str(value_of(document, "proxy.noProxy") or "")
     if " " in hosts and release in releases.NO_BLANKS:
         yield Mistake("proxy.noProxy", "contains a blank", "write a comma alone between two hosts")
@@ -59,12 +63,28 @@ def _values(document: Raw, release: int) -> Iterator[Mistake]:
         yield Mistake(
             "proxy.noProxy", "contains an empty element", "write one comma between two hosts, and none at the end"
         )
-    yield from _source_policies(document, release)
+
+
+def _host_prefixes(document: Raw, release: int) -> Iterator[Mistake]:
     networks = value_of(document, "networking.clusterNetwork")
     of_v4 = [each for each in networks if ":" not in str(value_of(each, "cidr"))] if isinstance(networks, list) else []
     if len({value_of(each, "hostPrefix") for each in of_v4}) > 1 and release in releases.ONE_HOST_PREFIX:
         where = "networking.clusterNetwork[].hostPrefix"
         yield Mistake(where, "differs between IPv4 networks", "write the same for all of them")
+    for index, each in enumerate(networks if isinstance(networks, list) else ()):
+        length = value_of(each, "hostPrefix")
+        if ":" in str(value_of(each, "cidr")) and length not in (None, 0, HOST_PREFIX_IPV6):
+            where = f"networking.clusterNetwork[{index}].hostPrefix"
+            yield Mistake(where, f"is {length}", f"write {HOST_PREFIX_IPV6}, the only one for IPv6, or leave it out")
+
+
+def _ovn_config(document: Raw, release: int) -> Iterator[Mistake]:
+    """Yield settings of OVN-Kubernetes for another plug-in; the rules of a cluster judge internalJoinSubnet."""
+    path, kind = "networking.ovnKubernetesConfig", value_of(document, "networking.networkType")
+    if release not in releases.OVN_CONFIG or not isinstance(value_of(document, path), Mapping):
+        return
+    if kind and str(kind).lower() != "ovnkubernetes" and not value_of(document, f"{path}.ipv4.internalJoinSubnet"):
+        yield Mistake(path, f"belongs to OVNKubernetes, not to {kind}", "take it out")
 
 
 def _source_policies(document: Raw, release: int) -> Iterator[Mistake]:
@@ -171,3 +191,17 @@ def _empty_sections(document: Raw, release: int) -> Iterator[Mistake]:
             continue
         if all(value_of(section, name) in (None, "", []) for name in needed):
             yield Mistake(path, f"lacks {' or '.join(needed)}", "add it, or leave out the section")
+
+
+RULES: tuple[Callable[[Raw, int], Iterable[Mistake]], ...] = (
+    _pools,
+    _platforms,
+    _gates,
+    _empty_sections,
+    _kinds,
+    _credentials_mode,
+    _no_proxy,
+    _source_policies,
+    _host_prefixes,
+    _ovn_config,
+)

@@ -22,7 +22,9 @@ from openstack_prep.openshift.install_config.other_fields import mistakes_of_oth
 from openstack_prep.openshift.install_config.paths import known_paths, oldest, value_of
 
 STOPS = "the installer stops"
-_GATES = {path.lower(): each for path, each in releases.GATES.items()}
+_OF_SPECS = {each.path for field in FIELDS for each in field.spellings}
+_GATES = {path.lower(): each for path, each in releases.GATES.items() if path not in _OF_SPECS}
+"""The gates of fields that no spec sets; the rules of a cluster judge the others."""
 FATE = (  # since each release; pkg/asset/installconfig/installconfigbase.go
     (releases.NEWEST + 1, "the installer stops if it does not know it either"),
     (22, STOPS),  # #10287, unless OPENSHIFT_INSTALL_INVOKER is set
@@ -65,19 +67,15 @@ def findings(document: Raw, release: str) -> list[Mistake]:
 
 
 def _gates(document: Raw, release: int) -> Callable[[releases.Gate | None], bool]:
-    """Return whether a gate is open in a document; None asks for that of the release's previews.
-
-    Source: pkg/types/installconfig.go, EnabledFeatureGates.
-    """
+    """Return whether a gate is open in a document; None asks for that of the release's previews."""
     chosen = value_of(document, "featureSet")
     given = value_of(document, "featureGates") if chosen == releases.CUSTOM else None
     gates = [str(each) for each in given] if isinstance(given, list) else []
-    named, previews = releases.enabled_gates(gates), releases.opens_previews(release, chosen, gates)
 
     def is_open(gate: releases.Gate | None) -> bool:
-        if chosen in releases.PREVIEWS or gate is None:
-            return previews
-        return gate.name in named or (not chosen and release in gate.enabled)
+        if gate is None:
+            return releases.opens_previews(release, chosen, gates)
+        return releases.is_enabled(gate, release, chosen, gates)
 
     return is_open
 

@@ -97,6 +97,8 @@ ONE_ORDER = Span(20)  # networks and virtual addresses begin with the same famil
 IPV6_ALONE = Span(18)  # one IPv6 subnet and none of IPv4 (6bc63c8e4e, #8925; CLOUD platform.go)
 IPV6_STAYS_INSIDE = Span(18)  # single-stack IPv6 has no external network (91f709166b; CLOUD platform.go)
 
+OVN_CONFIG = Span(18)  # ovnKubernetesConfig is for OVN-Kubernetes alone (1c01b067f4; IC validateOVNKubernetesConfig)
+
 # --- virtual addresses ------------------------------------------------------------------------------------
 
 VIPS_IN_ANY_NETWORK = Span(12)  # before, only in the first machine network (OS platform.go validateVIP; 0d5ece990c)
@@ -195,6 +197,19 @@ GATES = {  # pkg/types/validation/featuregates.go, OS featuregates.go; openshift
     "osImageStream": Gate("OSStreams", Span(23), enabled=Span(23), values=("rhel-9",)),
     "pki": Gate("ConfigurablePKI", Span(23)),
 }
+
+
+def is_enabled(gate: Gate, release: int, feature_set: object, gates: Iterable[str]) -> bool:
+    """Whether a feature set, one of its gates, or the release alone enables a gate.
+
+    Source: pkg/types/installconfig.go, EnabledFeatureGates.
+    """
+    if feature_set in PREVIEWS:
+        return True
+    named = enabled_gates(gates) if feature_set == CUSTOM else frozenset()
+    return gate.name in named or (not feature_set and release in gate.enabled)
+
+
 NEEDED_IN = {  # what a section needs if it is there (IC validateProxy; OS platform.go, machinepool.go)
     "capabilities": (("baselineCapabilitySet", "additionalEnabledCapabilities"), Span(11)),
     "proxy": (("httpProxy", "httpsProxy", "noProxy"), Span()),

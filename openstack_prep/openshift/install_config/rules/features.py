@@ -36,6 +36,16 @@ def _feature_gates(cluster: InstallConfigFields, release: int) -> Iterator[Mista
             yield Mistake(f"feature_gates[{index}]", f"{each!r} is not NAME=true or NAME=false", "write OSStreams=true")
 
 
+def _gates(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
+    """Yield values that require a feature gate of a release that has the field without previews."""
+    gate, stream = releases.GATES["osImageStream"], cluster.os_image_stream
+    if release not in gate.checked or stream not in gate.values:
+        return
+    if not releases.is_enabled(gate, release, cluster.feature_set, cluster.feature_gates):
+        fix = f"add {gate.name}=true to feature_gates, or leave out one of os_image_stream and feature_set"
+        yield Mistake("os_image_stream", f"{stream!r} requires the feature gate {gate.name}", fix)
+
+
 def _capabilities(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     chosen = cluster.capabilities
     known = [name for name, since in releases.CAPABILITIES.items() if since <= release]
@@ -88,4 +98,4 @@ def _missing(chosen: Capabilities, enabled: set[str], release: int) -> Iterator[
             yield Mistake("capabilities.additional", what, f"add {name}")
 
 
-FEATURE_RULES = (_publish, _feature_set, _feature_gates, _capabilities)
+FEATURE_RULES = (_publish, _feature_set, _feature_gates, _gates, _capabilities)

@@ -6,22 +6,26 @@ types/openstack/validation/machinepool.go, and ValidateForProvisioning for the n
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from openstack_prep.base.errors import Mistake
+from openstack_prep.base.invalid import shown
+from openstack_prep.base.url_secrets import without_url_secrets
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.model import InstallConfigFields, Machines, RootVolume
 
 SMALLEST_ROOT_VOLUME = 25  # GiB
+POOLS = ("control_plane", "compute")
+SCHEMES = (None, "http", "https", "file")
 
 
 def _replicas(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
-    masters, workers = cluster.control_plane.replicas, cluster.compute.replicas
+    masters = cluster.control_plane.replicas
     where = "control_plane.replicas"
-    if masters == 1 and workers:
-        yield Mistake(where, "one replica requires a cluster of one machine", "set compute.replicas to 0, or this to 3")
-    elif masters == 2:
+    if masters == 2:
         yield Mistake(where, "two replicas require fencing, which OpenStack does not support", "set 3")
     elif masters > 3:
         yield Mistake(where, f"{masters} replicas are not supported", "set 3, and add machines to the cluster later")
@@ -42,26 +46,49 @@ def _flavors(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
 
 
 def _machines(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
-    for where in ("machines", "control_plane", "compute"):
+    for where in ("machines", *POOLS):
         pool: Machines = getattr(cluster, where)
         if pool.root_volume is not None:
-            yield from _root_volume(f"{where}.root_volume", pool.root_volume, pool.zones or cluster.machines.zones)
+            yield from _size(f"{where}.root_volume.size", pool.root_volume)
             if release in releases.VOLUME_ZONES and pool.zones and not pool.root_volume.zones:
                 what = f"is missing; {where}.zones and a root volume require it"
                 yield Mistake(f"{where}.root_volume.zones", what, "give one zone of volumes for all, or one per zone")
         for name in ("additional_networks", "additional_security_groups"):
             yield from ids(f"{where}.{name}", getattr(pool, name))
+    yield from dict.fromkeys(chain.from_iterable(_merged(cluster, name) for name in ("machines", *POOLS)))
 
 
-def _root_volume(where: str, volume: RootVolume, zones: tuple[str, ...]) -> Iterator[Mistake]:
+def _merged(cluster: InstallConfigFields, of: str) -> Iterator[Mistake]:
+    """Yield what does not match in a pool that has omitted values from all machines.
+
+    The installer compares zones only there (types/openstack/machinepool.go, MachinePool.Set), so that the defaults may
+    leave zones to the pools; where the numbers of types and zones differ in a pool, it stops later with a panic.
+    """
+    pool: Machines = getattr(cluster, of)
+    volume, zones = pool.root_volume or cluster.machines.root_volume, pool.zones or cluster.machines.zones
+    if volume is None:
+        return
+    where = f"{of if pool.root_volume else 'machines'}.root_volume"
+    yield from _counts(where, "types", volume, zones)
+    if of == "machines":
+        return
+    if not volume.zones and cluster.machines.root_volume:
+        volume, where = cluster.machines.root_volume, "machines.root_volume"
+    yield from _counts(where, "zones", volume, zones)
+
+
+def _size(where: str, volume: RootVolume) -> Iterator[Mistake]:
     if volume.size < SMALLEST_ROOT_VOLUME:
         what = f"{volume.size} GiB is less than the required {SMALLEST_ROOT_VOLUME} GiB"
-        yield Mistake(f"{where}.size", what, "set 100")
-    for name, count in (("types", len(volume.types)), ("zones", len(volume.zones))):
-        any_number = name == "types" and len(zones) < 2
-        if count > 1 and count != len(zones) and not any_number:
-            what = f"{count} {name} do not match {len(zones)} zones of the machines"
-            yield Mistake(f"{where}.{name}", what, "give one for all, or as many as zones")
+        yield Mistake(where, what, "set 100")
+
+
+def _counts(where: str, name: str, volume: RootVolume, zones: tuple[str, ...]) -> Iterator[Mistake]:
+    count = len(getattr(volume, name))
+    any_number = name == "types" and len(zones) < 2
+    if count > 1 and count != len(zones) and not any_number:
+        what = f"{count} {name} do not match {len(zones)} zones of the machines"
+        yield Mistake(f"{where}.{name}", what, "give one for all, or as many as zones")
 
 
 def ids(where: str, given: Iterable[str]) -> Iterator[Mistake]:
@@ -80,9 +107,24 @@ def _is_uuid4(text: str) -> bool:
 
 def _image(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     image = cluster.cluster_os_image
+    if image and (scheme := _scheme(image)) not in SCHEMES:
+        named, schemes = without_url_secrets(shown(image)), ", ".join(filter(None, SCHEMES))
+        what = f"{named} is read as a URL of scheme {scheme!r}, not of {schemes}"
+        yield Mistake("cluster_os_image", what, "serve it over https, or give an image whose name has no colon")
     if cluster.cluster_os_image_properties and image and "://" not in image:
         what = f"is ignored, because the installer does not upload {image!r}"
         yield Mistake("cluster_os_image_properties", what, "set the properties of that image, or leave this out")
+
+
+def _scheme(image: str) -> str | None:
+    """Return the scheme of what the installer takes for a URL; None for the name of an image.
+
+    Source: CLOUD platform.go, validateClusterOSImage: Go's url.ParseRequestURI also reads name:tag, and /path.
+    """
+    if re.search(r"[\x00-\x1f\x7f]", image):
+        return None
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", image)
+    return found[1].lower() if found else "" if image.startswith("/") else None
 
 
 MACHINE_RULES = (_replicas, _flavors, _machines, _image)

@@ -135,7 +135,7 @@ def _ipv6(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
         since = releases.name(releases.IPV6_ALONE.since)
         what = f"{releases.name(release)} does not support IPv6 alone on OpenStack; available since {since}"
         yield Mistake("machine_networks", what, f"add a network of IPv4, or install {since} or later")
-    if cluster.network_type not in (None, "OVNKubernetes"):
+    if (cluster.network_type or "").lower() in releases.NETWORK_TYPES_GONE:
         yield Mistake("network_type", f"{cluster.network_type} does not support IPv6", "leave it out: OVNKubernetes")
     if not cluster.machines_subnets:
         what = "the installer does not create IPv6 subnets"

@@ -43,7 +43,8 @@ def _is_url_of_host(url: str, schemes: Sequence[str]) -> bool:
     """Whether a text is the URL of a host that Go parses, too: without blanks, and with escapes of two digits."""
     try:
         parts = urlsplit(url)
-        valid = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+        authority = re.split("[/?]", url.partition("//")[2], maxsplit=1)[0]  # Go takes no # for the end of the host
+        valid = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0 and "#" not in authority
     except ValueError:  # invalid address in brackets, or invalid port
         return False
     user, _, host = parts.netloc.rpartition("@")

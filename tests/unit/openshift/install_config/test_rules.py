@@ -214,10 +214,6 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"control_plane": MachinePool(replicas=0)},
         "control_plane.replicas: a cluster needs a control plane",
     ),
-    "one master and workers": (
-        {"control_plane": MachinePool(replicas=1)},
-        "control_plane.replicas: one replica requires a cluster of one",
-    ),
     "no flavor": (
         {"machines": Machines(), "compute": MachinePool(flavor="w")},
         "control_plane.flavor: no flavor for these machines",
