@@ -42,7 +42,7 @@ EXTENSION = Extension(
         "openstack_prep.cli.reference.explain": {
             "explain": "explain the code of a diagnostic, or list all codes",
         },
-        "openstack_prep.cli.reference.writing": {
+        "openstack_prep.cli.reference.schema": {
             "schema": "print the JSON Schema of a spec, for your editor, or that of the output",
             "example": "print a ready-made spec, or list them",
         },

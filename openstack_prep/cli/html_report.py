@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from openstack_prep.base.raw import Raw
     from openstack_prep.cloud.connection import Cloud
     from openstack_prep.core.plan import Report
-    from openstack_prep.pictures.topology.model import Topology
+    from openstack_prep.pictures.topology.elements import Topology
     from openstack_prep.reports.html import Page, Picture
     from openstack_prep.verbs.live_plan import LivePlan
 
@@ -46,13 +46,13 @@ def page_of_run(cloud: Cloud, plan: LivePlan, report: Report, data: Raw, spec: P
     was read for the first plan is outdated.
     """
     from openstack_prep.core.plan import Plan
-    from openstack_prep.pictures.topology import looking
+    from openstack_prep.pictures.topology import sources
     from openstack_prep.reports import html_content
     from openstack_prep.reports.html import Page
     from openstack_prep.reports.html_content import report_sections
 
     done = Plan(spec=plan.spec, purpose=plan.purpose, steps=tuple(each.step for each in report.results))
-    networks = html_content.of_topology(lambda: looking.of_spec(cloud, plan.wanted, jobs=jobs))
+    networks = html_content.of_topology(lambda: sources.of_spec(cloud, plan.wanted, jobs=jobs))
     good = not (report.failed or report.skipped or report.interrupted)
     return Page(
         title=f"{plan.purpose.capitalize()} of {plan.spec}",
@@ -65,13 +65,13 @@ def page_of_run(cloud: Cloud, plan: LivePlan, report: Report, data: Raw, spec: P
 
 
 def _pictures(plan: LivePlan) -> Iterator[Picture]:
-    from openstack_prep.pictures.topology import looking
+    from openstack_prep.pictures.topology import sources
     from openstack_prep.reports import html_content
 
     run, wanted = plan.run, plan.wanted
     yield from html_content.of_plan(plan)
     if run is not None and wanted is not None:
-        yield html_content.of_topology(lambda: looking.of_run(run, wanted))
+        yield html_content.of_topology(lambda: sources.of_run(run, wanted))
 
 
 def page_of_findings(

@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from openstack_prep import extensions, tracing
 from openstack_prep.cli.parser import DATA, Parser, exit_code, guess_options, positive
-from openstack_prep.cli.streams import open_closed
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
 
@@ -211,6 +211,24 @@ def _extensions(words: Collection[str] | None) -> tuple[extensions.Extension, ..
     names = (name for each in extensions.foundation() for texts in each.commands.values() for name in texts)
     own = {"--version", *names}  # but no group, such as credential: other extensions may add commands to it
     return extensions.foundation() if next(iter(words or ()), "") in own else extensions.installed()
+
+
+# --- standard streams that the caller has closed, as by ``>&-`` of a shell --------------
+
+MODES = {"stdin": "r", "stdout": "w", "stderr": "w"}
+
+
+def open_closed() -> None:
+    """Let each closed stream read nothing and print nowhere.
+
+    Otherwise the next file that is opened gets the number of the stream, and whatever a library prints ends up in it.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) < len(MODES):
+        os.set_inheritable(number, True)  # as programs that we start expect
+    os.close(number)
+    for name, mode in MODES.items():
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for as long as the process runs
 
 
 if __name__ == "__main__":

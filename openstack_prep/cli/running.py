@@ -145,7 +145,7 @@ def name_holder(plan: LivePlan) -> None:
 
 def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Path | None = None) -> int:
     """Carry a plan out and print how it went; of an apply of a spec also what exists now."""
-    from openstack_prep.cli.summary import summary
+    from openstack_prep.cli.progress import summary
 
     report = execute(options, cloud, plan)
     data = report.data()

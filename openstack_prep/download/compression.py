@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast, get_args
 
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.download.fetching import CHUNK, Chunks, open_source, shown
+from openstack_prep.download.source import CHUNK, Chunks, open_source, shown
 
 Compression = Literal["gz", "xz", "zst", "none"]
 

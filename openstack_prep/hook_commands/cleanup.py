@@ -91,7 +91,7 @@ def _put_right(options: argparse.Namespace, folder: Folder, metadata: Metadata) 
 
     ``--yes`` agrees to the plan, which does not list these files, so they need the answer of a person.
     """
-    from openstack_prep.hooks.again import start_over
+    from openstack_prep.hooks.reinstallation import start_over
     from openstack_prep.openshift.installer import to_create_again, written
 
     files = written(folder.path)

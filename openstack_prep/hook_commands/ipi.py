@@ -112,8 +112,8 @@ def _around(options: argparse.Namespace) -> int:
 
 def _start_over(options: argparse.Namespace, command: Command) -> None:
     """Put the folder right before anything is applied or checked; raises ConfigError, CloudError."""
-    from openstack_prep.hooks.again import start_over
     from openstack_prep.hooks.pre_ipi import entry_file, installation_of
+    from openstack_prep.hooks.reinstallation import start_over
 
     if not command.creates:
         raise ConfigError("--again only applies to create cluster; leave it out")

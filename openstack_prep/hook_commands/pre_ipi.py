@@ -61,8 +61,8 @@ def _run(options: argparse.Namespace) -> int:
 def _there(ready: Ready, jobs: int) -> Iterator[str]:
     """Yield what to do in the folder of a cluster, which cannot be used for another one, by what exists of it."""
     from openstack_prep.cloud.connection import connect
-    from openstack_prep.hooks.again import advice
     from openstack_prep.hooks.cleanup import remaining
+    from openstack_prep.hooks.reinstallation import advice
     from openstack_prep.openshift.cluster import read_metadata
     from openstack_prep.openshift.folder import Folder
 

@@ -9,12 +9,12 @@ outcome.raise_for_problems()
 """
 
 from openstack_prep.hooks.address_pairs import Sync
-from openstack_prep.hooks.again import start_over
 from openstack_prep.hooks.cleanup import cleanup
 from openstack_prep.hooks.installation import InstallOptions, Outcome, Wishes
 from openstack_prep.hooks.ipi import ipi
 from openstack_prep.hooks.post_ipi import post_ipi
 from openstack_prep.hooks.pre_ipi import NotReady, Ready, pre_ipi
+from openstack_prep.hooks.reinstallation import start_over
 from openstack_prep.hooks.wait_for import ClusterPort, wait_for
 from openstack_prep.openshift.cluster import Metadata
 from openstack_prep.openshift.verify import ClusterOptions, Verification, verify

@@ -19,11 +19,11 @@ from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
 from openstack_prep.core import interrupts
 from openstack_prep.core.plan import Report
-from openstack_prep.hooks import child
-from openstack_prep.hooks.again import advice, forbid_twins
+from openstack_prep.hooks import child_process
 from openstack_prep.hooks.cleanup import remaining
 from openstack_prep.hooks.post_ipi import spec_of, wait_for_ports
 from openstack_prep.hooks.pre_ipi import NotReady, warnings
+from openstack_prep.hooks.reinstallation import advice, forbid_twins
 from openstack_prep.openshift.check import CheckContext
 from openstack_prep.openshift.check.context import READER
 from openstack_prep.openshift.check.network.topology import virtual_addresses
@@ -161,7 +161,7 @@ class Installation:
         pool = ThreadPoolExecutor(1, thread_name_prefix="beside")
         beside = pool.submit(self._attach_in_parallel)
         try:
-            code = child.run(command, self._environment, lock)
+            code = child_process.run(command, self._environment, lock)
         finally:
             self._ended.set()
         with contextlib.suppress(KeyboardInterrupt):  # a second signal: do not wait for a request that hangs

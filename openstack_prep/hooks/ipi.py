@@ -12,7 +12,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.download.installer_program import release_of
-from openstack_prep.hooks import child
+from openstack_prep.hooks import child_process
 from openstack_prep.hooks.installation import Installation, InstallOptions, Outcome
 from openstack_prep.hooks.pre_ipi import Ready
 from openstack_prep.openshift.folder import Folder, clouds_file, environment
@@ -31,7 +31,7 @@ class Command:
         if not words:
             raise ConfigError("no command given; pass one such as openshift-install create cluster")
         self.words = tuple(words)
-        self.program = child.find_program(words[0])
+        self.program = child_process.find_program(words[0])
         plain, self.folder = self._parted()
         pairs = set(pairwise(plain))  # the first may be a wrapper
         self.creates = ("create", "cluster") in pairs
@@ -129,7 +129,7 @@ def _run_other_command(words: Command, place: Folder, ready: Ready | None) -> Ou
         if words.uses_config:
             place.keep_config()
         place.keep_metadata()  # destroy deletes it
-        code, problem = child.run(words.words, variables, lock), ""
+        code, problem = child_process.run(words.words, variables, lock), ""
         try:
             place.keep_metadata()
         except PrepError as error:

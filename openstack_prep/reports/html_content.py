@@ -15,7 +15,7 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.pictures import graph as graph_drawing
 from openstack_prep.pictures.graph import Graph
 from openstack_prep.pictures.topology import drawing
-from openstack_prep.pictures.topology.model import Topology
+from openstack_prep.pictures.topology.elements import Topology
 from openstack_prep.reports.html import Item, Picture, Section
 
 # --- content ----------------------------------------------------------------------------------

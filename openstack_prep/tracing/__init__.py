@@ -105,7 +105,7 @@ def of_service(name: str) -> contextlib.AbstractContextManager[object]:
 def trace_requests(session: requests.Session) -> None:
     """Trace the requests of a session, each attempt of keystoneauth's as one."""
     if _used:
-        from openstack_prep.tracing.http import TracedAdapter
+        from openstack_prep.tracing.telemetry import TracedAdapter
 
         for prefix, adapter in session.adapters.items():
             if not isinstance(adapter, TracedAdapter):

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
-from openstack_prep.pictures.topology import looking
+from openstack_prep.pictures.topology import sources
 from openstack_prep.reports import files, html, html_content
 from openstack_prep.spec.resolution import resolve_spec
 from openstack_prep.spec.spec import load_spec
@@ -56,7 +56,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         good=True,
         facts=[(each, each) for each in HOSTILE],
         sections=list(html_content.plan_sections(plan.document())),
-        pictures=[*html_content.of_plan(plan), html_content.of_topology(lambda: looking.of_declared(spec))],
+        pictures=[*html_content.of_plan(plan), html_content.of_topology(lambda: sources.of_declared(spec))],
     )
     files.write("html", folder / "report.html", page.html())
     return folder / "report.html"

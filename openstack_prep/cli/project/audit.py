@@ -39,9 +39,9 @@ def _run(options: argparse.Namespace) -> int:
     data = [each.data() for each in found]
 
     def page() -> Page:
-        from openstack_prep.pictures.topology import looking
+        from openstack_prep.pictures.topology import sources
 
-        networks = partial(looking.of_spec, cloud, spec, jobs=options.jobs)
+        networks = partial(sources.of_spec, cloud, spec, jobs=options.jobs)
         return page_of_drift(spec.name, options.spec, cloud, data, networks)
 
     left_out = list(found.left_out)

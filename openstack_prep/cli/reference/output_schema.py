@@ -30,7 +30,7 @@ from openstack_prep.cli.shapes import (
 )
 from openstack_prep.core.deletion_loss import LossEffect, Unchecked
 from openstack_prep.core.model import Action, Status
-from openstack_prep.pictures.topology import model
+from openstack_prep.pictures.topology import elements
 from openstack_prep.verbs.audit import Code, Drift
 
 EXISTS = {"id": TEXT, "ours": BOOLEAN, "outputs": BY_NAME}
@@ -56,7 +56,7 @@ RESULT = {
     "error": TEXT_OR_NULL,
     "because_of": TEXT_OR_NULL,
 }
-INTERFACE = record(model.Interface, addresses=TEXTS)
+INTERFACE = record(elements.Interface, addresses=TEXTS)
 TOPOLOGY = {
     "networks": "topology_network",
     "routers": "topology_router",
@@ -83,28 +83,30 @@ PARTS_OF_DOCUMENTS = {
     "chain": json_object({"name": TEXT, "target": TEXT, "links": list_of("diagnostic")}),
     "drift": record(Drift, code=enumeration(Code)),
     "topology_network": record(
-        model.Network,
+        elements.Network,
         external=BOOLEAN,
         foreign=BOOLEAN,
         exists=BOOLEAN,
-        subnets={"type": "array", "items": record(model.Subnet, exists=BOOLEAN)},
+        subnets={"type": "array", "items": record(elements.Subnet, exists=BOOLEAN)},
     ),
     "topology_router": record(
-        model.Router,
+        elements.Router,
         gateway={"anyOf": [INTERFACE, {"type": "null"}]},
         interfaces={"type": "array", "items": INTERFACE},
         exists=BOOLEAN,
     ),
     "topology_server": record(
-        model.Server,
+        elements.Server,
         ports={
             "type": "array",
-            "items": record(model.Port, addresses=TEXTS, pairs=TEXTS, floating_ips=TEXTS),
+            "items": record(elements.Port, addresses=TEXTS, pairs=TEXTS, floating_ips=TEXTS),
         },
     ),
-    "virtual_address": record(model.VirtualAddress, addresses=TEXTS, floating_ips=TEXTS, pool=BOOLEAN, exists=BOOLEAN),
-    "topology_floating_ip": record(model.FloatingIP, exists=BOOLEAN),
-    "topology_cluster": record(model.Cluster, networks=TEXTS, pairs=TEXTS),
+    "virtual_address": record(
+        elements.VirtualAddress, addresses=TEXTS, floating_ips=TEXTS, pool=BOOLEAN, exists=BOOLEAN
+    ),
+    "topology_floating_ip": record(elements.FloatingIP, exists=BOOLEAN),
+    "topology_cluster": record(elements.Cluster, networks=TEXTS, pairs=TEXTS),
 }
 REPORT = {"seconds": NUMBER, "steps": list_of("result")}
 VALIDATION = {

@@ -21,7 +21,7 @@ from openstack_prep.cli.running import error_data, no_garbage, print_result
 
 if TYPE_CHECKING:
     from openstack_prep.openshift.check.preflight import Verdict
-    from openstack_prep.pictures.topology.model import Topology
+    from openstack_prep.pictures.topology.elements import Topology
     from openstack_prep.reports.html import Page
 
 CONFIG = Path("install-config.yaml")
@@ -130,9 +130,9 @@ def _page(verdicts: list[Verdict], unread: list[Mistake], look: Callable[[], Top
 def _project(options: argparse.Namespace, verdict: Verdict) -> Topology:
     """Return what is in the project that the installer will use."""
     from openstack_prep.cloud.connection import connect
-    from openstack_prep.pictures.topology import looking
+    from openstack_prep.pictures.topology import sources
 
-    return looking.of_project(connect(verdict.cloud), jobs=options.jobs)
+    return sources.of_project(connect(verdict.cloud), jobs=options.jobs)
 
 
 def _beside(path: Path) -> Path | None:

@@ -14,7 +14,7 @@ from openstack_prep.cli.running import no_garbage, open_spec, print_result, read
 from openstack_prep.openshift.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of
 
 if TYPE_CHECKING:
-    from openstack_prep.pictures.topology.model import Topology
+    from openstack_prep.pictures.topology.elements import Topology
 
 FORMS = ("mermaid", "dot", "svg", "json")
 
@@ -54,27 +54,27 @@ def _run(options: argparse.Namespace) -> int:
 
 def _of_spec(options: argparse.Namespace) -> Topology:
     with no_garbage():
-        from openstack_prep.pictures.topology import looking
+        from openstack_prep.pictures.topology import sources
 
     if options.offline:
-        return looking.of_declared(read_spec(options, options.spec, needs_secrets=False))
+        return sources.of_declared(read_spec(options, options.spec, needs_secrets=False))
     cloud, spec = open_spec(options, options.spec)
     with reading(options):
-        return looking.of_spec(cloud, spec, jobs=options.jobs)
+        return sources.of_spec(cloud, spec, jobs=options.jobs)
 
 
 def _of_cloud(options: argparse.Namespace) -> Topology:
     with no_garbage():
         from openstack_prep.cloud.connection import connect
-        from openstack_prep.pictures.topology import looking
+        from openstack_prep.pictures.topology import sources
         from openstack_prep.resources.identity.project import Project
 
     if options.project is None:
         metadata = chosen_cluster(options)
         cloud = cloud_of(options, metadata)
         with reading(options):
-            return looking.of_cluster(cloud, metadata.infra_id, jobs=options.jobs)
+            return sources.of_cluster(cloud, metadata.infra_id, jobs=options.jobs)
     project = Project(name=options.project, domain=options.project_domain) if options.project else None
     cloud = connect(options.os_cloud)
     with reading(options):
-        return looking.of_project(cloud, project, jobs=options.jobs)
+        return sources.of_project(cloud, project, jobs=options.jobs)

@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _page(options: argparse.Namespace, cloud: Cloud, what: VerificationRequest, found: Verification) -> Page:
     from openstack_prep.base.diagnostic import summary
-    from openstack_prep.pictures.topology import looking
+    from openstack_prep.pictures.topology import sources
 
     return page_of_findings(
         f"Paths to {found.infra_id}",
@@ -82,5 +82,5 @@ def _page(options: argparse.Namespace, cloud: Cloud, what: VerificationRequest, 
         found.ok,
         [("Cluster", what.cluster_name), ("infraID", found.infra_id), ("Cloud", cloud.name)],
         [(f"{each.name}: {each.target}", [link.data() for link in each.links]) for each in found.chains],
-        lambda: looking.of_cluster(cloud, what.metadata.infra_id, jobs=options.jobs),
+        lambda: sources.of_cluster(cloud, what.metadata.infra_id, jobs=options.jobs),
     )

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from openstack_prep.base.errors import DownloadError, PrepError
-from openstack_prep.download.fetching import CHUNK, shown
-from openstack_prep.download.verified import Verified
+from openstack_prep.download.source import CHUNK, shown
+from openstack_prep.download.verification import Verified
 
 LARGEST = 4 * 2**30  # bytes of one member; today's installer has 0.7 GiB
 MEMBERS = 100  # in one archive; today's have two or three

@@ -13,7 +13,7 @@ from typing import TypeVar
 from openstack_prep.base.style import printable
 from openstack_prep.pictures import svg
 from openstack_prep.pictures.layers import Spot, keep_apart
-from openstack_prep.pictures.topology.model import (
+from openstack_prep.pictures.topology.elements import (
     Cluster,
     FloatingIP,
     Interface,

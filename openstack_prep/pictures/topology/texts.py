@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from openstack_prep.base.style import printable
 from openstack_prep.pictures.graph import escape_dot, escape_mermaid
-from openstack_prep.pictures.topology.model import Cluster, Server, Topology, VirtualAddress
+from openstack_prep.pictures.topology.elements import Cluster, Server, Topology, VirtualAddress
 
 
 @dataclass(frozen=True)

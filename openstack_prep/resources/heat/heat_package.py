@@ -26,7 +26,7 @@ from openstack_prep.base.formats.foreign_text import refuse_large_yaml
 from openstack_prep.base.given_file import MOST, read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.download.fetching import local_path, read_small, shown
+from openstack_prep.download.source import local_path, read_small, shown
 
 SHIPPED = "shipped:"
 SECRETS_IMAGE = "openstack-prep-secrets-image"

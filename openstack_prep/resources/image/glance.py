@@ -27,7 +27,7 @@ from openstack_prep.core.run import query
 from openstack_prep.resources.lists.queries import list_images
 
 if TYPE_CHECKING:  # whoever uploads loads it
-    from openstack_prep.download.verified import Digests
+    from openstack_prep.download.verification import Digests
 
 PATCH = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
 

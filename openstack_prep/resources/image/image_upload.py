@@ -26,10 +26,10 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.run import query
 from openstack_prep.download import disk_format, qemu_img
 from openstack_prep.download.compression import open_packed
-from openstack_prep.download.fetching import local_path, shown
 from openstack_prep.download.installer_cache import Kept, cached
+from openstack_prep.download.source import local_path, shown
 from openstack_prep.download.spool import Shared
-from openstack_prep.download.verified import Verified
+from openstack_prep.download.verification import Verified
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.glance import CONVERTED, ID, NAME, PACKED, SEALS, SPEC, ImageRecord, glances_sums
 from openstack_prep.resources.image.image_fields import EVERYBODYS, UPLOAD, ImageFields, shown_by_glance

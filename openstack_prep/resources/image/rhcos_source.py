@@ -9,8 +9,8 @@ from typing import ClassVar
 from openstack_prep.base.fields import File, Name, Source
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Coherent, Resource
-from openstack_prep.download.fetching import shown
 from openstack_prep.download.rhcos import Arch, Release, ask_installer, find_release, mirrored, read_stream
+from openstack_prep.download.source import shown
 
 
 @dataclass(frozen=True, kw_only=True)

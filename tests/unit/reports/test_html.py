@@ -22,7 +22,7 @@ from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action, Result, Status
 from openstack_prep.core.plan import Report
-from openstack_prep.pictures.topology.model import Topology
+from openstack_prep.pictures.topology.elements import Topology
 from openstack_prep.reports import files, html_content
 from openstack_prep.reports.html import Item, Page, Picture, Section
 from openstack_prep.spec import load_spec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from openstack_prep.pictures.topology.existing import Lists
+from openstack_prep.pictures.topology.project_topology import Lists
 from openstack_prep.resources.lists.neutron_records import (
     FloatingIPRecord,
     NetworkRecord,

@@ -15,11 +15,11 @@ import requests_mock
 from openstack_prep.base.errors import NotFound
 from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.pictures.topology import drawing, looking, texts
-from openstack_prep.pictures.topology import existing as reading
-from openstack_prep.pictures.topology.declared import with_declared
-from openstack_prep.pictures.topology.existing import topology_of
-from openstack_prep.pictures.topology.model import Topology, joined
+from openstack_prep.pictures.topology import drawing, sources, texts
+from openstack_prep.pictures.topology import project_topology as reading
+from openstack_prep.pictures.topology.elements import Topology, joined
+from openstack_prep.pictures.topology.project_topology import topology_of
+from openstack_prep.pictures.topology.spec_topology import with_declared
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.subnet import Subnet
@@ -90,7 +90,7 @@ def test_an_openshift_cluster_is_known_by_its_tags() -> None:
 
 
 def test_what_a_spec_declares(shipped: Spec, stored: Callable[[str, str], None]) -> None:
-    found = looking.of_declared(shipped)
+    found = sources.of_declared(shipped)
     assert [(each.name, each.coming) for each in found.clusters] == [
         ("cluster1", "3 servers, 2 agents"),
         ("cluster2", "3 servers, 2 agents"),
@@ -143,7 +143,7 @@ def test_what_is_on_no_known_network_is_drawn(shipped: Spec) -> None:
 
 
 def test_texts_have_clusters_to_come(shipped: Spec) -> None:
-    found = looking.of_declared(shipped)
+    found = sources.of_declared(shipped)
     for text, edge in ((texts.mermaid(found), "n0 --- t0"), (texts.dot(found), "n0 -- t0")):
         assert text.count("3 servers") == 2
         assert edge in text
@@ -156,7 +156,7 @@ def test_every_shipped_spec_can_be_drawn(name: str, tmp_path: Path, shipped: Spe
     path.write_text(text.replace("~/.ssh/id_ed25519.pub", str(tmp_path / "key.pub")))
     shutil.copy(tmp_path / "key.pub", tmp_path / "id_ed25519.pub")
     (tmp_path / "mirror-ca.pem").write_text(CERTIFICATE)
-    ElementTree.fromstring(drawing.draw(looking.of_declared(load_spec(path))))
+    ElementTree.fromstring(drawing.draw(sources.of_declared(load_spec(path))))
 
 
 def test_names_of_others_are_text(two_clusters: Topology) -> None:
@@ -236,7 +236,7 @@ def test_a_project_is_read_by_lists(empty_cloud: requests_mock.Mocker) -> None:
 
 def test_a_project_that_does_not_exist(empty_cloud: requests_mock.Mocker) -> None:
     with pytest.raises(NotFound, match="project none does not exist"):
-        looking.of_project(Cloud(connection()), Project(name="none"))
+        sources.of_project(Cloud(connection()), Project(name="none"))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar, runtime_checkable
 
 from openstack_prep.core.model import Resource
-from openstack_prep.pictures.topology.existing import cluster_of
-from openstack_prep.pictures.topology.model import (
+from openstack_prep.pictures.topology.elements import (
     Cluster,
     FloatingIP,
     Interface,
@@ -22,6 +21,7 @@ from openstack_prep.pictures.topology.model import (
     VirtualAddress,
     joined,
 )
+from openstack_prep.pictures.topology.project_topology import cluster_of
 from openstack_prep.resources.addresses import floating_ip, floating_ip_attachment
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool

@@ -18,8 +18,8 @@ import trustme
 
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.download import disk_format
-from openstack_prep.download import fetching as download
-from openstack_prep.download.fetching import CHUNK, open_source, shown
+from openstack_prep.download import source as download
+from openstack_prep.download.source import CHUNK, open_source, shown
 from tests.unit import distant
 from tests.unit.distant import Distant, Proxy, basic, forward
 from tests.unit.web import Web, serve

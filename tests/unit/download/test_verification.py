@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.download import fetching as download
-from openstack_prep.download import verified
-from openstack_prep.download.fetching import CHUNK, Chunks
-from openstack_prep.download.verified import AHEAD, Ahead, Digests, Verified
+from openstack_prep.download import source as download
+from openstack_prep.download import verification
+from openstack_prep.download.source import CHUNK, Chunks
+from openstack_prep.download.verification import AHEAD, Ahead, Digests, Verified
 from tests.unit.web import Web, serve
 
 CONTENT = os.urandom(3 * CHUNK + 12345)
@@ -136,7 +136,7 @@ def test_a_bomb_is_broken_off(tmp_path: Path) -> None:
 
 
 def test_a_bomb_of_no_known_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verified, "UNTOLD", 8 * CHUNK)
+    monkeypatch.setattr(verification, "UNTOLD", 8 * CHUNK)
     (tmp_path / "bomb").write_bytes(gzip.compress(bytes(60 * CHUNK)))
     with pytest.raises(DownloadError, match=r"has more than \d+ bytes; set size if this is correct"):
         list(Verified(str(tmp_path / "bomb")))

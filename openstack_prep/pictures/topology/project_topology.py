@@ -21,7 +21,7 @@ from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.pictures.topology.model import (
+from openstack_prep.pictures.topology.elements import (
     Cluster,
     FloatingIP,
     Interface,

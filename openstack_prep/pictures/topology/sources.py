@@ -9,9 +9,9 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, MEMBER, Cloud
 from openstack_prep.core.executor import JOBS
 from openstack_prep.core.model import OwnershipTag
-from openstack_prep.pictures.topology.declared import with_declared
-from openstack_prep.pictures.topology.existing import read, topology_of
-from openstack_prep.pictures.topology.model import Topology
+from openstack_prep.pictures.topology.elements import Topology
+from openstack_prep.pictures.topology.project_topology import read, topology_of
+from openstack_prep.pictures.topology.spec_topology import with_declared
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
