@@ -6,12 +6,13 @@ writes into config.yaml; rancher/wharfie pkg/registries (registries.go) for regi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.errors import Mistake, PrepError
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.model import Context
 
@@ -27,46 +28,158 @@ OF_TEMPLATE = {
 """Keys that the template sets, because a node joins by them."""
 SAME = ("cluster-cidr", "service-cidr", "cni", "ingress-controller", "profile")
 """Keys that have a parameter as well, by which the template also decides about rules, kernel settings and charts."""
+PARAMETERS = frozenset({"rke2_version", "server_config", "agent_config"})
+"""Parameters by which a template with nodes of RKE2 is known; copies of the shipped one have them as well."""
+FUNCTIONS = frozenset(
+    (
+        *("and", "contains", "digest", "equals", "filter", "get_attr", "get_file", "get_param", "get_resource", "if"),
+        *("list_concat", "list_concat_unique", "list_join", "make_url", "map_merge", "map_replace", "not", "or"),
+        *("repeat", "resource_facade", "str_replace", "str_replace_strict", "str_replace_vstrict", "str_split", "yaql"),
+    )
+)
+"""Functions of Heat (Heat 27.0.0, heat/engine/hot/template.py)."""
 REGISTRY_KEYS = ("mirrors", "configs", "auths")
 
 
+class Configuration(NamedTuple):
+    """A template with nodes of RKE2, and the values that its parameters have."""
+
+    template: Raw
+    declared: Raw
+    resource: str = ""
+    """The resource of the stack that has this template; empty for the stack's own."""
+
+
+class Found(NamedTuple):
+    """What is wrong in one of the parameters, or in the template itself."""
+
+    parameter: str
+    what: str
+    fix: str
+    code: str
+
+
 def list_mistakes(context: Context) -> Iterator[Mistake]:
-    """Yield what is wrong with the configuration in the parameters of each stack with nodes of RKE2."""
+    """Yield what is wrong with the configuration in the inputs of each stack with nodes of RKE2."""
     for each in context.resources:
-        if each.kind == "stack" and getattr(each, "template", None) == TEMPLATE:
+        if each.kind == "stack" and _has_rke2(each):  # type: ignore[arg-type]
             (stack, *_) = each.resolve(context)
             has_cluster = any(getattr(other, "stack_key", None) == stack.key for other in context.resources)
-            yield from _of_stack(stack, has_cluster=has_cluster)  # type: ignore[arg-type]
+            for found in _of_stack(stack, has_cluster=has_cluster):  # type: ignore[arg-type]
+                place = {"parameter": found.parameter} if found.parameter else {"field": "template"}
+                what = f"{'parameters' if found.parameter else 'template'}: {found.what}"
+                yield Mistake.about(stack.key, what, found.fix, code=found.code, **place)
 
 
-def _of_stack(stack: Stack, *, has_cluster: bool) -> Iterator[Mistake]:
+def _has_rke2(stack: Stack) -> bool:
+    package = stack.package
+    return not isinstance(package, PrepError) and any(_configurations(package.template, {}, package.files))
+
+
+def _of_stack(stack: Stack, *, has_cluster: bool) -> Iterator[Found]:
     """Yield the mistakes of one stack; those of its networks are reported by its cluster if it has one."""
+    assert not isinstance(stack.package, PrepError)
+    for each in _configurations(stack.package.template, stack.given, stack.package.files):
+        for found in _of_configuration(each, has_cluster=has_cluster):
+            if each.resource:  # its parameters are properties in the template
+                found = found._replace(parameter="", what=f"resources.{each.resource}.properties.{found.what}")
+            yield found
+
+
+def _configurations(template: Raw, given: Raw, files: Mapping[str, str | bytes]) -> Iterator[Configuration]:
+    """Yield the templates with nodes of RKE2 in a stack: a copy of the shipped one is known by its parameters."""
+    declared = {name: each.get("default") for name, each in (template.get("parameters") or {}).items()} | dict(given)
+    if declared.keys() >= PARAMETERS:
+        yield Configuration(template, declared)
+    for name, (kind, properties) in _resources(template):
+        inner = _parsed(files.get(kind, ""))
+        parameters = inner.get("parameters")
+        if not isinstance(parameters, Mapping) or not parameters.keys() >= PARAMETERS:
+            continue
+        known = {key: value for key, value in _resolved(properties, declared).items() if not _has_functions(value)}
+        for found in _configurations(inner, known, {}):
+            yield found._replace(resource=name)
+
+
+def _resources(template: Raw) -> Iterator[tuple[str, tuple[str, Raw]]]:
+    """Yield type and properties of each resource, also of those that a group repeats."""
+    resources = template.get("resources")
+    for name, each in resources.items() if isinstance(resources, Mapping) else ():
+        properties = each.get("properties") if isinstance(each, Mapping) else None
+        if isinstance(properties, Mapping):
+            yield str(name), (str(each.get("type")), properties)
+            repeated = properties.get("resource_def")
+            if isinstance(repeated, Mapping) and isinstance(repeated.get("properties"), Mapping):
+                yield f"{name}.properties.resource_def", (str(repeated.get("type")), repeated["properties"])
+
+
+def _parsed(file: str | bytes) -> Raw:
+    """Return a nested template, which heatclient has made JSON; empty for any other file."""
+    try:
+        found = json.loads(file)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _resolved(properties: Raw, declared: Raw) -> Values:
+    """Return properties with the values of parameters that they take as they are."""
+    found = {}
+    for name, value in properties.items():
+        whole = isinstance(value, Mapping) and value.keys() == {"get_param"}
+        found[str(name)] = declared.get(str(value["get_param"])) if whole else value
+    return found
+
+
+def _has_functions(value: object) -> bool:
+    """Whether a value has a function of Heat, which only Heat evaluates."""
+    if isinstance(value, Mapping):
+        return bool(value.keys() & FUNCTIONS) or any(map(_has_functions, value.values()))
+    return isinstance(value, list | tuple) and any(map(_has_functions, value))
+
+
+def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Iterator[Found]:
     from openstack_prep.kubernetes.keys.schema import dotted, load_schema  # few specs have such a stack
     from openstack_prep.kubernetes.rke2_rules import document_faults
-    from openstack_prep.resources.heat.heat_package import Package
 
-    if not isinstance(stack.package, Package):
-        return
-    declared = {name: each.get("default") for name, each in stack.package.parameters.items()} | stack.given
+    declared = configuration.declared
     for parameter, form in (("server_config", "server"), ("agent_config", "agent")):
+        schema = load_schema("server" if form == "server" else "agent")
+        written = dict(_written(configuration.template, parameter))
+        for fault in document_faults(written, schema):
+            yield Found("", f"{dotted(fault.steps)} beside {parameter}: {fault.what}", fault.fix, fault.code)
         config = declared.get(parameter)
         if not isinstance(config, Mapping):  # another type, which the stack reports, or JSON as text
             continue
-        values = {name: declared[_parameter(name)] or None for name in SAME} if form == "server" else {}
+        names = [name for name in SAME if _parameter(name) in declared]
+        values = {name: declared[_parameter(name)] or None for name in names} if form == "server" else {}
         taken = dict(_taken(config, values))
         for name, (what, fix) in taken.items():
-            yield _mistake(stack, parameter, f"{parameter}.{name}: {what}", fix, Code.CLUSTER_STACK)
-        faults = document_faults({**values, **config}, load_schema("server" if form == "server" else "agent"))
-        for fault in faults:
+            yield Found(parameter, f"{parameter}.{name}: {what}", fix, Code.CLUSTER_STACK)
+        for fault in document_faults({**values, **config}, schema):
             name = str(fault.steps[0])
             if name in values and name not in config:  # the template's own, which its constraints and the cluster judge
                 if fault.code == Code.CLUSTER_NETWORKS and not has_cluster:
-                    what = f"{_parameter(name)}: {fault.what}"
-                    yield _mistake(stack, _parameter(name), what, fault.fix, fault.code)
+                    yield Found(_parameter(name), f"{_parameter(name)}: {fault.what}", fault.fix, fault.code)
             elif name not in taken:
-                what = f"{parameter}.{dotted(fault.steps)}: {fault.what}"
-                yield _mistake(stack, parameter, what, fault.fix, fault.code)
-    yield from _registries(stack, declared.get("registries"))
+                yield Found(parameter, f"{parameter}.{dotted(fault.steps)}: {fault.what}", fault.fix, fault.code)
+    yield from _registries(declared.get("registries"))
+
+
+def _written(value: object, parameter: str) -> Iterator[tuple[str, object]]:
+    """Yield the keys with plain values that a template merges with a parameter, such as profile: cis."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _written(each, parameter)
+    if not isinstance(value, Mapping):
+        return
+    merged = value.get("map_merge")
+    if isinstance(merged, list) and {"get_param": parameter} in merged:
+        for each in merged:
+            if isinstance(each, Mapping) and not each.keys() & FUNCTIONS:
+                yield from ((str(key), inner) for key, inner in each.items() if not _has_functions(inner))
+    for each in value.values():
+        yield from _written(each, parameter)
 
 
 def _taken(config: Raw, values: Raw) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -91,12 +204,8 @@ def _parameter(key: str) -> str:
     return key.replace("-", "_")
 
 
-def _registries(stack: Stack, given: object) -> Iterator[Mistake]:
+def _registries(given: object) -> Iterator[Found]:
     for name in given if isinstance(given, Mapping) else ():
         if name not in REGISTRY_KEYS:
             fix = suggest(str(name), REGISTRY_KEYS) or f"write one of {', '.join(REGISTRY_KEYS)}"
-            yield _mistake(stack, "registries", f"registries.{name}: unknown key", fix, Code.SPEC_UNKNOWN_KEY)
-
-
-def _mistake(stack: Stack, parameter: str, what: str, fix: str, code: str) -> Mistake:
-    return Mistake.about(stack.key, f"parameters: {what}", fix, parameter=parameter, code=code)
+            yield Found("registries", f"registries.{name}: unknown key", fix, Code.SPEC_UNKNOWN_KEY)

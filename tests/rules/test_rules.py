@@ -6,9 +6,12 @@ does a new kind that lists mistakes.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -145,14 +148,38 @@ def of_cluster(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
     return mistakes_of_spec({"stacks": [STACK], "rke_clusters": [cluster]})
 
 
-def of_stack(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
-    return mistakes_of_spec({"stacks": [STACK | {"parameters": STACK["parameters"] | {"server_config": config}}]})
+def of_stack(config: Mapping[str, Any], template: str = stack_config.TEMPLATE) -> tuple[Mistake, ...]:
+    parameters = STACK["parameters"] | {"server_config": config}
+    return mistakes_of_spec({"stacks": [STACK | {"template": template, "parameters": parameters}]})
+
+
+@cache
+def copied() -> Path:
+    """Return a folder with a copy of the shipped template, and a template that has it as a resource."""
+    folder = Path(mkdtemp())
+    shutil.copytree(str(files("openstack_prep.heat_templates")), folder, dirs_exist_ok=True)
+    properties = STACK["parameters"] | {"server_config": {"get_param": "config"}}
+    resources = {"nodes": {"type": "rke2-cluster.yaml", "properties": properties}}
+    around = {"heat_template_version": "2018-08-31", "parameters": {"config": {"type": "json"}}, "resources": resources}
+    (folder / "around.yaml").write_text(yaml.safe_dump(around))
+    return folder
+
+
+def of_copy(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
+    return of_stack(config, str(copied() / "rke2-cluster.yaml"))
+
+
+def of_resource(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
+    stack = {"name": "s", "template": str(copied() / "around.yaml"), "parameters": {"config": config}}
+    return mistakes_of_spec({"stacks": [stack]})
 
 
 ENTRANCES: dict[str, tuple[Callable[[Mapping[str, Any]], tuple[Mistake, ...]], tuple[str, ...]]] = {
     "rke check": (of_file, ()),
     "config": (of_cluster, tuple(rke2.FIELDS)),
     "server_config": (of_stack, (*stack_config.OF_TEMPLATE, *stack_config.SAME)),
+    "server_config of a copy": (of_copy, (*stack_config.OF_TEMPLATE, *stack_config.SAME)),
+    "server_config of a resource": (of_resource, (*stack_config.OF_TEMPLATE, *stack_config.SAME)),
 }
 """What reads a config.yaml, and the keys that it takes from elsewhere, and refuses whatever their value is."""
 

@@ -177,7 +177,8 @@ def _quotas(run: CloudRun, stack: Inputs, total: Need) -> dict[str, QuotaUsage]:
 # Heat shows all properties of all resources, in their events, and metadata and outputs: see heat_flow.
 
 
-RKE2 = "shipped:rke2-cluster.yaml"
+RKE2 = "rke2_version"
+"""A parameter by which the shipped template of RKE2 is known, and copies of it."""
 TOKENS = {
     "token": "Heat makes one, and shows it to every reader of the project",
     "agent_token": "agents join with the token of the servers, and so may read all that etcd has",
@@ -209,10 +210,10 @@ def list_shown(stack: Inputs, package: Package, images: Collection[SecretsImage]
 
 def list_unset(stack: Inputs) -> Iterator[str]:
     """Yield a warning per token that a cluster of RKE2 should have."""
-    if stack.template != RKE2:
+    if not isinstance(stack.package, Package) or RKE2 not in stack.package.parameters:
         return
     for name, consequence in TOKENS.items():
-        if name not in stack.secrets:
+        if name in stack.package.parameters and name not in stack.secrets:
             file = f"{stack.name}/{name.replace('_', '-')}"
             yield (
                 f"secret_parameters.{name} is not set: {consequence}; for a new cluster, set {name}: "

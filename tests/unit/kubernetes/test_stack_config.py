@@ -1,0 +1,51 @@
+"""Configuration of RKE2 that a template itself holds; tests/rules has that of parameters."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from openstack_prep.base.errors import SpecError
+from openstack_prep.spec import load_spec
+from openstack_prep.spec.resolution import list_warnings, refuse_mistakes
+
+PLACE = "          - {get_param: %s}\n"
+SPEC = """\
+name: lab
+stacks:
+  - name: s
+    template: rke2-cluster.yaml
+    parameters: {server_image: i, agent_image: i, server_flavor: f, agent_flavor: f, key_name: k, network: n, subnet: n}
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameter", "added", "codes"),
+    [
+        ("server_config", "{profile: cis-1.23}", ["spec.invalid-value"]),
+        ("server_config", "{profile: cis, tls-sans: [a]}", ["spec.unknown-key"]),
+        ("agent_config", "{tls-san: [a]}", ["spec.invalid-value"]),
+        ("agent_config", "{node-label: [a=b], kubelet-arg: {get_param: x}}", []),
+    ],
+)
+def test_what_a_changed_copy_of_the_template_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameter: str, added: str, codes: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(str(files("openstack_prep.heat_templates")), tmp_path, dirs_exist_ok=True)
+    copy, place = Path("rke2-cluster.yaml"), PLACE % parameter
+    text = copy.read_text()
+    assert text.count(place) == 1
+    copy.write_text(text.replace(place, f"          - {added}\n{place}"))
+    Path("spec.yaml").write_text(SPEC)
+    spec = load_spec("spec.yaml")
+    found = []
+    try:
+        refuse_mistakes(spec)
+    except SpecError as error:
+        found = [(each.code, each.field) for each in error.mistakes]
+    assert found == [(code, "template") for code in codes]
+    assert len(list_warnings(spec)) == 2  # no tokens, as for the shipped template
