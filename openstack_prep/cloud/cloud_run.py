@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar, cast
 
@@ -12,7 +11,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Key, OwnershipTag, Resource
-from openstack_prep.core.run import Run, query
+from openstack_prep.core.run import AnswerCache, Run, query
 
 DECLARE_USER = "declare a user with a password and a role in it, or set clouds: tenant: to an entry of clouds.yaml"
 
@@ -52,7 +51,7 @@ class CloudRun(Run):
         self.admin = admin
         self._tenant = tenant
         self._actors = actors or {}
-        self._logins: dict[tuple[Key, str], Future[Cloud]] = {}
+        self._logins = AnswerCache()  # by the key of the user and the id of the project
 
     def _again(self) -> Self:
         other = type(self)(self.admin, self.ownership, tenant=self._tenant, actors=self._actors, homes=self.homes)
@@ -124,9 +123,7 @@ class CloudRun(Run):
 
     def log_out(self, user: Resource) -> None:
         """Forget the result of a user's logins; its password or its right to log in has changed."""
-        with self._lock:
-            for login in [login for login in self._logins if login[0] == user.key]:
-                del self._logins[login]
+        self._logins.forget(*(name for name in self._logins.names() if cast(tuple[Key, str], name)[0] == user.key))
 
     def _workplace(self, actor: Actor) -> str | None:
         """Return the id of the project in which an actor can work by now."""
@@ -140,26 +137,27 @@ class CloudRun(Run):
     def _logged_in(self, actor: Actor, project_id: str = "") -> Cloud | None:
         """Return the connection of a user, requested once; None if the user may not log in."""
         try:
-            return self._shared(
-                self._logins,
-                (actor.user.key, project_id),
-                lambda: self.admin.as_user(
-                    username=actor.user.name,
-                    password=actor.password,
-                    user_domain=actor.user_domain,
-                    project_id=project_id or None,
-                ).authenticate(),
-            )
+            return self._login(actor, project_id)
         except NotAllowed:
             return None
 
     def _refusal(self, actor: Actor, project_id: str) -> NotAllowed | None:
         """Return why Keystone refuses the login of a user, requested once; None if the user may log in."""
-        if self._logged_in(actor, project_id) is not None:
-            return None
-        error = self._logins[actor.user.key, project_id].exception()
-        assert isinstance(error, NotAllowed)
-        return error
+        try:
+            self._login(actor, project_id)
+        except NotAllowed as error:
+            return error
+        return None
+
+    def _login(self, actor: Actor, project_id: str) -> Cloud:
+        def log_in() -> Cloud:
+            user, domain = actor.user.name, actor.user_domain
+            own = self.admin.as_user(
+                username=user, password=actor.password, user_domain=domain, project_id=project_id or None
+            )
+            return own.authenticate()
+
+        return self._logins.once((actor.user.key, project_id), log_in)
 
 
 class Identified(Protocol):

@@ -26,48 +26,15 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeAlias, TypeVar, cast
+from typing import Any, Self, TypeAlias, cast
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud, UserCloud
 from openstack_prep.cloud.service import Answer, Service, client_of, next_page
-
-# --- answers that many threads need: the first one reads, the others wait for it --------
-
-T = TypeVar("T")
-
-
-class AnswerCache:
-    """Answers by name. An error is kept for nobody: whoever has waited for it reads for itself."""
-
-    def __init__(self) -> None:
-        self._answers: dict[Hashable, Future[Any]] = {}
-        self._lock = threading.Lock()
-
-    def once(self, name: Hashable, read: Callable[[], T]) -> T:
-        """Return the answer with a name, which is read if nobody has read it yet."""
-        with self._lock:
-            answer = self._answers.get(name)
-            first = answer is None
-            if answer is None:
-                answer = self._answers[name] = Future()
-        if not first:
-            found: T = read() if answer.exception() else answer.result()
-            return found
-        try:
-            found = read()
-        except BaseException as error:
-            with self._lock:
-                del self._answers[name]
-            answer.set_exception(error)
-            raise
-        answer.set_result(found)
-        return found
-
+from openstack_prep.core.run import AnswerCache
 
 # --- which reads lists of all projects answer: each path, and the parameters by which a read selects from the list ---
 
@@ -83,7 +50,7 @@ def of(name: str) -> RowValues:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whole:
+class WholeList:
     """A list of all projects.
 
     ``by`` are the parameters that select from it, the one with the fewest rows first. ``fixed`` are parameters of the
@@ -116,9 +83,9 @@ def _scope_of(row: Raw) -> Iterable[object]:
     return (row["scope"].get("project", {}).get("id"),)
 
 
-WHOLE: Mapping[str, Mapping[str, Whole]] = {
+WHOLE: Mapping[str, Mapping[str, WholeList]] = {
     "identity": {
-        "/projects": Whole(
+        "/projects": WholeList(
             member="projects",
             by={
                 "id": of("id"),
@@ -128,16 +95,16 @@ WHOLE: Mapping[str, Mapping[str, Whole]] = {
             },
             sure=_is_named,
         ),
-        "/users": Whole(member="users", by={"name": of("name")}, per=("domain_id",), sure=_is_named),
-        "/groups": Whole(member="groups", by={"name": of("name")}, per=("domain_id",), sure=_is_named),
-        "/role_assignments": Whole(
+        "/users": WholeList(member="users", by={"name": of("name")}, per=("domain_id",), sure=_is_named),
+        "/groups": WholeList(member="groups", by={"name": of("name")}, per=("domain_id",), sure=_is_named),
+        "/role_assignments": WholeList(
             member="role_assignments", by={"scope.project.id": _scope_of}, fixed={"include_names": True}
         ),
     },
     "network": {
-        "/networks": Whole(member="networks", by={"project_id": of("project_id")}),
-        "/subnets": Whole(member="subnets", by={"network_id": of("network_id"), "project_id": of("project_id")}),
-        "/ports": Whole(
+        "/networks": WholeList(member="networks", by={"project_id": of("project_id")}),
+        "/subnets": WholeList(member="subnets", by={"network_id": of("network_id"), "project_id": of("project_id")}),
+        "/ports": WholeList(
             member="ports",
             by={
                 "device_id": of("device_id"),
@@ -146,21 +113,21 @@ WHOLE: Mapping[str, Mapping[str, Whole]] = {
                 "device_owner": of("device_owner"),
             },
         ),
-        "/routers": Whole(member="routers", by={"project_id": of("project_id")}),
-        "/security-groups": Whole(member="security_groups", by={"project_id": of("project_id")}, sure=_has_default),
-        "/floatingips": Whole(
+        "/routers": WholeList(member="routers", by={"project_id": of("project_id")}),
+        "/security-groups": WholeList(member="security_groups", by={"project_id": of("project_id")}, sure=_has_default),
+        "/floatingips": WholeList(
             member="floatingips",
             by={"port_id": of("port_id"), "router_id": of("router_id"), "project_id": of("project_id")},
         ),
-        "/trunks": Whole(member="trunks", by={"project_id": of("project_id")}),
-        "/rbac-policies": Whole(
+        "/trunks": WholeList(member="trunks", by={"project_id": of("project_id")}),
+        "/rbac-policies": WholeList(
             member="rbac_policies",
             by={"object_id": of("object_id"), "target_tenant": of("target_tenant")},
             fixed={"object_type": "network", "action": "access_as_shared"},
         ),
     },
     "image": {
-        "/images": Whole(
+        "/images": WholeList(
             member="images",
             by={"name": of("name"), "owner": of("owner")},
             fixed={"visibility": "all", "limit": PAGE},
@@ -258,26 +225,26 @@ PAGED = ("identity", "network")
 class RowIndex:
     """The rows of a list, by the values of its parameters."""
 
-    def __init__(self, whole: Whole, path: str, rows: Sequence[Answer]) -> None:
-        self._whole, self._path, self._rows = whole, path, rows
+    def __init__(self, shape: WholeList, path: str, rows: Sequence[Answer]) -> None:
+        self._list, self._path, self._rows = shape, path, rows
         self._index: dict[str, Mapping[str, Sequence[Answer]]] = {}
         self._lock = threading.Lock()
 
     def matching(self, params: Raw) -> list[Answer]:
         """Return the rows that have these values, letter by letter."""
-        filters = {name: wanted(self._path, name, params[name]) for name in self._whole.by if name in params}
+        filters = {name: wanted(self._path, name, params[name]) for name in self._list.by if name in params}
         first, *others = filters
         by = self._by(first)
         found = [row for value in dict.fromkeys(filters[first]) for row in by.get(value, ())]
         for name in others:
-            values, accepted = self._whole.by[name], set(filters[name])
+            values, accepted = self._list.by[name], set(filters[name])
             found = [row for row in found if not accepted.isdisjoint(map(str, values(row)))]
         return found
 
     def select(self, params: Raw) -> list[Answer] | None:
         """Return the rows that a read with these parameters is answered; None if only the service can tell."""
         found = self.matching(params)
-        if not self._whole.sure(params, found):
+        if not self._list.sure(params, found):
             return None
         return [_limited(row, params["fields"]) for row in found] if "fields" in params else found
 
@@ -286,7 +253,7 @@ class RowIndex:
             if name not in self._index:
                 index: dict[str, list[Answer]] = {}
                 for row in self._rows:
-                    for value in self._whole.by[name](row):
+                    for value in self._list.by[name](row):
                         index.setdefault(str(value), []).append(row)
                 self._index[name] = index
             return self._index[name]
@@ -297,31 +264,31 @@ def _limited(row: Answer, fields: object) -> Answer:
     return Answer({name: row[name] for name in names if name in row}, row.origin)
 
 
-def answers(whole: Whole, params: Raw) -> bool:
+def answers(shape: WholeList, params: Raw) -> bool:
     """Whether a list of all projects answers a read with these parameters."""
-    selecting = params.keys() & whole.by.keys()
+    selecting = params.keys() & shape.by.keys()
     others = {name: value for name, value in params.items() if name not in selecting and name != "fields"}
-    own = {name for name in others if name in whole.per}
+    own = {name for name in others if name in shape.per}
     return (
-        bool(selecting) and own == set(whole.per) and whole.fixed == {n: v for n, v in others.items() if n not in own}
+        bool(selecting) and own == set(shape.per) and shape.fixed == {n: v for n, v in others.items() if n not in own}
     )
 
 
-def read(service: Service, path: str, whole: Whole, params: Raw, most: int) -> RowIndex | None:
+def read(service: Service, path: str, shape: WholeList, params: Raw, most: int) -> RowIndex | None:
     """Return the list of all projects; None if the service refuses it or fails, or if it has over ``most`` rows."""
-    asked: Values = {**whole.fixed, **{name: params[name] for name in whole.per}}
+    asked: Values = {**shape.fixed, **{name: params[name] for name in shape.per}}
     if service.type in PAGED:
         asked["limit"] = PAGE
     found: list[Answer] = []
     try:
-        for page in service.pages(path, whole.member, asked, once=True):
-            found += page[whole.member]
-            follows = next_page(page, whole.member) is not None
+        for page in service.pages(path, shape.member, asked, once=True):
+            found += page[shape.member]
+            follows = next_page(page, shape.member) is not None
             if (page.get("truncated") and not follows) or len(found) + follows > most:
                 return None
     except PrepError:  # each spec reads its part then, and has its own error
         return None
-    return RowIndex(whole, path, found)
+    return RowIndex(shape, path, found)
 
 
 # --- one service's API whose reads are answered from what was read for other specs ------
@@ -333,10 +300,10 @@ Groups = Mapping[str, Sequence[Values]]
 class SharedService(Service):
     """A service of the administrator, in one phase of planning. All requests but known reads are sent as they are."""
 
-    def __init__(self, own: Service, kept: AnswerCache, most: int) -> None:
+    def __init__(self, own: Service, answers: AnswerCache, most: int) -> None:
         vars(self).update(vars(own))
-        self._kept, self._most = kept, most
-        self._wholes, self._same = WHOLE.get(self.type, {}), SAME.get(self.type)
+        self._answers, self._most = answers, most
+        self._lists, self._same = WHOLE.get(self.type, {}), SAME.get(self.type)
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:
         def single() -> Answer:
@@ -346,7 +313,7 @@ class SharedService(Service):
         if method != "GET" or not options.keys() <= {"params"}:
             return single()
         if self._is_same(path):
-            return self._kept.once((self.type, path, _hashable(params)), single)
+            return self._answers.once((self.type, path, _hashable(params)), single)
         return (None if params else self._one(path)) or single()
 
     def list(
@@ -359,7 +326,7 @@ class SharedService(Service):
             return single()
         found: Sequence[Values] | None = self._select(path, params)
         if found is None and self._is_same(path):
-            found = self._kept.once((self.type, path, name, _hashable(params)), single)
+            found = self._answers.once((self.type, path, name, _hashable(params)), single)
         return [*found] if found is not None else single()
 
     def lacks(self, path: str, **params: object) -> bool:
@@ -373,11 +340,11 @@ class SharedService(Service):
         return rows.select(params) if rows is not None else None
 
     def _rows(self, path: str, params: Raw) -> RowIndex | None:
-        shape = self._wholes.get(path)
+        shape = self._lists.get(path)
         if shape is None or not answers(shape, params):
             return None
         name = (self.type, path, *(params[each] for each in shape.per))
-        return self._kept.once(name, lambda: read(self, path, shape, params, self._most))
+        return self._answers.once(name, lambda: read(self, path, shape, params, self._most))
 
     def _one(self, path: str) -> Answer | None:
         """Return a resource that a list of all projects contains; None if it is not there."""
@@ -425,7 +392,7 @@ class SharedCloud(Cloud):
         self.chosen_region, self.most = cloud.chosen_region, min(MOST, max(PAGE, PER_SPEC * specs))
         self.services: dict[str, Service] = {}
         self.lock = threading.Lock()
-        self.kept = AnswerCache()
+        self.answers = AnswerCache(keeps_errors=False)
 
     @property
     def own(self) -> Cloud:
@@ -436,7 +403,7 @@ class SharedCloud(Cloud):
         return self
 
     def open(self, service_type: str, **options: Any) -> Service:
-        return SharedService(client_of(self.own, service_type, **options), self.kept, self.most)
+        return SharedService(client_of(self.own, service_type, **options), self.answers, self.most)
 
     def lacks_project(self, name: str) -> bool:
         """Whether no project of any domain has this name; if in doubt, False."""
@@ -444,16 +411,16 @@ class SharedCloud(Cloud):
         return cast(SharedService, self.identity).lacks("/projects", name=name)
 
     def has(self, service_type: str) -> bool:
-        return self.kept.once(("has", service_type), lambda: self.own.has(service_type))
+        return self.answers.once(("has", service_type), lambda: self.own.has(service_type))
 
     def bare_client(self, service_type: str) -> Any:
-        return self.kept.once(("client", service_type), lambda: self.own.bare_client(service_type))
+        return self.answers.once(("client", service_type), lambda: self.own.bare_client(service_type))
 
     def known_limits(self, service_type: str, project_id: str) -> Raw:
         """Return a project's quotas from Neutron's list of all projects with quotas of their own."""
         if service_type != "network":
             return {}
-        return self.kept.once((Cloud.known_limits, service_type), self._limits).get(project_id, {})
+        return self.answers.once((Cloud.known_limits, service_type), self._limits).get(project_id, {})
 
     def _limits(self) -> Mapping[str, Raw]:
         try:
@@ -464,7 +431,7 @@ class SharedCloud(Cloud):
     def as_user(self, *, username: str, password: Secret, user_domain: str, project_id: str | None = None) -> Cloud:
         """Return the cloud as another user sees it; plans that need the same login share it."""
         who = (username, password, user_domain, project_id)
-        return self.kept.once(who, lambda: SharedTenant(self, *who))
+        return self.answers.once(who, lambda: SharedTenant(self, *who))
 
 
 class SharedTenant(UserCloud):
@@ -480,5 +447,8 @@ class SharedTenant(UserCloud):
             return found
         path, read = LISTS[service_type]
         return TenantService(
-            found, path, lambda: self._shared.kept.once(("tenants", path), lambda: read(self._shared)), self.project_id
+            found,
+            path,
+            lambda: self._shared.answers.once(("tenants", path), lambda: read(self._shared)),
+            self.project_id,
         )

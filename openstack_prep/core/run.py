@@ -56,6 +56,47 @@ def fact(read: Callable[Concatenate[F, P], T]) -> Callable[Concatenate[F, P], T]
     return ask
 
 
+class AnswerCache:
+    """Answers by name: the first thread that needs one reads it, the others wait for it.
+
+    An error is an answer as well. Without ``keeps_errors`` each thread that has waited for an error reads again.
+    """
+
+    def __init__(self, *, keeps_errors: bool = True) -> None:
+        self.keeps_errors = keeps_errors
+        self._answers: dict[Hashable, Future[Any]] = {}
+        self._lock = threading.Lock()
+
+    def once(self, name: Hashable, read: Callable[[], T]) -> T:
+        """Return the answer with a name, which is read if nobody has read it yet."""
+        with self._lock:
+            answer: Future[T] | None = self._answers.get(name)
+            is_first = answer is None
+            if answer is None:
+                answer = self._answers[name] = Future()
+        if is_first:
+            try:
+                answer.set_result(read())
+            except BaseException as error:  # noqa: BLE001 - raised below, in all threads that need the answer
+                if not self.keeps_errors:
+                    self.forget(name)  # before the waiting threads wake up, so that a new reader is the first one again
+                answer.set_exception(error)
+        elif not self.keeps_errors and answer.exception() is not None:
+            return read()
+        return answer.result()
+
+    def forget(self, *names: Hashable) -> None:
+        """Forget answers, so that they are read again."""
+        with self._lock:
+            for name in names:
+                self._answers.pop(name, None)
+
+    def names(self) -> list[Hashable]:
+        """Return the names of all answers that somebody has asked for."""
+        with self._lock:
+            return list(self._answers)
+
+
 class Run:
     """The state of one run.
 
@@ -82,14 +123,12 @@ class Run:
         self.pending: frozenset[Key] = frozenset()  # what the plan in progress creates or updates
         self.companions: Mapping[tuple[str, str], tuple[str, ...]] = {}  # only for_deletions sets these two
         self.is_patient = True
-        self._read: dict[Hashable, Future[object]] = {}
-        self._facts: dict[Hashable, Future[object]] = {}
-        self._lock = threading.Lock()
+        self._read, self._facts = AnswerCache(), AnswerCache(keeps_errors=False)
 
     def fresh(self) -> Self:
         """Return a view of the same run that has read nothing yet but knows the resources that were created."""
         other = self._again()
-        other.known, other._lock, other._facts = self.known, self._lock, self._facts
+        other.known, other._facts = self.known, self._facts
         other.progress, other.note = self.progress, self.note
         other.wave, other.check_lease, other.pending = self.wave, self.check_lease, self.pending
         return other
@@ -122,28 +161,11 @@ class Run:
 
     def read_once(self, name: Hashable, read: Callable[[], T]) -> T:
         """Return the result of ``read``, calling it at most once per name; errors are stored as well. See ``query``."""
-        return self._shared(self._read, name, read)
+        return self._read.once(name, read)
 
     def read_for_all(self, name: Hashable, read: Callable[[], T]) -> T:
         """Return the result of ``read``, called at most once for all views of the run; errors are not stored."""
-        try:
-            return self._shared(self._facts, name, read)
-        except Exception:
-            self._facts.pop(name, None)
-            raise
-
-    def _shared(self, answers: dict[Any, Future[Any]], name: Hashable, read: Callable[[], T]) -> T:
-        with self._lock:
-            answer = answers.get(name)
-            first = answer is None
-            if answer is None:
-                answer = answers[name] = Future()
-        if first:
-            try:
-                answer.set_result(read())
-            except BaseException as error:  # noqa: BLE001 - whoever waits gets it
-                answer.set_exception(error)
-        return cast(T, answer.result())
+        return self._facts.once(name, read)
 
     def look(self, resource: Resource) -> Observed | None:
         """Return the existing counterpart of a resource, from earlier answers or by reading.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
 
 from openstack_prep.base.errors import NotFound
 from openstack_prep.core.model import Key, Observed, OwnershipTag
-from openstack_prep.core.run import Run, Wave, fact, query
+from openstack_prep.core.run import AnswerCache, Run, Wave, fact, query
 from tests.unit.box import Box, Shelf
 
 
@@ -45,6 +46,34 @@ def test_a_fact_is_read_again_after_an_error(run: Run) -> None:
     with pytest.raises(ValueError, match="1"):
         run.read_for_all("a", fails)
     assert [run.read_for_all("a", fails), run.fresh().read_for_all("a", fails)] == [2, 2]
+
+
+def test_whoever_has_waited_for_an_error_reads_again_where_errors_are_not_kept() -> None:
+    cache, begun, go_on = AnswerCache(keeps_errors=False), threading.Event(), threading.Event()
+    fails, found = Answers(failures=1), list[object]()
+
+    def slow() -> int:
+        begun.set()
+        go_on.wait(30)
+        return fails()
+
+    def first() -> None:
+        with pytest.raises(ValueError, match="1"):
+            cache.once("a", slow)
+
+    threads = [threading.Thread(target=first)]
+    threads[0].start()
+    begun.wait(30)
+    threads += [threading.Thread(target=lambda: found.append(cache.once("a", fails)))]
+    threads[1].start()
+    time.sleep(0.05)  # the second thread waits by now; if it does not yet, it reads all the same
+    go_on.set()
+    for each in threads:
+        each.join(30)
+    assert found == [2]
+    assert [cache.once("a", fails), cache.names()] == [3, ["a"]]
+    cache.forget("a", "b")
+    assert cache.names() == []
 
 
 def test_a_fresh_view_reads_again_and_knows_what_was_created(run: Run) -> None:
