@@ -37,9 +37,19 @@ IGNORED: dict[str, tuple[tuple[str, ...], str]] = {
     "monitoring.provider": (("metrics-server", "none"), "installs metrics-server"),
 }
 """The values of keys that RKE does not check, and what it does with others (cluster/addons.go, cluster/plan.go)."""
-OLD = {
-    "services.kube-api.pod_security_policy": ("is not supported since Kubernetes 1.25", "remove it"),
+POD_SECURITY_POLICY = "services.kube-api.pod_security_policy"
+FORMER = {
+    "authentication.options": "0.1.18",
+    "nodes.machine_name": "0.1.1",
+    **{f"system_images.{name}": "0.1.6" for name in ("dashboard", "grafana", "heapster", "influxdb", "tiller")},
+    "system_images.wave_node": "0.1.18",
+    **{
+        f"network.aci_network_provider.{name}_operator_memory_{bound}": "1.3.25"
+        for name in ("acc_provision", "aci_containers")
+        for bound in ("limit", "request")
+    },
 }
+"""Keys that RKE wrote or read before a release, and ignores since (yaml tags of rke_types.go at 18 tags)."""
 RENAMED = {
     "name": "did you mean cluster_name?",
     "cloud_provider.cloud_config": "write openstackCloudProvider, awsCloudProvider, azureCloudProvider or "
@@ -60,10 +70,11 @@ def keys(data: object) -> Iterator[Fault]:
         path = dotted(fault.steps)
         if path in RENAMED and fault.code == Code.SPEC_UNKNOWN_KEY:
             yield replace(fault, fix=RENAMED[path])
-        elif path not in OLD:
+        elif path == POD_SECURITY_POLICY:  # earlier samples of RKE contain it with the value false
+            if isinstance(data, Mapping) and value_at(data, path) and _at_least(data, 25):
+                yield Fault(fault.steps, "is not supported since Kubernetes 1.25", "remove it")
+        elif _form(path) not in FORMER:
             yield fault
-        elif value_at(data, path):  # earlier samples of RKE contain them with the value false
-            yield Fault(fault.steps, *OLD[path])
 
 
 def values(document: Raw, *, has_nodes: bool = True) -> Iterator[Fault]:
@@ -91,6 +102,16 @@ def warnings(document: Raw) -> Iterator[str]:
         for name in ("ssh_key", "ssh_cert"):
             if value_at(part, name) and value_at(part, f"{name}_path"):
                 yield f"{place}{name} and {place}{name}_path are both set; remove one of them"
+
+    for fault in find_faults(document, load_schema("cluster.yml")):
+        path = dotted(fault.steps)
+        if since := FORMER.get(_form(path)):
+            yield f"{path}: RKE {since} and later ignore it; remove it"
+
+
+def _form(path: str) -> str:
+    """Return a path without the numbers of items."""
+    return re.sub(r"\[\d+\]", "", path)
 
 
 def needs_cri_dockerd(version: str | None) -> bool:

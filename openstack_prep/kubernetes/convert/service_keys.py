@@ -236,6 +236,7 @@ HANDLERS: dict[str, Handler] = {
     "services.kubelet.generate_serving_certificate": lost("RKE2 always issues the kubelet's certificate"),
     "authentication.strategy": lost("RKE2 uses x509; a webhook is a flag of kube-apiserver"),
     "authentication.sans": to("tls-san"),
+    "authentication.options": lost("RKE itself ignores it"),
     "authentication.webhook.config_file": _webhook,
     "authentication.webhook.cache_timeout": _cache_timeout,
     "authorization.mode": lost("RKE2 always uses Node,RBAC"),
@@ -451,6 +452,7 @@ NODE = {
 }
 CLUSTER_HANDLERS: dict[str, Handler] = {
     **{f"nodes[].{name}": lambda draft, key, value: None for name in NODE},
+    "nodes[].machine_name": lost("RKE itself ignores it"),
     "nodes[].nodeName": lost("RKE uses it only inside Rancher"),
     **{f"nodes[].{name}": lost(SSH) for name in ("port", "user", "ssh_agent_auth", "ssh_key", "ssh_key_path")},
     **{f"nodes[].{name}": lost(SSH) for name in ("ssh_cert", "ssh_cert_path")},

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from openstack_prep.kubernetes.convert import convert
 from openstack_prep.kubernetes.keys.schema import dotted
-from openstack_prep.kubernetes.rules import keys, needs_cri_dockerd, values, warnings
+from openstack_prep.kubernetes.rules import FORMER, keys, needs_cri_dockerd, values, warnings
 
 NODE = {"address": "192.0.2.1", "user": "me", "role": ["controlplane", "etcd", "worker"]}
 OLD = "v1.20.15-rancher2-2"
@@ -148,10 +149,28 @@ def test_etcd_elsewhere() -> None:
     assert told(document, has_nodes=True) == []
 
 
-def test_a_key_of_former_days() -> None:
-    (found,) = keys({"services": {"kube-api": {"pod_security_policy": True}}})
-    assert (found.what, found.fix) == ("is not supported since Kubernetes 1.25", "remove it")
-    assert list(keys({"services": {"kube-api": {"pod_security_policy": False}}})) == []
+@pytest.mark.parametrize(
+    ("version", "value", "refused"),
+    [(None, True, True), ("v1.25.9-rancher2-2", True, True), (OLD, True, False), (None, False, False)],
+)
+def test_a_key_that_depends_on_the_version(version: str | None, value: bool, refused: bool) -> None:
+    document = {"kubernetes_version": version, "services": {"kube-api": {"pod_security_policy": value}}}
+    places = [fault.steps for fault in keys(document)]
+    assert places == ([("services", "kube-api", "pod_security_policy")] if refused else [])
+
+
+@pytest.mark.parametrize("key", FORMER)
+def test_a_key_of_former_releases_is_no_mistake(key: str) -> None:
+    document: dict[str, Any] = {"nodes": [dict(NODE)]}
+    *folders, name = key.split(".")
+    inner = document
+    for folder in folders:
+        inner = inner["nodes"][0] if folder == "nodes" else inner.setdefault(folder, {})
+    inner[name] = "x"
+    assert list(keys(document)) == []
+    assert [each.partition(":")[0].replace("[0]", "") for each in warnings(document)] == [key]
+    carried = {each.key.replace("[]", ""): each.becomes for each in convert(document).entries}
+    assert any(key.startswith(known) and becomes is None for known, becomes in carried.items()), carried
 
 
 def test_a_key_and_its_path_at_once() -> None:
