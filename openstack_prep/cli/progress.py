@@ -27,8 +27,8 @@ class Lines:
     def __init__(self, plan: Plan, out: TextIO, style: Style = PLAIN) -> None:
         self.out, self.style = out, style
         self.width = text.width_of(step for step in plan if not text.is_unchanged(step))
-        self.names_kept = plan.purpose == "destroy"  # nobody else says what a destroy leaves, and why
-        self._told: dict[Key, float] = {}
+        self.shows_kept = plan.purpose == "destroy"  # nobody else says what a destroy leaves, and why
+        self._printed_at: dict[Key, float] = {}
         self._lock = threading.RLock()  # an interrupt may come in the middle of a line
 
     def __enter__(self) -> Self:
@@ -42,20 +42,20 @@ class Lines:
             self._print(self._note(event.step, event.note))
         elif event.phase == "awaited":
             self._print(self._note(event.step, "finishing; press Ctrl-C again to exit immediately"))
-        elif event.result is not None and not self._untouched(event):
+        elif event.result is not None and not self._is_unchanged(event):
             seconds = f"({event.result.seconds:.1f} s)"
             self._print(text.result_line(event.result, self.width, self.style, seconds))
 
-    def _untouched(self, event: Event) -> bool:
+    def _is_unchanged(self, event: Event) -> bool:
         kept = event.step.action is Action.KEEP and event.result is not None and event.result.status is Status.DONE
-        return kept and (not self.names_kept or text.is_unchanged(event.step))
+        return kept and (not self.shows_kept or text.is_unchanged(event.step))
 
     def progress(self, key: Key, done: int, total: int | None, unpacked: int | None = None) -> None:
         now = time.monotonic()
         with self._lock:
-            if now - self._told.setdefault(key, now) < EVERY:
+            if now - self._printed_at.setdefault(key, now) < EVERY:
                 return
-            self._told[key] = now
+            self._printed_at[key] = now
         part = f" of {total / 2**20:.0f}" if total else ""
         self._print(self._note(key, f"{done / 2**20:.0f}{part} MiB{_unpacked(unpacked)}"))
 

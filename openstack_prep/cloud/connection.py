@@ -125,10 +125,12 @@ class Cloud(OwnToken):
             region=self.connection.config.get_region_name() or self.only_region,
             interface=self.interface,
             tls=self.tls,
-            service_settings=cloud_entries.service_settings(self._said(), get_defaults(), ServiceTypes().is_known),
+            service_settings=cloud_entries.service_settings(
+                self._own_settings(), get_defaults(), ServiceTypes().is_known
+            ),
         )
 
-    def _said(self) -> Raw:
+    def _own_settings(self) -> Raw:
         """Return the settings without the versions that neither the entry, its profile nor a variable has.
 
         Each plugin of python-openstackclient adds the version that it prefers, by which other clients are not bound.
@@ -138,10 +140,12 @@ class Cloud(OwnToken):
         entry = files.cloud_config["clouds"].get(self.name) if is_read else None
         if not isinstance(entry, dict) or "profile" in entry or "cloud" in entry:
             return self.config
-        said = {str(name).replace("-", "_") for name in entry} | {
+        declared = {str(name).replace("-", "_") for name in entry} | {
             name[3:].lower() for name in os.environ if name.startswith("OS_")
         }
-        return {name: value for name, value in self.config.items() if name in said or not name.endswith("_api_version")}
+        return {
+            name: value for name, value in self.config.items() if name in declared or not name.endswith("_api_version")
+        }
 
     @property
     def config(self) -> Raw:

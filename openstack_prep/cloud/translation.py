@@ -231,7 +231,7 @@ def translate(
     reason = _reason_of(error)
     detail = presentable(reason.text, hidden)
     if status == 401 and not block:
-        block = next((remedy for pattern, remedy in BLOCKS if pattern.search(reason.text)), "")
+        block = next((fix for pattern, fix in BLOCKS if pattern.search(reason.text)), "")
     fix = block or fix
     if isinstance(error, ksa.EndpointNotFound):
         fix = "check region_name and interface of the clouds.yaml entry"

@@ -50,7 +50,7 @@ from openstack_prep.core.observation import (
 from openstack_prep.core.observation import JOBS as JOBS
 from openstack_prep.core.plan import Order, Plan, Report, order_of
 from openstack_prep.core.run import Run
-from openstack_prep.core.twin import everyone, late_twins
+from openstack_prep.core.twin import late_twins, with_twins
 
 ATTEMPTS = 5
 REFUSED = (400, 404, 410)
@@ -126,7 +126,7 @@ class _Execution:
         self.under_way: dict[Key, Step] = {}
         self.steps = {step.key: step for step in plan}
         self.going, self.managed = going_ids(plan), managed_ids(plan)
-        self.in_company = threading.Event()  # a concurrent run was detected: read before each creation
+        self.has_rival = threading.Event()  # a concurrent run was detected: read before each creation
         self.ready: dict[Key, float] = {}  # when all that a step waits for had ended
         self.view, self.viewed, self.lock = run.fresh(), float("-inf"), threading.Lock()
         run.note = self._pass_on
@@ -243,7 +243,7 @@ class _Execution:
                 if step.action in DELETING and not again:
                     run = self._recent(self.ready.get(step.key, time.monotonic()))
                     now = self._decide_again(step, run)
-                elif again or step.decided_later or (step.action is Action.CREATE and self.in_company.is_set()):
+                elif again or step.decided_later or (step.action is Action.CREATE and self.has_rival.is_set()):
                     run = self.run.fresh()
                     now = self._decide_again(step, run)
                 decided = decided or now
@@ -251,7 +251,7 @@ class _Execution:
                 try:
                     observed = self._act(now, run)
                 except Overtaken:
-                    self.in_company.set()
+                    self.has_rival.set()
                     raise
                 except CloudError as error:
                     if error.status in REFUSED and self._was_overtaken(now):
@@ -307,7 +307,7 @@ class _Execution:
         observed = observe(run, [step.resource]).get(step.key)
         if step.action is Action.DELETE:
             # of several with the name the one that the plan has shown, whichever would be kept by now
-            shown = (each for each in everyone(observed) if step.observed and each.id == step.observed.id)
+            shown = (each for each in with_twins(observed) if step.observed and each.id == step.observed.id)
             observed = next(shown, observed)
             if observed is None or not observed.ours:
                 return replace(step, observed=observed, action=Action.KEEP)

@@ -112,21 +112,22 @@ def examine(
     ``others`` are further resources that the spec would create. Resources found only by name or id are left out.
     """
     declared = {key for resource in resources for key in (resource.key, *resource.provides())} | run.known.keys()
-    outside = {each.key: each for resource in resources for each in resource.references() if each.key not in declared}
+    references = (reference for resource in resources for reference in resource.references())
+    outside = {reference.key: reference for reference in references if reference.key not in declared}
     try:
         observed = observe(run, [*resources, *outside.values()], jobs=jobs)
     except NotUnique as error:
         raise PlanRefused([Mistake("cloud", str(error), code=error.code)]) from error
-    checks = in_parallel(lambda each: list(each.check(run, observed.get(each.key))), resources, jobs=jobs)
+    checks = in_parallel(lambda resource: list(resource.check(run, observed.get(resource.key))), resources, jobs=jobs)
     names = labels((*declared, *outside))
     mistakes = [
         Mistake.about(
             _users_of(key, resources),
             f"{_shown(key, names)} does not exist",
-            suggestion(run, each, _fix(each, declared, others), declared),
+            suggestion(run, reference, _fix(reference, declared, others), declared),
             code=Code.SPEC_UNRESOLVED,
         )
-        for key, each in outside.items()
+        for key, reference in outside.items()
         if key not in observed
     ]
     described = {key: found for key, found in observed.items() if key not in outside or outside[key].is_described}
@@ -170,11 +171,11 @@ def losses_of(
         kind = type(deletions[0].resource)
         return list(kind.find_losses(run, deletions, going)) if issubclass(kind, TakesAlong) else []
 
-    found: dict[Key, list[DeletionLoss | Unchecked]] = defaultdict(list)
+    findings_by_key: dict[Key, list[DeletionLoss | Unchecked]] = defaultdict(list)
     for findings in in_parallel(read, groups.values(), jobs=jobs):
         for key, finding in findings:
-            found[key].append(finding)
-    return found
+            findings_by_key[key].append(finding)
+    return findings_by_key
 
 
 def with_findings(step: Step, found: Iterable[DeletionLoss | Unchecked], managed: frozenset[str]) -> Step:
@@ -194,13 +195,13 @@ def companions(steps: Iterable[Step]) -> dict[tuple[str, str], tuple[str, ...]]:
     for step in steps:
         if step.action in DELETING and step.observed is not None:
             kinds[step.resource.kind][step.observed.id] = None
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    together_by_id: dict[tuple[str, str], tuple[str, ...]] = {}
     for kind, ids in kinds.items():
         size = math.ceil(len(ids) / math.ceil(len(ids) / IDS_PER_REQUEST))  # none much shorter than the others
         for first in range(0, len(ids), size):
             together = tuple(ids)[first : first + size]
-            found |= dict.fromkeys(((kind, each) for each in together), together)
-    return found
+            together_by_id |= dict.fromkeys(((kind, resource_id) for resource_id in together), together)
+    return together_by_id
 
 
 def going_ids(plan: Plan) -> frozenset[str]:
@@ -211,8 +212,8 @@ def going_ids(plan: Plan) -> frozenset[str]:
 
 def managed_ids(plan: Plan) -> frozenset[str]:
     """Return the ids of everything that the spec manages."""
-    found = (step.observed for step in plan if step.observed is not None and step.observed.ours)
-    return frozenset(each for observed in found for each in (observed.id, *observed.contained_ids))
+    managed = (step.observed for step in plan if step.observed is not None and step.observed.ours)
+    return frozenset(resource_id for observed in managed for resource_id in (observed.id, *observed.contained_ids))
 
 
 def _shown(key: Key, names: Mapping[Key, str]) -> str:

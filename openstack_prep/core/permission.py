@@ -25,8 +25,8 @@ def refuse_replacements(steps: Iterable[Step]) -> list[Mistake]:
     """Return the replacements among steps, as refusals."""
     steps = tuple(steps)
     replaced = (step for step in steps if step.action is Action.REPLACE and not _replaces_another(step))
-    found: list[Mistake] = [_replacement(step) for step in replaced]
-    return found + [loss for step in steps for loss in step.losses]
+    refusals: list[Mistake] = [_replacement(step) for step in replaced]
+    return refusals + [loss for step in steps for loss in step.losses]
 
 
 def lost_secrets(step: Step) -> Iterable[Loss]:
@@ -53,9 +53,9 @@ def refuse_losses(steps: Iterable[Step], allowed: Set[str]) -> list[Mistake]:
     found: list[Mistake] = []
     for step in steps:
         groups: dict[tuple[LossEffect, str, Code, str], list[DeletionLoss]] = defaultdict(list)
-        for each in step.deletion_losses:
-            if not each.is_allowed(allowed):
-                groups[each.effect, each.kind, each.code, each.fix].append(each)
+        for loss in step.deletion_losses:
+            if not loss.is_allowed(allowed):
+                groups[loss.effect, loss.kind, loss.code, loss.fix].append(loss)
         found += [_loss(step, losses) for losses in groups.values()]
     return found
 
@@ -63,8 +63,8 @@ def refuse_losses(steps: Iterable[Step], allowed: Set[str]) -> list[Mistake]:
 def unknown_losses(steps: Iterable[Step], allowed: Set[str]) -> list[str]:
     """Return a warning for each allowed loss that no deletion has."""
     known = {loss.address: loss.name for step in steps for loss in step.deletion_losses}
-    unknown = (each for each in sorted(allowed) if each not in known)
-    return [f"{OPTION} {each}: no deletion takes it along; {_nearest(each, known)}" for each in unknown]
+    unknown = (address for address in sorted(allowed) if address not in known)
+    return [f"{OPTION} {address}: no deletion takes it along; {_nearest(address, known)}" for address in unknown]
 
 
 def _nearest(given: str, known: Mapping[str, str]) -> str:
@@ -91,14 +91,14 @@ def _loss(step: Step, losses: Sequence[DeletionLoss]) -> Mistake:
 
 def refuse_adoptions(steps: Iterable[Step]) -> list[Mistake]:
     """Return the changes of resources that the spec does not manage, as refusals."""
-    found = []
+    refusals = []
     for step in steps:
         if step.action is Action.ADOPT and isinstance(step.resource, Adoptable) and not step.resource.adopt:
             owner = step.observed.owner if step.observed else ""
             what = f"exists, is {owner} and would be changed: {_changed(step)}"
             fix = "choose another name, or allow the change (adopt: true in the spec, or --adopt)"
-            found.append(Mistake.about(step.key, what, fix, code=Code.PLAN_ADOPTS))
-    return found
+            refusals.append(Mistake.about(step.key, what, fix, code=Code.PLAN_ADOPTS))
+    return refusals
 
 
 def refuse_always(steps: Iterable[Step]) -> list[Mistake]:
@@ -178,13 +178,13 @@ def beyond(shown: Step, now: Step, *, allow_replace: bool) -> list[Mistake]:
 def _came_in(shown: Step, now: Step) -> list[Mistake]:
     """Return the lists to be replaced that have got elements since the plan, which would be lost, as refusals."""
     known = shown.observed.values if shown.observed is not None else {}
-    found = []
+    refusals = []
     for change in now.changes:
-        before, after, seen = (_elements(each) for each in (change.before, change.after, known.get(change.field)))
-        if lost := sorted(str(each) for each in before if each not in after and each not in seen):
+        before, after, seen = (_elements(value) for value in (change.before, change.after, known.get(change.field)))
+        if lost := sorted(str(element) for element in before if element not in after and element not in seen):
             what = f"{change.field} was modified concurrently: it has {', '.join(lost)}, which this would remove"
-            found.append(Mistake.about(now.key, what, AGAIN, code=Code.PLAN_CHANGED))
-    return found
+            refusals.append(Mistake.about(now.key, what, AGAIN, code=Code.PLAN_CHANGED))
+    return refusals
 
 
 def _elements(value: object) -> tuple[object, ...]:
@@ -195,7 +195,7 @@ def beyond_plan(shown: Plan, now: Plan) -> list[Mistake]:
     """Return what a plan of the same steps would delete beyond what the former plan has shown, as refusals."""
     former = {step.key: step for step in shown}
     pairs = ((former[step.key], step) for step in now if step.key in former)
-    return [each for pair in pairs for each in beyond(*pair, allow_replace=shown.allow_replace)]
+    return [refusal for pair in pairs for refusal in beyond(*pair, allow_replace=shown.allow_replace)]
 
 
 def _not_shown(mistake: Mistake, option: str) -> Mistake:

@@ -111,7 +111,7 @@ class Plan:
 
 def unresolved_keys(refusals: Iterable[Mistake]) -> frozenset[Key]:
     """Return what refers to something missing: it seems to change, and no permission and no deletion helps."""
-    return frozenset(key for each in refusals if each.code == Code.SPEC_UNRESOLVED for key in each.keys)
+    return frozenset(key for refusal in refusals if refusal.code == Code.SPEC_UNRESOLVED for key in refusal.keys)
 
 
 Order = graphlib.TopologicalSorter[Key | frozenset[Key]]
@@ -164,12 +164,12 @@ def differences(before: Iterable[Values], after: Iterable[Values], files: Collec
     A plan that does nothing, because the first one was carried out before, differs in nothing. ``files`` are resources
     that only exist on this machine: a retried job begins without them, so the same plan may create them again.
     """
-    old, new = ({each["resource"]: each for each in data} for data in (before, after))
-    found = [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
-    changed = {key for key, each in new.items() if each["action"] != Action.KEEP.value}
+    old, new = ({step["resource"]: step for step in data} for data in (before, after))
+    changed_resources = [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
+    changed = {key for key, step in new.items() if step["action"] != Action.KEEP.value}
     if changed <= {*files}:
-        found = [key for key in found if key in changed]
-    return sorted(found)
+        changed_resources = [key for key in changed_resources if key in changed]
+    return sorted(changed_resources)
 
 
 @dataclass(frozen=True)

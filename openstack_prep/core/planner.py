@@ -107,10 +107,10 @@ def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *
     They are deleted last, dependents first, and only if all other steps succeeded. Resources that may belong to another
     spec are only named.
     """
-    found = plan_destroy(made.spec, (), {}, undeclared).steps
-    names = labels([step.key for step in (*made.steps, *found)])
+    undeclared_steps = plan_destroy(made.spec, (), {}, undeclared).steps
+    names = labels([step.key for step in (*made.steps, *undeclared_steps)])
     before = frozenset(step.key for step in made.steps)
-    named = [replace(step, label=names[step.key]) for step in found]
+    named = [replace(step, label=names[step.key]) for step in undeclared_steps]
     kept = [step for step in named if step.action is Action.KEEP]
     removals = [
         replace(step, after=step.after | {before}, reason=UNDECLARED) for step in named if step.action is Action.DELETE
@@ -221,7 +221,7 @@ def plan_destroy(
 ) -> Plan:
     """Plan to delete everything that the spec manages, dependents first; the rest is kept, with the reason."""
     resources = (*resources, *(resource for resource, _ in undeclared))
-    left = {resource.key: found for resource, found in undeclared}
+    left = {resource.key: existing for resource, existing in undeclared}
     observed = {**observed, **left}
     edges = dependencies(resources, creating=False)
     ordered = in_order(resources, edges)
@@ -231,27 +231,27 @@ def plan_destroy(
     names = labels(edges)
     for resource in reversed(ordered):
         steps += twins[resource.key]
-        found = observed.get(resource.key)
-        if found is None:
+        existing = observed.get(resource.key)
+        if existing is None:
             continue
-        owner = found.known_owner or found.kept_because or found.owner
+        owner = existing.known_owner or existing.kept_because or existing.owner
         step = Step(
             resource=resource,
             action=Action.KEEP,
-            observed=found,
-            reason=_kept(spec, found) if resource.key in left else owner,
+            observed=existing,
+            reason=_kept(spec, existing) if resource.key in left else owner,
             label=names[resource.key],
         )
-        if found.ours:
-            step = replace(step, action=Action.DELETE, after=dependents[resource.key], reason=found.kept_because)
+        if existing.ours:
+            step = replace(step, action=Action.DELETE, after=dependents[resource.key], reason=existing.kept_because)
         steps.append(step)
     return Plan(spec=spec, purpose="destroy", steps=tuple(steps))
 
 
-def _kept(spec: str, found: Observed) -> str:
+def _kept(spec: str, existing: Observed) -> str:
     """Return why a resource that names the spec as its owner is kept although the spec does not declare it."""
-    if found.doubt:
-        return f"not in the spec, kept: {found.doubt}"
+    if existing.doubt:
+        return f"not in the spec, kept: {existing.doubt}"
     return (
         f"{UNDECLARED}, kept: it may belong to another spec named {spec}; "
         "to delete it, run destroy with a spec that declares it"

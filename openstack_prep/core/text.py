@@ -136,7 +136,7 @@ def result_line(result: Result, width: int, style: Style = PLAIN, note: str = ""
     elif result.step.action is Action.DELETE:
         details = f"address {address}" if (address := address_of(result.step)) else ""
     elif result.observed is not None:
-        details = "  ".join([*_told(result.observed, style), *_before(result.step)])
+        details = "  ".join([*_id_and_outputs(result.observed, style), *_before(result.step)])
         if WHOLE & result.observed.outputs.keys():
             style = replace(style, width=None)  # a command that is broken into two lines becomes two commands
     line = style.line(symbol, f"{result.step!s:<{width}}", "  ".join(filter(None, (details, note))))
@@ -199,14 +199,14 @@ def observed_data(observed: Observed | None) -> Values | None:
     return {"id": observed.id, "ours": observed.ours, "outputs": dict(observed.outputs)}
 
 
-def _told(observed: Observed, style: Style) -> Iterable[str]:
+def _id_and_outputs(observed: Observed, style: Style) -> Iterable[str]:
     """Yield the id, if wanted or if people can read it, and the outputs that it does not contain."""
     readable = any(each in observed.id for each in " .:/")  # such as "5 ports", an address range or a path
     shown = observed.id if style.ids or readable else ""
     if shown:
         yield shown
-    told = ((name, value) for name, value in observed.outputs.items() if value not in shown)
-    for name, value in told:
+    others = ((name, value) for name, value in observed.outputs.items() if value not in shown)
+    for name, value in others:
         whole = value.isprintable() and (len(value) <= 120 or name in WHOLE)
         yield f"{name} {value if whole else show(value, style.most)}"
 
@@ -219,7 +219,7 @@ def observed_table(found: Mapping[Key, Observed | None], style: Style = PLAIN) -
     for key, observed in found.items():
         words, code = ["-"], DIM
         if observed is not None:
-            words, code = [*_told(observed, replace(style, ids=True))], GREEN if observed.ours else YELLOW
+            words, code = [*_id_and_outputs(observed, replace(style, ids=True))], GREEN if observed.ours else YELLOW
             words += [] if observed.ours else [f"({observed.known_owner or observed.kept_because or observed.owner})"]
         words = [printable(word) for word in words]
         name = f"{printable(names[key]):<{width}}"

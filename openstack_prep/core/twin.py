@@ -23,14 +23,14 @@ AT_ONCE = timedelta(minutes=10)
 YOUNG = timedelta(minutes=5)  # seconds for which the run that created a twin may still be in progress
 
 
-def choose(found: Iterable[Observed]) -> Observed | None:
+def choose(candidates: Iterable[Observed]) -> Observed | None:
     """Return the resource that is kept, carrying the others as its twins: by use, then by age, then by id.
 
     A resource that others use comes before one that only this spec uses, and that before an unused one. The last are
     those that nobody has created at once with the oldest one: a copy is younger.
     """
-    by_age = sorted(found, key=lambda each: (each.created_at, each.id))
-    ordered = sorted(by_age, key=lambda each: (not created_at_once(by_age[0], each), -_use(each)))
+    by_age = sorted(candidates, key=lambda candidate: (candidate.created_at, candidate.id))
+    ordered = sorted(by_age, key=lambda candidate: (not created_at_once(by_age[0], candidate), -_use(candidate)))
     return replace(ordered[0], twins=tuple(ordered[1:])) if ordered else None
 
 
@@ -38,24 +38,24 @@ def _use(observed: Observed) -> int:
     return 2 if observed.used_by else 1 if observed.contained_ids else 0
 
 
-def everyone(observed: Observed | None) -> tuple[Observed, ...]:
+def with_twins(observed: Observed | None) -> tuple[Observed, ...]:
     return (observed, *observed.twins) if observed else ()
 
 
-def settle(key: Key, mine: str, look: Callable[[], Observed | None], remove: Callable[[Observed], None]) -> None:
-    """Return once the created resource, ``mine``, is the one that is kept; else delete it and raise Overtaken.
+def settle(key: Key, own_id: str, look: Callable[[], Observed | None], remove: Callable[[Observed], None]) -> None:
+    """Return once the created resource, ``own_id``, is the one that is kept; else delete it and raise Overtaken.
 
     A run that sees only its own resource continues and never yields. So if nothing disappears for a while, the twin
-    belongs to such a run, or to a dead one: then ``mine`` is deleted, even if it is the older one.
+    belongs to such a run, or to a dead one: then ``own_id`` is deleted, even if it is the older one.
     """
     until, before = 0.0, set[str]()
     while True:
         kept = look()
-        present = everyone(kept)
-        ids = {each.id for each in present}
+        present = with_twins(kept)
+        ids = {twin.id for twin in present}
         if ids != before:  # another run is in progress
             until, before = time.monotonic() + WAIT, ids
-        own = next((each for each in present if each.id == mine), None)
+        own = next((twin for twin in present if twin.id == own_id), None)
         late = time.monotonic() >= until
         if own is None:
             if late or len(present) < 2:
@@ -68,21 +68,21 @@ def settle(key: Key, mine: str, look: Callable[[], Observed | None], remove: Cal
         time.sleep(PAUSE)
 
 
-def late_twins(run: Run, made: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
+def late_twins(run: Run, created: Sequence[Resource]) -> list[tuple[Resource, Observed, Observed]]:
     """Return the resources that this run created and kept and that have an unused twin since.
 
     An interrupted run may have requested the twin, or a run that will find the kept one and yield.
     """
-    now, found = run.fresh(), dict[Key, Observed]()
-    kinds: dict[type[Resource], None] = dict.fromkeys(map(type, made))
+    now, existing = run.fresh(), dict[Key, Observed]()
+    kinds: dict[type[Resource], None] = dict.fromkeys(map(type, created))
     for kind in kinds:
-        found |= kind.find(now, [each for each in made if type(each) is kind])
+        existing |= kind.find(now, [resource for resource in created if type(resource) is kind])
     late = []
-    for resource in made:
-        known, present = run.known[resource.key], everyone(found.get(resource.key))
-        own = next((each for each in present if each.id == known.id), known)
-        others = (each for each in present if each.id != known.id and created_at_once(own, each))
-        late += [(resource, known, each) for each in others if each.ours and not each.in_use]
+    for resource in created:
+        known, present = run.known[resource.key], with_twins(existing.get(resource.key))
+        own = next((twin for twin in present if twin.id == known.id), known)
+        others = (twin for twin in present if twin.id != known.id and created_at_once(own, twin))
+        late += [(resource, known, twin) for twin in others if twin.ours and not twin.in_use]
     return late
 
 
@@ -108,10 +108,10 @@ class Twin(Resource):
     @classmethod
     def find(cls, run: Run, wanted: Sequence[Self]) -> Mapping[Key, Observed]:
         found: dict[Key, Observed] = {}
-        for each in wanted:
-            for one in everyone(each._look(run)):
-                if one.id == each.id:
-                    found[each.key] = one
+        for twin in wanted:
+            for one in with_twins(twin._look(run)):
+                if one.id == twin.id:
+                    found[twin.key] = one
         return found
 
     def _look(self, run: Run) -> Observed | None:
@@ -143,7 +143,7 @@ class Twin(Resource):
         until = time.monotonic() + (WAIT if _young(observed) else 0)
         while True:
             chosen = self._look(run.fresh())
-            twins = {each.id: each for each in everyone(chosen)}
+            twins = {twin.id: twin for twin in with_twins(chosen)}
             settled = self.id not in twins or self.kept not in twins
             if settled or time.monotonic() >= until:
                 break

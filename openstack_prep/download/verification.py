@@ -18,7 +18,7 @@ from openstack_prep.download.compression import Compression, Unsound, open_packe
 from openstack_prep.download.source import Chunks, shown
 
 AHEAD = 16  # chunks that wait between two stages
-UNTOLD = 2**36  # bytes to which any file may decompress if the spec declares no size,
+UNDECLARED_MOST = 2**36  # bytes to which any file may decompress if the spec declares no size,
 EXPANSION = 100  # or this multiple of its own size, if that is more: disks are large and empty, but not bombs
 
 Progress = Callable[[int, int | None, int | None], None]
@@ -155,7 +155,7 @@ class Verified:
             raise
 
     def _check_size(self, so_far: int, packed: int) -> None:
-        most = max(UNTOLD, EXPANSION * packed) if self.size is None else self.size
+        most = max(UNDECLARED_MOST, EXPANSION * packed) if self.size is None else self.size
         if so_far > most:
             fix = "correct the size, or use the right file" if self.size else "set size if this is correct"
             raise DownloadError(f"{shown(self.source)} has more than {most} bytes; {fix}")

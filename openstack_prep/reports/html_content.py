@@ -63,8 +63,8 @@ def warning(text: str) -> Item:
 def _step(data: Raw) -> Item:
     action = Action(data["action"])
     created = action is Action.CREATE
-    told = [each for each in data["changes"] if not (created and each["after"] in ([], {}))]
-    changes = [(each["field"], *_sides(each["before"], each["after"])) for each in told]
+    shown = [each for each in data["changes"] if not (created and each["after"] in ([], {}))]
+    changes = [(each["field"], *_sides(each["before"], each["after"])) for each in shown]
     rows: list[tuple[str, ...]] = [(each[0], each[2]) for each in changes] if created else [*changes]
     names = ("id", "address", "duplicate_of", "reason")
     rows += ((name.replace("_", " "), str(data[name])) for name in names if data.get(name))

@@ -90,7 +90,7 @@ def mistake(
         return Mistake(where, given["what"], given["fix"], code=given.get("code", Code.SPEC_CONTRADICTION))
     invalid = InvalidValue.of(error)
     value = f"{_shown(error)} " if loc else ""  # the mistake is about the whole resource
-    fix = invalid.fix or _remedy(error)
+    fix = invalid.fix or _fix(error)
     if reference and loc:
         value += f"of {reference.text} "
         is_text = reference.variable and isinstance(error["input"], str) and error["type"] in TYPES
@@ -107,7 +107,7 @@ def _shown(error: Raw) -> str:
     return "a string" if isinstance(given, str) and error["type"] in OF_SEVERAL else shown(given)
 
 
-def _remedy(error: Raw) -> str:
+def _fix(error: Raw) -> str:
     """Return the fix of a pydantic error; empty if its message contains it already."""
     limits = error.get("ctx", {})
     match error["type"]:

@@ -69,8 +69,8 @@ def everything(
     """
     kinds = tuple(kinds)
     inner = [kind for kind in kinds if kind.in_each_project]
-    looks = [*product(inner, _unique(run, homes)), *((kind, None) for kind in kinds if not kind.in_each_project)]
-    return _read(looks, lambda kind, home: kind.scan(run, home), leave_out, jobs=jobs)
+    scopes = [*product(inner, _unique(run, homes)), *((kind, None) for kind in kinds if not kind.in_each_project)]
+    return _read(scopes, lambda kind, home: kind.scan(run, home), leave_out, jobs=jobs)
 
 
 def _tagged(
@@ -88,7 +88,7 @@ def _tagged(
     """
     scans = tuple(scans)
     inner = [scan for scan in scans if _is_in_each_project(scan)]
-    looks = [*product(inner, _unique(run, homes)), *((scan, None) for scan in scans if scan not in inner)]
+    scopes = [*product(inner, _unique(run, homes)), *((scan, None) for scan in scans if scan not in inner)]
 
     def read(scan: Scan, home: Project | None) -> Iterable[Standing]:
         if scan.tagged and not extensions.load(scan.tagged)(run, home):
@@ -96,7 +96,7 @@ def _tagged(
         kind = _kind(scan)
         return kind.scan_tagged(run, home) if kind.has_tag else ()
 
-    return _read(looks, read, failed=failed, jobs=jobs)
+    return _read(scopes, read, failed=failed, jobs=jobs)
 
 
 def _unique(run: CloudRun, homes: Sequence[Project | None]) -> list[Project | None]:
@@ -106,7 +106,7 @@ def _unique(run: CloudRun, homes: Sequence[Project | None]) -> list[Project | No
 
 
 def _read(
-    looks: Sequence[tuple[T, Project | None]],
+    scopes: Sequence[tuple[T, Project | None]],
     read: Callable[[T, Project | None], Iterable[Standing]],
     leave_out: Callable[[T], None] = lambda kind: None,
     failed: Callable[[T, CloudError], None] | None = None,
@@ -120,7 +120,7 @@ def _read(
             return error
 
     standing: list[Standing] = []
-    for (kind, _), found in zip(looks, in_parallel(attempt, looks, jobs=jobs), strict=True):
+    for (kind, _), found in zip(scopes, in_parallel(attempt, scopes, jobs=jobs), strict=True):
         if isinstance(found, NotAllowed):  # a member of a project need not see resources of the whole cloud
             leave_out(kind)
         elif not isinstance(found, CloudError):

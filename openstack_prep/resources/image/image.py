@@ -21,7 +21,7 @@ from openstack_prep.base.errors import Loss, Mistake, PlanRefused, ResourceFaile
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Key, Observed, Resource
-from openstack_prep.core.twin import choose, everyone, settle
+from openstack_prep.core.twin import choose, settle, with_twins
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.compute import IMAGE
 from openstack_prep.resources.image import glance, image_upload
@@ -319,7 +319,7 @@ class Image(ImageFields):
         for image in unfinished:
             if not is_sealed(image):
                 glance.delete(run, image)
-        if found is not None and {each.id for each in everyone(found)} - {mine.id}:
+        if found is not None and {each.id for each in with_twins(found)} - {mine.id}:
             settle(self.key, mine.id, look, lambda own: glance.delete(run, own.record_as(Family).image))
 
     def _is_good(self, image: ImageRecord) -> bool:

@@ -15,7 +15,7 @@ from openstack_prep.cloud.connection import Cloud as Connected
 from openstack_prep.core import executor, planner, twin
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
 from openstack_prep.core.model import Action, Key, Observed, OwnershipTag, Status
-from openstack_prep.core.twin import Twin, choose, everyone, settle
+from openstack_prep.core.twin import Twin, choose, settle, with_twins
 from tests.unit.box import Box
 
 KEY = Key("box", "a")
@@ -64,7 +64,7 @@ def test_use_comes_first_then_age_then_id(found: list[Observed], stays: str) -> 
         chosen = choose(order)
         assert chosen is not None
         assert chosen.id == stays
-        assert len(everyone(chosen)) == 2
+        assert len(with_twins(chosen)) == 2
 
 
 class Cloud:

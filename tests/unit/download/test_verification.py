@@ -136,7 +136,7 @@ def test_a_bomb_is_broken_off(tmp_path: Path) -> None:
 
 
 def test_a_bomb_of_no_known_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "UNTOLD", 8 * CHUNK)
+    monkeypatch.setattr(verification, "UNDECLARED_MOST", 8 * CHUNK)
     (tmp_path / "bomb").write_bytes(gzip.compress(bytes(60 * CHUNK)))
     with pytest.raises(DownloadError, match=r"has more than \d+ bytes; set size if this is correct"):
         list(Verified(str(tmp_path / "bomb")))
