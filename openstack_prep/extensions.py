@@ -72,7 +72,9 @@ class Extension(NamedTuple):
     groups: Mapping[str, str] = {}
     """Help of each group of commands, such as ``rke`` of ``rke check``."""
     commands: Mapping[str, Mapping[str, str]] = {}
-    """Help of each command, by the module that adds it: its ``add(command)`` is called when the command is used."""
+    """Help of each command, by the module that adds it: its ``add(command)`` is called when the command is used; or by
+    that function itself, as ``module:function``.
+    """
     derive: str = ""
     """``derive(resources, values)``: yields all resources of a spec, each with the key of the declaration that it comes
     from; ``values`` are the sections that are no resources. It asks no cloud; raises SpecError.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from openstack_prep.extensions import Extension, Scan, Section
 
 _HERE = "openstack_prep.exposures"
+_OPTIONS = f"{_HERE}.commands.options"
 
 EXTENSION = Extension(
     name="exposures",
@@ -39,12 +40,12 @@ EXTENSION = Extension(
         "exposures": "addresses from outside to services inside of clusters",
     },
     commands={
-        "openstack_prep.exposures.commands.show": {
+        f"{_OPTIONS}:add_show": {
             "exposures show": (
                 "show which outside address leads to what, and the state of each hop (exit 1 on failure)"
             ),
         },
-        "openstack_prep.exposures.commands.convert": {
+        f"{_OPTIONS}:add_convert": {
             "exposures convert": (
                 "convert Services with externalIPs to MetalLB, Cilium or kube-vip, and prove that each address is kept"
             ),

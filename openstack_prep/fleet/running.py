@@ -13,6 +13,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 from openstack_prep.base.codes import Code
+from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import SOURCE_NAMES
@@ -390,8 +391,6 @@ class Changing:
 
 
 def _unplanned(target: str, path: str) -> Values:
-    from openstack_prep.base.diagnostic import Diagnostic
-
     what, fix = "the saved plan has no plan of this target", "create it again with `openstack-prep fleet plan -o`"
     return Diagnostic(code=Code.PLAN_CHANGED, where=f"{path}: {target}", what=what, fix=fix).data()
 

@@ -19,6 +19,11 @@ from openstack_prep.core.model import Action
 from openstack_prep.core.plan import ApplyFailed, Report, differences
 from openstack_prep.fleet import process
 from openstack_prep.fleet.order import Order, TargetOutcome, TargetStatus, words_of
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.verbs import api, plan_file, rights
+from openstack_prep.verbs.audit import audit
+from openstack_prep.verbs.export import export
+from openstack_prep.verbs.plan_file import SavedPlan
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -58,14 +63,10 @@ def _failed(order: Order, error: PrepError) -> TargetOutcome:
 
 
 def _plan(order: Order, spec: Spec) -> TargetOutcome:
-    from openstack_prep.verbs import rights
-
     cloud = process.cloud_for_reading(order)
     made = rights.of_whoever_applies(_made(order, spec, cloud))
     saved = None
     if order.options.save_to and not made.refusals:
-        from openstack_prep.verbs import plan_file
-
         path, salt = Path(order.spec), bytes.fromhex(order.options.salt)
         read = plan_file.content_of(path)
         place = Path(order.options.save_to)
@@ -92,8 +93,6 @@ def _planned(order: Order, made: LivePlan) -> TargetOutcome:
 
 
 def _made(order: Order, spec: Spec, cloud: Cloud) -> LivePlan:
-    from openstack_prep.verbs import api
-
     options = order.options
     if options.destroy or order.verb == "destroy":
         return api.plan_destroy(cloud, spec, allow_loss=options.allow_loss, jobs=order.jobs)
@@ -103,8 +102,6 @@ def _made(order: Order, spec: Spec, cloud: Cloud) -> LivePlan:
 
 def _agreement(plan: LivePlan) -> Values:
     """Return what a person agrees to by agreeing to a plan: its steps, and what they may replace."""
-    from openstack_prep.verbs import plan_file
-
     return {"steps": plan.data(), "allow_replace": sorted(plan_file.allowed_replacements(plan))}
 
 
@@ -128,8 +125,6 @@ def _apply(order: Order, spec: Spec) -> TargetOutcome:
         plan.raise_for_refusals()
         _refuse_other_plan(order.agreed, plan)
     interrupts.raise_passed_on()
-    from openstack_prep.verbs import api
-
     options = order.options
     consent: Mapping[str, Any] = {"allow_replace": options.allow_replace, "prune": options.prune}
     report = api.apply(cloud, plan, jobs=order.jobs, lock_timeout=options.lock_timeout, agreed=agreed, **consent)
@@ -138,9 +133,6 @@ def _apply(order: Order, spec: Spec) -> TargetOutcome:
 
 def _made_from_saved(order: Order, spec: Spec, cloud: Cloud) -> LivePlan:
     """Return the present plan if it equals the saved one; raises PlanRefused."""
-    from openstack_prep.verbs import api
-    from openstack_prep.verbs.plan_file import SavedPlan
-
     saved, path = SavedPlan(Path(f"{order.saved_in}: {order.target}"), order.saved), Path(order.spec)
     saved.check_variables(spec)
     saved.check_cloud(cloud.authenticate())
@@ -176,8 +168,6 @@ def _reported(order: Order, plan: LivePlan, report: Report) -> TargetOutcome:
 
 
 def _audit(order: Order, spec: Spec) -> TargetOutcome:
-    from openstack_prep.verbs.audit import audit
-
     found = audit(process.cloud_for_reading(order), spec, jobs=order.jobs)
     lines = "\n".join(map(str, found))
     return TargetOutcome(
@@ -194,9 +184,6 @@ def _audit(order: Order, spec: Spec) -> TargetOutcome:
 
 
 def _export(order: Order, spec: Spec) -> TargetOutcome:
-    from openstack_prep.resources.identity.project import Project
-    from openstack_prep.verbs.export import export
-
     cloud = process.cloud_of(order)
     project = next((each for each in spec.resources if isinstance(each, Project)), None)
     found = export(cloud.authenticate(), project, kinds=order.options.kinds, jobs=order.jobs)

@@ -14,63 +14,25 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.given_file import MIB, read_text, unreadable
 from openstack_prep.base.style import printable
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec, read_of
+from openstack_prep.cli.of_spec import read_of
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, exit_immediately, print_result, run_plan
+from openstack_prep.cli.running import exit_immediately, print_result, run_plan
 from openstack_prep.cli.style import style_of, warn
+from openstack_prep.cloud.connection import connect
 from openstack_prep.core import interrupts
-from openstack_prep.kubernetes.commands.of_running_cluster import add_cluster, chosen_cluster
+from openstack_prep.hooks.address_pairs import SECTIONS, Sync, to_sync
+from openstack_prep.hooks.cluster_sync import ClusterSync
+from openstack_prep.kubernetes.commands.of_running_cluster import chosen_cluster
+from openstack_prep.verbs import api
 
 if TYPE_CHECKING:
-    from openstack_prep.hooks.cluster_sync import ClusterSync
     from openstack_prep.spec import Spec
 
 LARGEST = 64 * MIB
 """Of a list of Services; ten thousand of them have some 30 MiB."""
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("address-pairs sync", _run)
-    add_spec(parser, "YAML file with address_pairs", optional=True)
-    parser.add_argument(
-        "--pairs",
-        metavar="NAME",
-        help="with SPEC: only these address_pairs, for instance those of the cluster of the Services",
-    )
-    parser.add_argument("--stack", metavar="NAME", help="without SPEC: ports of the servers of this stack")
-    parser.add_argument("--tag", metavar="TAG", help="ports with this tag")
-    parser.add_argument("--security-group", metavar="NAME", help="ports with this security group")
-    parser.add_argument(
-        "--port", action="append", default=[], metavar="NAME", help="the port with this name; repeatable"
-    )
-    parser.add_argument("--network", metavar="NAME", help="only ports on this network")
-    parser.add_argument(
-        "--address", action="append", metavar="RANGE", help="allow 10.0.0.5, 10.0.0.0/28 or first-last; repeatable"
-    )
-    parser.add_argument("--services", metavar="FILE", help="output of kubectl get services -A -o json; - is stdin")
-    add_cluster(parser)
-    parser.add_argument(
-        "--watch", action="store_true", help="with --kubeconfig: stay, and follow each change until a signal (exit 0)"
-    )
-    parser.add_argument(
-        "--within",
-        action="append",
-        default=[],
-        metavar="RANGE",
-        help="ignore addresses of Services outside of this range; repeatable",
-    )
-    parser.add_argument("--name", metavar="NAME", help="name in the ownership tag (default: sync-, ports, network)")
-    parser.add_argument("--dry-run", action="store_true", help="only show the plan")
-    add_lock_timeout(parser)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.cloud.connection import connect
-    from openstack_prep.hooks.address_pairs import SECTIONS, Sync, to_sync
-    from openstack_prep.verbs import api
-
+def run(options: argparse.Namespace) -> int:
     _check(options)
     services = _services(options.services)
     if options.spec:
@@ -92,8 +54,6 @@ def _run(options: argparse.Namespace) -> int:
         cloud = connect(options.os_cloud)
     cluster = chosen_cluster(options)
     if cluster:
-        from openstack_prep.hooks.cluster_sync import ClusterSync
-
         sync = ClusterSync(
             cloud,
             wanted,

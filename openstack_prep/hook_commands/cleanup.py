@@ -6,36 +6,21 @@ import argparse
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from openstack_prep.base.style import visible
-from openstack_prep.cli import AddCommand
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, answer, consent, print_result, run_plan
+from openstack_prep.cli.running import answer, consent, print_result, run_plan
 from openstack_prep.cli.style import style_of, warn
-from openstack_prep.openshift.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of
-
-if TYPE_CHECKING:
-    from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.openshift.cluster import Metadata
-    from openstack_prep.openshift.folder import Folder
-
-
-def add(command: AddCommand) -> None:
-    parser = command("cleanup", _run)
-    which = add_cluster_options(parser)
-    which.add_argument(
-        "--cluster", metavar="NAME", help="name of another Kubernetes cluster (--cluster-name): what it has created"
-    )
-    parser.add_argument("--plan", action="store_true", help="list what would be deleted, and change nothing")
-    parser.add_argument("--release", metavar="SPEC", help="also delete the floating IPs that this spec created")
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
-    add_lock_timeout(parser)
+from openstack_prep.cloud.connection import Cloud, connect
+from openstack_prep.hooks.cleanup import plan_cleanup
+from openstack_prep.hooks.reinstallation import start_over
+from openstack_prep.openshift.cluster import Metadata, find_metadata
+from openstack_prep.openshift.commands.of_cluster import chosen_cluster, cloud_of
+from openstack_prep.openshift.folder import Folder
+from openstack_prep.openshift.installer import to_create_again, written
 
 
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.cloud.connection import connect
-
+def run(options: argparse.Namespace) -> int:
     if options.cluster is not None:
         return _clean(options, connect(options.os_cloud), options.cluster, None)
     folder = None if options.plan else _folder(options)
@@ -54,16 +39,11 @@ def _run(options: argparse.Namespace) -> int:
 
 def _folder(options: argparse.Namespace) -> Folder | None:
     """Return the installer's folder, whose metadata.json names the cluster; None beside --infra-id."""
-    from openstack_prep.openshift.cluster import find_metadata
-    from openstack_prep.openshift.folder import Folder
-
     return None if options.infra_id is not None else Folder(find_metadata(options.metadata or Path()).parent)
 
 
 def _clean(options: argparse.Namespace, cloud: Cloud, name: str, metadata: Metadata | None) -> int:
     """List what is left of the cluster, and delete it after confirmation; return the exit code."""
-    from openstack_prep.hooks.cleanup import plan_cleanup
-
     named = metadata.cloud if metadata else None
     with reading(options):
         installer = metadata is not None
@@ -91,8 +71,6 @@ def _put_right(options: argparse.Namespace, folder: Folder, metadata: Metadata) 
 
     ``--yes`` agrees to the plan, which does not list these files, so they need the answer of a person.
     """
-    from openstack_prep.hooks.reinstallation import start_over
-    from openstack_prep.openshift.installer import to_create_again, written
 
     files = written(folder.path)
     if not files:

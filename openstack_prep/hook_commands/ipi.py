@@ -12,54 +12,23 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import visible
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_variables, read_of
-from openstack_prep.cli.parser import seconds
-from openstack_prep.cli.running import code_of, no_garbage
-from openstack_prep.hook_commands.post_ipi import add_addresses, given_addresses
-from openstack_prep.hook_commands.pre_ipi import add_preparation, prepare
+from openstack_prep.cli.of_spec import read_of
+from openstack_prep.cli.running import code_of
+from openstack_prep.core.plan import Report
+from openstack_prep.hook_commands.options import USAGE
+from openstack_prep.hook_commands.post_ipi import given_addresses
+from openstack_prep.hook_commands.pre_ipi import prepare
+from openstack_prep.hooks.installation import InstallOptions
+from openstack_prep.hooks.ipi import Command, ipi
+from openstack_prep.hooks.pre_ipi import NotReady, checked, entry_file, installation_of, warnings
+from openstack_prep.hooks.reinstallation import start_over
+from openstack_prep.openshift.check.preflight import HOSTS
 
 if TYPE_CHECKING:
     from openstack_prep.hooks import Ready
-    from openstack_prep.hooks.ipi import Command
-
-USAGE = "openstack-prep ipi [options] -- openshift-install create cluster [installer's options]"
 
 
-def add(command: AddCommand) -> None:
-    parser = command("ipi", _run)
-    parser.usage = USAGE
-    parser.add_argument(
-        "--spec",
-        type=Path,
-        metavar="SPEC",
-        help="apply this spec first, as pre-ipi does; it declares the install_config",
-    )
-    parser.add_argument(
-        "--dir", type=Path, metavar="DIR", help="--dir of the installer, unless its command line has one"
-    )
-    add_variables(parser)
-    add_addresses(parser)
-    parser.add_argument(
-        "--wait",
-        type=seconds,
-        metavar="SECONDS",
-        help="time to wait for the virtual ports (default: until the installer ends)",
-    )
-    parser.add_argument(
-        "--again",
-        action="store_true",
-        help="first delete the installer's files of an earlier cluster, once nothing of that cluster exists",
-    )
-    parser.add_argument("--no-check", action="store_true", help="skip the pre-installation checks")
-    add_preparation(parser)
-    parser.add_argument("installer", nargs="*", metavar="COMMAND", help="installer command line, after --")
-
-
-def _run(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.hooks.pre_ipi import NotReady
-
+def run(options: argparse.Namespace) -> int:
     try:
         return _around(options)
     except NotReady as error:  # each line gets our prefix, unlike the installer's
@@ -75,11 +44,6 @@ def _around(options: argparse.Namespace) -> int:
         raise ConfigError(f"{options.installer[0]}: options of openstack-prep go before --; write {USAGE}")
     if options.format != "text":
         raise ConfigError("--format does not apply to ipi, which passes the installer's output through; leave it out")
-    with no_garbage():
-        from openstack_prep.hooks.installation import InstallOptions
-        from openstack_prep.hooks.ipi import Command, ipi
-        from openstack_prep.hooks.pre_ipi import warnings
-        from openstack_prep.openshift.check.preflight import HOSTS
 
     command, ready = Command(options.installer), None
     if options.again:
@@ -112,9 +76,6 @@ def _around(options: argparse.Namespace) -> int:
 
 def _start_over(options: argparse.Namespace, command: Command) -> None:
     """Put the folder right before anything is applied or checked; raises ConfigError, CloudError."""
-    from openstack_prep.hooks.pre_ipi import entry_file, installation_of
-    from openstack_prep.hooks.reinstallation import start_over
-
     if not command.creates:
         raise ConfigError("--again only applies to create cluster; leave it out")
     spec = read_of(options, options.spec) if options.spec else None
@@ -126,9 +87,6 @@ def _start_over(options: argparse.Namespace, command: Command) -> None:
 
 def _ready(options: argparse.Namespace, command: Command) -> Ready:
     """Return the installer's folder by the spec; before `create cluster`, apply the spec, with its output on stderr."""
-    from openstack_prep.core.plan import Report
-    from openstack_prep.hooks.pre_ipi import checked, installation_of
-
     spec = read_of(options, options.spec)
     if not command.creates:
         return checked(spec, Report(()), look=False)

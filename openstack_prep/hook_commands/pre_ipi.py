@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.style import visible
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec, variable_words
+from openstack_prep.cli.of_spec import variable_words
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import (
-    add_lock_timeout,
     code_of,
     consent,
     execute,
@@ -22,6 +19,14 @@ from openstack_prep.cli.running import (
     print_result,
     print_warnings,
 )
+from openstack_prep.cloud.connection import connect
+from openstack_prep.hooks.cleanup import remaining
+from openstack_prep.hooks.pre_ipi import checked, examine
+from openstack_prep.hooks.reinstallation import advice
+from openstack_prep.openshift.check.preflight import HOSTS
+from openstack_prep.openshift.cluster import read_metadata
+from openstack_prep.openshift.folder import Folder
+from openstack_prep.verbs import api
 
 if TYPE_CHECKING:
     from openstack_prep.base.diagnostic import Diagnostic
@@ -32,22 +37,7 @@ if TYPE_CHECKING:
 CREATE = ("openshift-install", "create", "cluster")
 
 
-def add(command: AddCommand) -> None:
-    parser = command("pre-ipi", _run)
-    add_spec(parser, "YAML file with an install_config")
-    add_preparation(parser)
-
-
-def add_preparation(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--hosts", type=Path, metavar="FILE", help="hosts file of the installer's machine (default: /etc/hosts)"
-    )
-    parser.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
-    add_lock_timeout(parser)
-
-
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     ready = prepare(options)
     print_result(
         options, "\n".join([ready.report.summary, *map(str, ready.findings)]), _data(ready.report, ready.findings)
@@ -60,12 +50,6 @@ def _run(options: argparse.Namespace) -> int:
 
 def _there(ready: Ready, jobs: int) -> Iterator[str]:
     """Yield what to do in the folder of a cluster, which cannot be used for another one, by what exists of it."""
-    from openstack_prep.cloud.connection import connect
-    from openstack_prep.hooks.cleanup import remaining
-    from openstack_prep.hooks.reinstallation import advice
-    from openstack_prep.openshift.cluster import read_metadata
-    from openstack_prep.openshift.folder import Folder
-
     folder = Folder(ready.folder)
     yield f"cluster {ready.installed} was installed from {folder.path}, or is being installed: {folder.metadata} exists"
     try:
@@ -90,10 +74,6 @@ def _next(options: argparse.Namespace, ready: Ready) -> Iterator[str]:
 
 def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
     """Apply the spec after confirmation, and check what the installer will read."""
-    from openstack_prep.hooks.pre_ipi import checked, examine
-    from openstack_prep.openshift.check.preflight import HOSTS
-    from openstack_prep.verbs import api
-
     cloud, spec = open_spec(options, options.spec)
     hosts = options.hosts or HOSTS
     examine(spec, hosts if look else None)

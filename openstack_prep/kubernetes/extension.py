@@ -5,6 +5,7 @@ from __future__ import annotations
 from openstack_prep.extensions import Extension, Section
 
 _HERE = "openstack_prep.kubernetes"
+_OPTIONS = f"{_HERE}.commands.options"
 
 EXTENSION = Extension(
     name="kubernetes",
@@ -32,23 +33,23 @@ EXTENSION = Extension(
         "rke": "RKE2 and RKE clusters: their files, and the connections between them",
     },
     commands={
-        "openstack_prep.kubernetes.commands.checklist": {
+        f"{_OPTIONS}:add_checklist": {
             "kubernetes checklist": (
                 "print the steps from a spec to running clusters, and what is normal at each step"
             ),
         },
-        "openstack_prep.kubernetes.commands.convert": {
+        f"{_OPTIONS}:add_convert": {
             "kubernetes convert": (
                 "convert RKE's cluster.yml to files of RKE2, and list how workloads move to a new cluster"
             ),
         },
-        "openstack_prep.kubernetes.commands.rke": {
+        f"{_OPTIONS}:add_rke": {
             "rke check": "find unknown keys and invalid values in RKE2's config.yaml or RKE's cluster.yml, by line",
         },
-        "openstack_prep.kubernetes.commands.rke_render": {
+        f"{_OPTIONS}:add_rke_render": {
             "rke render": "write the files of a spec's clusters, or of a cluster on any stack, from existing stacks",
         },
-        "openstack_prep.kubernetes.commands.rke_mesh": {
+        f"{_OPTIONS}:add_rke_mesh": {
             "rke mesh": (
                 "check the traffic that must pass between the clusters of a mesh, and print fixes (exit 1 on failure)"
             ),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Len
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from openstack_prep.base.fields import Address, Cidr, File, Name, Reads, Text
 from openstack_prep.base.invalid import InvalidValue
@@ -18,7 +19,6 @@ from openstack_prep.kubernetes.keys.schema import SECRET, Steps, dotted, load_sc
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
-    from pydantic_core import CoreSchema
 
 
 # --- config -----------------------------------------------------------------------------------
@@ -31,8 +31,6 @@ class ReadsSecrets:
     name: Literal["cluster.yml", "node"]
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import PydanticCustomError, core_schema
-
         def read(value: Any, info: Any) -> Any:
             try:
                 return with_secrets(value, union(load_schema(self.name), load_schema("server")), info.context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from openstack_prep.extensions import Extension, Section
 
 _HERE = "openstack_prep.openshift"
+_OPTIONS = f"{_HERE}.commands.options"
 
 EXTENSION = Extension(
     name="openshift",
@@ -18,19 +19,19 @@ EXTENSION = Extension(
         ),
     ),
     commands={
-        "openstack_prep.openshift.commands.topology": {
+        f"{_OPTIONS}:add_topology": {
             "topology": "print the networks of a spec, a cluster or a project, with what is on them",
         },
-        "openstack_prep.openshift.commands.check": {
+        f"{_OPTIONS}:add_check": {
             "check": "run pre-installation checks",
         },
-        "openstack_prep.openshift.commands.verify": {
+        f"{_OPTIONS}:add_verify": {
             "verify": "verify API and console connectivity, link by link (exit 1 on failure)",
         },
-        "openstack_prep.openshift.commands.tools": {
+        f"{_OPTIONS}:add_tools": {
             "tools": "download openshift-install, oc and kubectl, and verify them",
         },
-        "openstack_prep.openshift.commands.names": {
+        f"{_OPTIONS}:add_names": {
             "names": "print the addresses of api and *.apps of a cluster, or write them",
         },
     },

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cliff.display import DisplayCommandBase
@@ -16,7 +16,8 @@ from osc_lib.command import command
 
 from openstack_prep import extensions, tracing
 from openstack_prep.base.style import visible
-from openstack_prep.cli.main import DEFAULTS, add_global, log_notes
+from openstack_prep.cli import Run
+from openstack_prep.cli.main import DEFAULTS, add_global, log_notes, work_of
 from openstack_prep.cli.parser import exit_code
 from openstack_prep.cli.spellings import respell
 from openstack_prep.core import interrupts
@@ -41,7 +42,7 @@ class Prep(DisplayCommandBase[Any]):
 
     app: OpenStackShell
     module: ClassVar[str]
-    """The module that has it."""
+    """The module whose ``add`` adds it, or the function that does."""
     name: ClassVar[str]
     auth_required = False  # the spec may name the cloud: see ``_connection``
 
@@ -56,13 +57,13 @@ class Prep(DisplayCommandBase[Any]):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
 
-        def add(name: str, run: Callable[[argparse.Namespace], int], *_: object, **__: object) -> Any:
+        def add(name: str, run: Run, *_: object, **__: object) -> Any:
             if name != self.name:
                 return argparse.ArgumentParser(add_help=False)
             parser.set_defaults(perform=run)
             return parser
 
-        extensions.load(f"{self.module}:add")(add)
+        extensions.load(self.module if ":" in self.module else f"{self.module}:add")(add)
         add_global(parser, ("jobs",), title="requests")
         parse = parser.parse_known_args
 
@@ -115,7 +116,7 @@ class Prep(DisplayCommandBase[Any]):
         }
         vars(parsed_args).update(given, deliver=deliver, connection=self._connection)
         try:
-            self.code = parsed_args.perform(parsed_args)
+            self.code = work_of(parsed_args.perform)(parsed_args)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again below the result
             self.error = error
         if not found:
@@ -191,14 +192,14 @@ class Show(PrepLister):
 
 
 class Check(PrepLister):
-    module, name = "openstack_prep.openshift.commands.check", "check"
+    module, name = "openstack_prep.openshift.commands.options:add_check", "check"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
         return tables.findings(data)
 
 
 class Verify(PrepLister):
-    module, name = "openstack_prep.openshift.commands.verify", "verify"
+    module, name = "openstack_prep.openshift.commands.options:add_verify", "verify"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
         return tables.chains(data)

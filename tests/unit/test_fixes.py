@@ -177,8 +177,8 @@ WORDS = frozenset(
 """Words in capitals that are no placeholders: abbreviations, states, and headings of columns."""
 HELP = {
     "cli/reference/output_schema.py",
-    "exposures/commands/convert.py",
-    "hook_commands/address_pairs.py",
+    "exposures/commands/options.py",
+    "hook_commands/options.py",
 }
 """Modules in which commands stand in help texts alone."""
 OPEN: Mapping[tuple[str, str], str] = {

@@ -6,45 +6,17 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
-from openstack_prep.cli import AddCommand
+from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.cli.output_folder import output_folder, write_conversion
 from openstack_prep.cli.running import print_result
-from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import warn
-from openstack_prep.kubernetes.commands.of_running_cluster import add_cluster, texts_of_cluster
+from openstack_prep.exposures.convert import convert, newer_than_known, read, wanted
+from openstack_prep.kubernetes.commands.of_running_cluster import texts_of_cluster
 
 STDIN = "-"
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("exposures convert", _run, cloud=False, data=True)
-    parser.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="output of kubectl get services,nodes -A -o json, and old pools; - is standard input",
-    )
-    add_cluster(parser)
-    parser.add_argument(
-        "--to", required=True, choices=("metallb", "cilium", "kube-vip"), help="load balancer that takes over"
-    )
-    parser.add_argument("--release", metavar="X.Y.Z", help="its release (default: the newest known one)")
-    parser.add_argument("--announce", choices=("l2", "bgp"), help="how it announces the addresses (default: l2)")
-    parser.add_argument(
-        "--interface", action="append", default=[], metavar="NAME", help="interface for l2 (default: all); repeatable"
-    )
-    parser.add_argument("--my-asn", metavar="ASN", help="AS number of the cluster, for bgp")
-    parser.add_argument(
-        "--peer", action="append", default=[], metavar="ADDRESS=ASN", help="router, for bgp; repeatable"
-    )
-    parser.add_argument("--load-balancer-class", metavar="NAME", help="loadBalancerClass of the Services")
-    parser.add_argument("--output", type=new_path, metavar="FOLDER", help="folder for the files (default: print them)")
-
-
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.exposures.convert import convert, newer_than_known, read, wanted
-
+def run(options: argparse.Namespace) -> int:
     if not options.files and not options.kubeconfig:
         raise ConfigError("exposures convert: nothing to convert; name files, or a cluster with --kubeconfig")
     folder = output_folder(options.output)
@@ -70,8 +42,6 @@ def _run(options: argparse.Namespace) -> int:
 
 def _texts(names: list[str]) -> dict[str, str]:
     """Return the texts of the files; raises SpecError for all that cannot be read."""
-    from openstack_prep.base.given_file import read_text, unreadable
-
     texts: dict[str, str] = {}
     mistakes = []
     for name in names:

@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
-from openstack_prep.cli.running import no_garbage, open_spec, print_result
-from openstack_prep.kubernetes.commands.of_running_cluster import add_cluster, chosen_cluster
-
-if TYPE_CHECKING:
-    from openstack_prep.exposures.paths.running import Running
+from openstack_prep.cli.running import open_spec, print_result
+from openstack_prep.exposures.paths import examination
+from openstack_prep.exposures.paths.running import Running
+from openstack_prep.kubernetes.commands.of_running_cluster import chosen_cluster
+from openstack_prep.kubernetes.services import records
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("exposures show", _run)
-    add_spec(parser, "YAML file")
-    parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file to read before the resolver")
-    add_cluster(parser)
-    of_spec = "with --kubeconfig: its name in exposed_clusters (default: the only one)"
-    parser.add_argument("--cluster", metavar="NAME", help=of_spec)
-
-
-def _run(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.exposures.paths import examination
-
+def run(options: argparse.Namespace) -> int:
     running = _running(options)
     cloud, spec = open_spec(options, options.spec)
     path = str(options.spec)
@@ -46,8 +29,6 @@ def _running(options: argparse.Namespace) -> Running | None:
     cluster = chosen_cluster(options)
     if cluster is None:
         return None
-    from openstack_prep.exposures.paths.running import Running
-    from openstack_prep.kubernetes.services import records
 
     with cluster.open() as server:
         listing = server.services()

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
@@ -211,14 +212,10 @@ def _unquoted(document: Document) -> Iterator[Mistake]:
 
 @cache
 def _adapter() -> Any:
-    from pydantic import TypeAdapter
-
     return TypeAdapter(_File)
 
 
 def _validate(document: Document) -> _File:
-    from pydantic import ValidationError
-
     try:
         found: _File = _adapter().validate_json(json.dumps(document.data, default=str))
         return found
@@ -350,7 +347,6 @@ class PoolFileRegister:
     """Seconds to wait for the lock."""
     tell: Callable[[str], None] = _silent
     """Called with a message if the file is locked by another process."""
-
     # --- reading --------------------------------------------------------------------------
 
     def read(self) -> PoolContent | None:

@@ -6,19 +6,14 @@ import argparse
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.style import PLAIN, Style
-from openstack_prep.cli.html_report import add_html
 from openstack_prep.cli.reports import judge_reports, write_html
+from openstack_prep.fleet.commands import tables
+from openstack_prep.fleet.commands.tables import SIGNS
+from openstack_prep.fleet.order import BAD, TargetOutcome, TargetStatus
+from openstack_prep.reports.html import Item, Page, Section
 
 if TYPE_CHECKING:
-    from openstack_prep.fleet.order import TargetOutcome
     from openstack_prep.fleet.running import Chosen, FleetResult
-    from openstack_prep.reports.html import Item, Page
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the option."""
-    add_html(parser)
-    parser.set_defaults(subjects="fleet")
 
 
 def judge(options: argparse.Namespace) -> Style | None:
@@ -33,10 +28,6 @@ def write(options: argparse.Namespace, chosen: Chosen, result: FleetResult, verb
 
 
 def _page(chosen: Chosen, result: FleetResult, verb: str) -> Page:
-    from openstack_prep.fleet.commands import tables
-    from openstack_prep.fleet.order import TargetStatus
-    from openstack_prep.reports.html import Page, Section
-
     sections = []
     for status in (
         TargetStatus.FAILED,
@@ -63,10 +54,6 @@ def _page(chosen: Chosen, result: FleetResult, verb: str) -> Page:
 
 def _item(outcome: TargetOutcome) -> Item:
     """Return a target; the kind is one that the page has a colour for."""
-    from openstack_prep.fleet.commands.tables import SIGNS
-    from openstack_prep.fleet.order import BAD, TargetStatus
-    from openstack_prep.reports.html import Item
-
     kinds = {
         TargetStatus.CHANGES: "update",
         TargetStatus.DONE: "done",

@@ -1,4 +1,4 @@
-"""What the commands of a fleet share: their options, and reading the fleet and its specs."""
+"""What the commands of a fleet share: reading the fleet and its specs, and what carries out their work."""
 
 from __future__ import annotations
 
@@ -6,42 +6,18 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.parser import positive
 from openstack_prep.cli.running import no_garbage
 from openstack_prep.cli.style import warn
+from openstack_prep.fleet import running
+from openstack_prep.fleet.engine import threads
+from openstack_prep.fleet.file.loading import load_fleet, meant
 
 if TYPE_CHECKING:
     from openstack_prep.fleet.file.model import Fleet
     from openstack_prep.fleet.running import Chosen
-
-FORMS = ("text", "json")
-"""Values of --format: JSON has one line per target, as soon as it has ended."""
-
-
-def add_fleet(
-    command: AddCommand, name: str, run: Callable[[argparse.Namespace], int], *, lines: bool = True
-) -> argparse.ArgumentParser:
-    """Add a command of a fleet with the options that all of them have; ``lines``: it has a cloud, and prints lines."""
-    forms = FORMS if lines else ()
-    parser = command(f"fleet {name}", run, cloud=lines, data=True, forms=forms)
-    parser.add_argument("fleet", type=Path, metavar="FLEET", help="the fleet, a YAML file")
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="GROUP", help="only this group or target; repeatable"
-    )
-    if lines:
-        parser.add_argument(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="work in the workers of a Dask scheduler, such as tls://10.0.0.5:8786; local starts some here",
-        )
-        parser.add_argument("--workers", type=positive, metavar="N", help="with --scheduler local: processes (cores)")
-    parser.set_defaults(lines=lines)
-    return parser
 
 
 @contextmanager
@@ -50,12 +26,10 @@ def executors(options: argparse.Namespace, chosen: Chosen) -> Iterator[Callable[
     if options.workers and options.scheduler != "local":
         raise ConfigError("--workers only applies with --scheduler local; leave it out")
     if options.scheduler is None:
-        from openstack_prep.fleet.engine import threads
-
         yield threads
         return
-    from openstack_prep.fleet.scheduler import is_open
-    from openstack_prep.fleet.workers import LOCAL, on_workers
+    from openstack_prep.fleet.scheduler import is_open  # asyncio takes long to load, and few runs have a scheduler
+    from openstack_prep.fleet.workers import LOCAL, on_workers  # as above
 
     without_entry = next((name for name, order in chosen.orders.items() if order.cloud is None), None)
     if options.scheduler != LOCAL and without_entry:
@@ -71,16 +45,12 @@ def executors(options: argparse.Namespace, chosen: Chosen) -> Iterator[Callable[
 def open_fleet(options: argparse.Namespace) -> Fleet:
     """Return the fleet; raises SpecError."""
     with no_garbage():
-        from openstack_prep.fleet.file.loading import load_fleet
-
         return load_fleet(options.fleet)
 
 
 def choose(options: argparse.Namespace) -> Chosen:
     """Return the chosen targets with their specs read and warnings printed; raises SpecError, ConfigError."""
     with no_garbage():
-        from openstack_prep.fleet import running
-
         chosen = running.choose(open_fleet(options), options.only, options.os_cloud)
     print_warnings(chosen)
     return chosen
@@ -88,8 +58,6 @@ def choose(options: argparse.Namespace) -> Chosen:
 
 def refuse_unknown(names: Sequence[str], chosen: Chosen) -> None:
     """Refuse names of targets that are not chosen; raises ConfigError."""
-    from openstack_prep.fleet.file.loading import meant
-
     for name in names:
         if name not in chosen.orders:
             raise ConfigError(f"--show {name}: no such target is chosen; {meant(name, chosen.orders)}")

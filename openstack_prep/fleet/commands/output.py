@@ -10,7 +10,9 @@ from openstack_prep.base.style import visible
 from openstack_prep.cli.running import FORMAT, interrupted_by, print_error
 from openstack_prep.cli.style import say, warn
 from openstack_prep.core.text import counted
+from openstack_prep.fleet.commands import tables
 from openstack_prep.fleet.commands.opening import of_targets
+from openstack_prep.fleet.order import TargetStatus
 
 if TYPE_CHECKING:
     from openstack_prep.fleet.running import Chosen, FleetResult
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
 def sizes(chosen: Chosen, verb: str = "reading") -> tuple[tuple[int, int], int, str]:
     """Return the widths of columns, the number of targets and what happens to them."""
-    from openstack_prep.fleet.commands import tables
-
     return tables.widths_of(chosen), len(chosen.orders), verb
 
 
@@ -41,9 +41,6 @@ def print_warnings(result: FleetResult) -> None:
 
 def end(options: argparse.Namespace, chosen: Chosen, result: FleetResult, verb: str) -> int:
     """Print the failures of a run, or its last line of data, and return its exit code."""
-    from openstack_prep.fleet.commands import tables
-    from openstack_prep.fleet.order import TargetStatus
-
     code = result.exit_code
     if getattr(options, "detailed_exitcode", False) and result.interrupt is None:
         code = 1 if code else 2 if result.of(TargetStatus.CHANGES) else 0

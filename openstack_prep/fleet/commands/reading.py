@@ -6,35 +6,19 @@ import argparse
 import sys
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli import AddCommand
 from openstack_prep.cli.output_folder import output_folder, write_marked
 from openstack_prep.cli.running import exit_on_second_signal
-from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import style_of
-from openstack_prep.fleet.commands import html
-from openstack_prep.fleet.commands.opening import add_fleet, choose, executors, refuse_unknown
+from openstack_prep.fleet import running
+from openstack_prep.fleet.commands import html, tables
+from openstack_prep.fleet.commands.opening import choose, executors, refuse_unknown
 from openstack_prep.fleet.commands.output import end, print_texts, sizes
+from openstack_prep.fleet.commands.progress import display
+from openstack_prep.fleet.order import Options, TargetStatus
+from openstack_prep.verbs.export import refuse_unknown_kinds
 
 
-def add(command: AddCommand) -> None:
-    """Add both to the parser."""
-    audit = add_fleet(command, "audit", _audit)
-    audit.add_argument("--all", action="store_true", help="show targets without drift, and all findings, too")
-    audit.add_argument(
-        "--show", action="append", default=[], metavar="TARGET", help="also print the findings of this target"
-    )
-    html.add(audit)
-    export = add_fleet(command, "export", _export)
-    export.add_argument("--output", type=new_path, metavar="DIR", help="the folder for a spec per target")
-    export.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")
-
-
-def _audit(options: argparse.Namespace) -> int:
-    from openstack_prep.fleet import running
-    from openstack_prep.fleet.commands import tables
-    from openstack_prep.fleet.commands.progress import display
-    from openstack_prep.fleet.order import Options
-
+def run_audit(options: argparse.Namespace) -> int:
     page = html.judge(options)
     chosen = choose(options)
     refuse_unknown(options.show, chosen)
@@ -52,13 +36,7 @@ def _audit(options: argparse.Namespace) -> int:
     return html.write(options, chosen, result, "audit", end(options, chosen, result, "audit"))
 
 
-def _export(options: argparse.Namespace) -> int:
-    from openstack_prep.fleet import running
-    from openstack_prep.fleet.commands import tables
-    from openstack_prep.fleet.commands.progress import display
-    from openstack_prep.fleet.order import Options, TargetStatus
-    from openstack_prep.verbs.export import refuse_unknown_kinds
-
+def run_export(options: argparse.Namespace) -> int:
     folder = output_folder(options.output)
     if folder is None and options.format == "text":
         raise ConfigError("fleet export: --output DIR is missing; name a folder for the specs, or use --format json")

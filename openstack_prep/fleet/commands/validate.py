@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.running import no_garbage, print_result
+from openstack_prep.cli.project.validate import check
+from openstack_prep.cli.running import print_result
 from openstack_prep.core.text import counted
-from openstack_prep.fleet.commands.opening import add_fleet, open_fleet, print_warnings
+from openstack_prep.fleet import running
+from openstack_prep.fleet.commands.opening import open_fleet, print_warnings
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    add_fleet(command, "validate", _run, lines=False)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.cli.project.validate import check
-
-    with no_garbage():
-        from openstack_prep.fleet import running
-
+def run(options: argparse.Namespace) -> int:
     chosen = running.choose(open_fleet(options), options.only, examine=check)
     print_warnings(chosen)
     checked, targets = chosen.checked, {each.name: each for wave in chosen.waves for each in wave.targets}

@@ -7,75 +7,39 @@ import secrets
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
-from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import (
-    add_allow_loss,
-    add_lock_timeout,
     confirm,
     exit_on_second_signal,
-    no_garbage,
 )
-from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import say, style_of
 from openstack_prep.core.text import counted
-from openstack_prep.fleet.commands import html
-from openstack_prep.fleet.commands.opening import add_fleet, choose, executors, refuse_unknown
+from openstack_prep.fleet import running, saved
+from openstack_prep.fleet.commands import html, tables
+from openstack_prep.fleet.commands.opening import choose, executors, refuse_unknown
 from openstack_prep.fleet.commands.output import end, print_texts, print_warnings, sizes
+from openstack_prep.fleet.commands.progress import display
+from openstack_prep.fleet.order import Options, TargetStatus
+from openstack_prep.verbs.plan_file import refuse_other_file
 
 if TYPE_CHECKING:
     from openstack_prep.fleet.engine import Executors
-    from openstack_prep.fleet.order import Options
     from openstack_prep.fleet.running import Changing, Chosen, FleetResult
 
 
-def add(command: AddCommand) -> None:
-    """Add the three to the parser."""
-    plan, apply, destroy = (
-        add_fleet(command, name, run) for name, run in (("plan", _plan), ("apply", _apply), ("destroy", _destroy))
-    )
-    plan.add_argument("--destroy", action="store_true", help="show what destroy would do instead")
-    plan.add_argument("-o", "--out", type=new_path, metavar="FILE", help="save the plans for fleet apply --plan")
-    plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
-    plan.add_argument(
-        "--show", action="append", default=[], metavar="TARGET", help="also print the plan of this target; repeatable"
-    )
-    apply.add_argument("--plan", type=Path, metavar="FILE", help="apply saved plans; stale ones are refused")
-    for each in (plan, apply):
-        each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
-        each.add_argument(
-            "--adopt", action="store_true", help="also change resources that exist and are not managed by the specs"
-        )
-        each.add_argument("--prune", action="store_true", help="also delete managed resources no longer in the specs")
-    for each in (apply, destroy):
-        each.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
-        each.add_argument("--restart", action="store_true", help="do not continue a run that was interrupted")
-        add_lock_timeout(each)
-    for each in (plan, apply, destroy):
-        add_allow_loss(each)
-        html.add(each)
-        each.add_argument("--all", action="store_true", help="show unchanged targets, and all plans, too")
-
-
-def _plan(options: argparse.Namespace) -> int:
+def run_plan(options: argparse.Namespace) -> int:
     for name in ("out", "allow_replace", "adopt", "prune"):
         if options.destroy and getattr(options, name):
             raise ConfigError(f"fleet plan: --{name.replace('_', '-')} does not apply to --destroy; leave it out")
     page = html.judge(options)
     if options.out:
-        from openstack_prep.verbs.plan_file import refuse_other_file
-
         refuse_other_file(options.out)
     chosen = choose(options)
     refuse_unknown(options.show, chosen)
-    from openstack_prep.fleet import running, saved
-    from openstack_prep.fleet.commands import tables
-    from openstack_prep.fleet.commands.progress import display
 
     wanted = _options(
         options,
@@ -102,9 +66,7 @@ def _plan(options: argparse.Namespace) -> int:
     return html.write(options, chosen, result, "plan", code)
 
 
-def _apply(options: argparse.Namespace) -> int:
-    from openstack_prep.fleet import saved
-
+def run_apply(options: argparse.Namespace) -> int:
     plans: Mapping[str, Values] = {}
     if options.plan:
         for name in ("allow_replace", "adopt", "prune", "allow_loss"):
@@ -117,15 +79,12 @@ def _apply(options: argparse.Namespace) -> int:
     return _change(options, chosen, "apply", plans)
 
 
-def _destroy(options: argparse.Namespace) -> int:
+def run_destroy(options: argparse.Namespace) -> int:
     return _change(options, choose(options), "destroy", {})
 
 
 def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mapping[str, Values]) -> int:
     """Apply or destroy: plan, ask once, and carry out."""
-    from openstack_prep.fleet import running
-    from openstack_prep.fleet.commands import tables
-
     html.judge(options)
     place = str(options.plan) if verb == "apply" and options.plan else ""
     wanted = _options(options)
@@ -149,8 +108,6 @@ def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mappi
 
 
 def _planned(options: argparse.Namespace, made: Changing, workers: Executors) -> FleetResult:
-    from openstack_prep.fleet.commands.progress import display
-
     style = style_of(options, sys.stderr)
     with exit_on_second_signal(options), display(options, style, *sizes(made.chosen), quiet=True) as shown:
         return made.plan(jobs=options.jobs, executor=workers, tell=shown.tell)
@@ -158,9 +115,6 @@ def _planned(options: argparse.Namespace, made: Changing, workers: Executors) ->
 
 def _agree(options: argparse.Namespace, made: Changing, planned: FleetResult) -> None:
     """Ask once for all targets, unless none would change: then the run only notes how they are."""
-    from openstack_prep.fleet.commands import tables
-    from openstack_prep.fleet.order import TargetStatus
-
     style, name = style_of(options, sys.stderr), made.chosen.fleet.name
     changing = planned.of(TargetStatus.CHANGES)
     print(visible(tables.table(made.chosen, planned, style)), file=sys.stderr)
@@ -176,8 +130,6 @@ def _agree(options: argparse.Namespace, made: Changing, planned: FleetResult) ->
 def _carried_out(
     options: argparse.Namespace, made: Changing, planned: FleetResult | None, workers: Executors
 ) -> FleetResult:
-    from openstack_prep.fleet.commands.progress import display
-
     widths, total = sizes(made.chosen)[:2]
     total -= len(made.journal.done)
     style = style_of(options, sys.stdout)
@@ -186,9 +138,6 @@ def _carried_out(
 
 
 def _options(options: argparse.Namespace, **more: Any) -> Options:
-    with no_garbage():
-        from openstack_prep.fleet.order import Options
-
     names = ("allow_replace", "adopt", "prune", "lock_timeout")
     given = {name: getattr(options, name) for name in names if hasattr(options, name)}
     given["allow_loss"] = tuple(options.allow_loss)

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import file_path
@@ -29,6 +31,7 @@ from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.fleet.file.model import Fleet, FleetFields, FleetTarget, TargetFields, adapter
 from openstack_prep.fleet.file.schema import known_keys
+from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.parts import IGNORED, Part
 from openstack_prep.spec.substitution import REFERENCE, Substitution, Tokens
 from openstack_prep.spec.variables import FILES, VariableValues, is_plain
@@ -195,10 +198,6 @@ class _Reading:
         )
 
     def _validated(self, placed: _Placed, given: Raw) -> FleetFields | None:
-        from pydantic import ValidationError
-
-        from openstack_prep.spec.mistakes import mistakes
-
         part = placed.part_of_file
         try:
             read: FleetFields = adapter().validate_json(json.dumps(part.data, default=str), context={"base": part.base})

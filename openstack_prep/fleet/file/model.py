@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Le, Len
+from pydantic import TypeAdapter
 
 from openstack_prep.base.fields import Count, Name, Reads
+from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.model import Resource
 from openstack_prep.spec.variables import VariableName
@@ -99,8 +101,6 @@ class FleetFields:
 @cache
 def adapter() -> Any:
     """Return pydantic's adapter of a fleet file."""
-    from pydantic import TypeAdapter
-
     return TypeAdapter(FleetFields)
 
 
@@ -148,6 +148,4 @@ class Fleet:
     @property
     def folder(self) -> Path:
         """The folder that its paths are relative to."""
-        from openstack_prep.base.given_file import folder_of
-
         return folder_of(self.path)

@@ -27,6 +27,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import urllib3
+from urllib3.exceptions import HTTPError, NameResolutionError, ProtocolError
+from urllib3.exceptions import TimeoutError as NoAnswer
+from urllib3.util import make_headers
+
 from openstack_prep.base.errors import ClusterError, ConfigError
 from openstack_prep.base.extras import install
 from openstack_prep.base.raw import Raw
@@ -41,8 +46,6 @@ from openstack_prep.version import __version__
 
 def use_proxy(configuration: Any, access: Access) -> None:
     """Set the proxy in a configuration of the client, with the name and password that urllib3 ignores in the URL."""
-    from urllib3.util import make_headers
-
     if access.proxy:
         configuration.proxy, configuration.no_proxy = access.proxy.reveal(), ""
     if not configuration.proxy:
@@ -262,8 +265,6 @@ class ApiServer:
     @contextlib.contextmanager
     def _explained(self, kind: str, verb: str) -> Iterator[None]:
         """Turn the client's exceptions into ClusterError."""
-        from urllib3.exceptions import HTTPError
-
         doing = f"{self.name}: cannot {verb} {PLURALS[kind]} of {self.url}"
         try:
             yield
@@ -290,8 +291,6 @@ def _client() -> Any:
 
 def _accept_insecure() -> None:
     """Have urllib3 not warn about each connection: the kubeconfig has chosen it."""
-    import urllib3
-
     urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
 
 
@@ -360,9 +359,6 @@ def _foreign(message: object) -> str:
 
 def _cause(error: BaseException) -> str:
     """Return why there was no answer, in the words of the innermost exception that has some."""
-    from urllib3.exceptions import NameResolutionError, ProtocolError
-    from urllib3.exceptions import TimeoutError as NoAnswer
-
     chain = list(_chain(error))
     for each in chain:
         if isinstance(each, ssl.SSLCertVerificationError):

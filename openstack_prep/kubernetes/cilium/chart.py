@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.given_file import refuse_special
 from openstack_prep.base.invalid import InvalidValue
@@ -91,8 +93,6 @@ def _chart(path: str, found: Mapping[str, bytes]) -> Chart:
 
 
 def _parsed(name: str, content: bytes) -> Raw:
-    import yaml
-
     try:
         text = content.decode()
         data = parse_json(text) if name.endswith(".json") else parse_yaml(text)

@@ -9,9 +9,12 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, SpecError
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
-from openstack_prep.cli.running import no_garbage, print_result, read_spec
+from openstack_prep.cli.running import print_result, read_spec
+from openstack_prep.kubernetes.cluster import rke_checklist
+from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+from openstack_prep.resources.files.clouds_entry import CloudsEntry
+from openstack_prep.spec.resolution import resolve_spec
+from openstack_prep.spec.targets import NoCloud
 
 if TYPE_CHECKING:
     from openstack_prep.kubernetes.cluster.rke_checklist import ChecklistStep
@@ -19,20 +22,7 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("kubernetes checklist", _run, cloud=False, data=True)
-    add_spec(parser, "YAML file with rke_clusters")
-
-
-def _run(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.kubernetes.cluster import rke_checklist
-        from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-        from openstack_prep.resources.files.clouds_entry import CloudsEntry
-        from openstack_prep.spec.resolution import resolve_spec
-        from openstack_prep.spec.targets import NoCloud
-
+def run(options: argparse.Namespace) -> int:
     spec = read_spec(options, options.spec, needs_secrets=False)
     resolved = resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)
     if resolved.unread:

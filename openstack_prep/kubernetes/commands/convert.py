@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, SpecError
-from openstack_prep.cli import AddCommand
+from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.cli.output_folder import output_folder, write_conversion
 from openstack_prep.cli.running import print_result
-from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import warn
+from openstack_prep.kubernetes import reading
+from openstack_prep.kubernetes.convert import convert
+from openstack_prep.kubernetes.convert.versions import check_version
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("kubernetes convert", _run, cloud=False, data=True)
-    parser.add_argument("file", type=Path, metavar="FILE", help="cluster.yml of RKE; - is standard input")
-    parser.add_argument(
-        "--kubernetes-version",
-        metavar="VERSION",
-        help="release of RKE2, such as v1.35.7+rke2r1 (default: the newest of the same minor version)",
-    )
-    parser.add_argument("--output", type=new_path, metavar="FOLDER", help="folder for the files (default: print them)")
-
-
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.kubernetes import reading
-    from openstack_prep.kubernetes.convert import convert
-
+def run(options: argparse.Namespace) -> int:
     folder = output_folder(options.output)
     warnings = _version_warnings(options.kubernetes_version)
     content = reading.read(options.file)
@@ -51,9 +37,6 @@ def _run(options: argparse.Namespace) -> int:
 
 def _version_warnings(version: str | None) -> list[str]:
     """Return warnings about a chosen version; raises ConfigError if it does not exist."""
-    from openstack_prep.base.invalid import InvalidValue
-    from openstack_prep.kubernetes.convert.versions import check_version
-
     try:
         return [] if version is None else [f"--kubernetes-version: {each}" for each in check_version(version)]
     except InvalidValue as error:

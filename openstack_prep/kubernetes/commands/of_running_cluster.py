@@ -1,22 +1,11 @@
-"""The option of commands that read the Services of a running cluster."""
+"""The running cluster whose Services a command reads."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-
-if TYPE_CHECKING:
-    from openstack_prep.kubernetes.api import RunningCluster
-
-
-def add_cluster(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose a cluster."""
-    what = "read the Services of a running cluster; needs the extra [kubernetes]"
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=what)
-    parser.add_argument("--context", metavar="NAME", help="context of --kubeconfig (default: its current one)")
+from openstack_prep.kubernetes.api import RunningCluster
 
 
 def chosen_cluster(options: argparse.Namespace) -> RunningCluster | None:
@@ -25,7 +14,6 @@ def chosen_cluster(options: argparse.Namespace) -> RunningCluster | None:
         raise ConfigError("--context requires --kubeconfig; pass it, or remove --context")
     if not options.kubeconfig:
         return None
-    from openstack_prep.kubernetes.api import RunningCluster
 
     return RunningCluster(options.kubeconfig, options.context)
 

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.reports import add_reports, judge_reports, report
+from openstack_prep.cli.reports import judge_reports, report
 from openstack_prep.cli.running import error_data, print_result
 from openstack_prep.cli.style import warn
+from openstack_prep.kubernetes import reading
+from openstack_prep.reports.findings import of_warning
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    check = command("rke check", _check, cloud=False, data=True)
-    check.add_argument(
-        "files",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="config.yaml (with --rke2) or cluster.yml; - is standard input",
-    )
-    check.add_argument(
-        "--rke2", choices=("server", "agent"), help="the files are config.yaml of RKE2 servers or agents"
-    )
-    add_reports(check, "files")
-
-
-def _check(options: argparse.Namespace) -> int:
-    from openstack_prep.kubernetes import reading
-    from openstack_prep.reports.findings import of_warning
-
+def run(options: argparse.Namespace) -> int:
     judge_reports(options)
     form: reading.Form = options.rke2 or "cluster.yml"
     mistakes: list[Mistake] = []

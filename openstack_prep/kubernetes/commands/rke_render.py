@@ -5,53 +5,23 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import yaml
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, no_garbage, open_spec, print_result, run_plan
-from openstack_prep.cli.spellings import new_path
+from openstack_prep.cli.running import no_garbage, open_spec, print_result, run_plan
 from openstack_prep.cli.style import style_of
-
-if TYPE_CHECKING:
-    from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.spec import Spec
-
-
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("rke render", _run)
-    add_spec(parser, "YAML file; its stacks must exist", optional=True)
-    parser.add_argument("--cluster", metavar="NAME", help="only this cluster of the spec")
-    parser.add_argument(
-        "--allow-replace", action="store_true", help="allow different networks and roles in existing files"
-    )
-    parser.add_argument("--stack", metavar="NAME", help="instead of a spec: the stack of the nodes")
-    parser.add_argument(
-        "--distribution", choices=("rke2", "rke"), default="rke", help="with --stack: rke2 or rke (default: rke)"
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="with --stack: a field of rke_clusters, such as network_plugin=calico or config.ingress.provider=none",
-    )
-    parser.add_argument(
-        "--output", type=new_path, metavar="FOLDER", help="with --stack: folder for the files (default: print them)"
-    )
-    add_lock_timeout(parser)
+from openstack_prep.cloud.connection import Cloud, connect
+from openstack_prep.kubernetes import clusters
+from openstack_prep.spec import Spec, spec_of
+from openstack_prep.verbs import api
 
 
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.kubernetes import clusters
-    from openstack_prep.verbs import api
-
+def run(options: argparse.Namespace) -> int:
     if (options.spec is None) == (options.stack is None):
         raise ConfigError("rke render: exactly one of SPEC and --stack is required; pass SPEC or --stack NAME")
     if options.stack is None:
@@ -73,9 +43,6 @@ def _run(options: argparse.Namespace) -> int:
 
 def _of_stack(options: argparse.Namespace) -> tuple[Cloud, Spec]:
     with no_garbage():
-        from openstack_prep.cloud.connection import connect
-        from openstack_prep.spec import spec_of
-
         cluster = {"name": options.stack, "stack": options.stack, "distribution": options.distribution}
         cluster |= {"directory": str(options.output or options.stack)}
         for each in options.set:
@@ -87,8 +54,6 @@ def _of_stack(options: argparse.Namespace) -> tuple[Cloud, Spec]:
 
 def _put(cluster: Values, given: str) -> None:
     """Set the value of KEY=VALUE, read as YAML, at a dotted key."""
-    import yaml
-
     path, equals, text = given.partition("=")
     *parents, last = path.split(".")
     inner: object = cluster

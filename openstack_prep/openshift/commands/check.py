@@ -13,46 +13,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.codes import Code
+from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight, summary
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, page_of_findings
-from openstack_prep.cli.reports import add_reports, judge_reports, report, write_html
-from openstack_prep.cli.running import error_data, no_garbage, print_result
+from openstack_prep.cli.html_report import page_of_findings
+from openstack_prep.cli.reports import judge_reports, report, write_html
+from openstack_prep.cli.running import error_data, print_result
+from openstack_prep.cloud.connection import connect
+from openstack_prep.download.installer_program import release_of
+from openstack_prep.openshift.check.preflight import HOSTS, Verdict, check_file, preflight
+from openstack_prep.openshift.commands.options import CONFIG
+from openstack_prep.openshift.installer import find_file
+from openstack_prep.pictures.topology import sources
 
 if TYPE_CHECKING:
-    from openstack_prep.openshift.check.preflight import Verdict
     from openstack_prep.pictures.topology.elements import Topology
     from openstack_prep.reports.html import Page
 
-CONFIG = Path("install-config.yaml")
 INSTALLER = "openshift-install"
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("check", _run)
-    parser.add_argument(
-        "paths",
-        type=Path,
-        nargs="*",
-        default=[CONFIG],
-        metavar="INSTALL_CONFIG",
-        help=f"install-config.yaml or its folder (./{CONFIG}); several only with --offline",
-    )
-    parser.add_argument("--offline", action="store_true", help="check the files alone, without clouds.yaml and a cloud")
-    parser.add_argument("--release", metavar="RELEASE", help="OpenShift release such as 4.20 (that of the installer)")
-    parser.add_argument(
-        "--installer", type=Path, metavar="FILE", help="openshift-install (beside the file, or on PATH)"
-    )
-    add_html(parser)
-    parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file of the installer's machine (/etc/hosts)")
-    add_reports(parser, "paths")
-
-
-def _run(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.openshift.check.preflight import HOSTS, preflight
-        from openstack_prep.openshift.installer import find_file
+def run(options: argparse.Namespace) -> int:
     judge_reports(options)
     _refuse_options(options)
     paths = [find_file(each, CONFIG.name) for each in options.paths]
@@ -88,8 +68,6 @@ def _refuse_missing(paths: list[Path]) -> None:
 
 def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -> int:
     """Check files alone, all of them, also when some cannot be read."""
-    from openstack_prep.openshift.check.preflight import check_file
-
     verdicts: list[Verdict] = []
     mistakes: list[Mistake] = []
     for path in paths:
@@ -115,8 +93,6 @@ def _check_files(options: argparse.Namespace, paths: list[Path], release: str) -
 
 
 def _page(verdicts: list[Verdict], unread: list[Mistake], look: Callable[[], Topology] | None) -> Page:
-    from openstack_prep.base.diagnostic import summary
-
     found = [each for verdict in verdicts for each in verdict.findings]
     groups = [(str(each.path), [one.data() for one in each.placed]) for each in verdicts]
     if unread:
@@ -129,9 +105,6 @@ def _page(verdicts: list[Verdict], unread: list[Mistake], look: Callable[[], Top
 
 def _project(options: argparse.Namespace, verdict: Verdict) -> Topology:
     """Return what is in the project that the installer will use."""
-    from openstack_prep.cloud.connection import connect
-    from openstack_prep.pictures.topology import sources
-
     return sources.of_project(connect(verdict.cloud), jobs=options.jobs)
 
 
@@ -144,8 +117,6 @@ def _beside(path: Path) -> Path | None:
 
 
 def _release(installer: Path | None) -> str:
-    from openstack_prep.download.installer_program import release_of
-
     if installer is None:
         what = f"no {INSTALLER} on PATH or beside the file to ask which release it installs"
         raise ConfigError(f"{what}; give --release RELEASE, or --installer FILE")
@@ -160,8 +131,6 @@ def _release(installer: Path | None) -> str:
 
 def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
     """Return the verdict with a warning about an --os-cloud that the installer will not use."""
-    from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight
-
     if chosen is None or chosen == verdict.cloud:
         return verdict
     chosen_ignored = Diagnostic(
@@ -177,7 +146,5 @@ def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
 
 def _text(verdict: Verdict, where: str = "") -> str:
     """Return the diagnostics as text, with line numbers of the file."""
-    from openstack_prep.base.diagnostic import summary
-
     subject = f"{verdict.path} for {verdict.release} {where or f'in cloud {verdict.cloud!r}'}"
     return "\n".join([*map(str, verdict.placed), f"{subject}: {summary(verdict.findings)}"])

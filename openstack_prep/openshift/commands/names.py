@@ -7,47 +7,14 @@ from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.base.raw import Values
-from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import print_result
+from openstack_prep.openshift.installer import find_file
+from openstack_prep.openshift.names import of_cluster as names
 
 INSTALL_CONFIG = "install-config.yaml"
 
 
-def add(command: AddCommand) -> None:
-    parser = command("names", _run, cloud=False, data=True)
-    parser.add_argument(
-        "--install-config",
-        type=Path,
-        metavar="FILE",
-        help="install-config.yaml, its copy or its folder (default: ./install-config.yaml)",
-    )
-    parser.add_argument("--cluster-name", metavar="NAME", help="name of the cluster; overrides the file")
-    parser.add_argument("--base-domain", metavar="DOMAIN", help="base domain of the cluster; overrides the file")
-    parser.add_argument("--api", metavar="ADDR", help="address of the API (default: its floating IP)")
-    parser.add_argument("--ingress", metavar="ADDR", help="address of the ingress routers (default: their floating IP)")
-    parser.add_argument("--api-int", metavar="ADDR", help="address of the API within the cluster (default: none)")
-    parser.add_argument(
-        "--internal", action="store_true", help="use virtual addresses instead of floating IPs, and add api-int"
-    )
-    parser.add_argument(
-        "--as", dest="form", choices=("hosts", "dnsmasq", "bind"), default="hosts", help="format (default: hosts)"
-    )
-    parser.add_argument("--server", metavar="NAME", help="name server of the zone; required for bind")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--write", type=Path, metavar="FILE", help="write the names into this file, unless they are up to date"
-    )
-    parser.add_argument(
-        "--replace",
-        action="store_true",
-        help="with --write: remove the names from other lines of the file that give them another address",
-    )
-    where.add_argument("--remove", type=Path, metavar="FILE", help="remove the names from this hosts or dnsmasq file")
-
-
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.openshift.names import of_cluster as names
-
+def run(options: argparse.Namespace) -> int:
     if options.replace and (options.write is None or options.form == "bind"):
         raise ConfigError("--replace only applies to --write of a hosts or dnsmasq file; remove it")
     config = _install_config(options)
@@ -85,8 +52,6 @@ def _run(options: argparse.Namespace) -> int:
 
 def _install_config(options: argparse.Namespace) -> Path | None:
     """Return the install-config to read, or its copy; None if there is none, or the options replace it."""
-    from openstack_prep.openshift.installer import find_file
-
     if options.install_config:
         return find_file(options.install_config, INSTALL_CONFIG)
     path = find_file(INSTALL_CONFIG, INSTALL_CONFIG)

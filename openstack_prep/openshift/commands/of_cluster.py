@@ -9,26 +9,15 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli.of_spec import connect_chosen
 from openstack_prep.cli.style import say
+from openstack_prep.openshift.cluster import Metadata, cluster, find_metadata
+from openstack_prep.openshift.installer import METADATA
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.openshift.cluster import Metadata
-
-
-def add_cluster_options(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
-    """Add the options that name a cluster; return their group, for another one."""
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--metadata", type=Path, metavar="PATH", help="the installer's metadata.json, or its folder (.)")
-    which.add_argument("--infra-id", metavar="ID", help="infraID, if metadata.json is lost")
-    parser.epilog = "The cloud is that of --os-cloud, or else of metadata.json, or else of OS_CLOUD."
-    return which
 
 
 def metadata_file(options: argparse.Namespace) -> Path | None:
     """Return the metadata.json that is meant, saying so of a copy; None beside --infra-id.  Raises ConfigError."""
-    from openstack_prep.openshift.cluster import find_metadata
-    from openstack_prep.openshift.installer import METADATA
-
     if options.infra_id is not None:
         return None
     found = find_metadata(options.metadata or Path())
@@ -41,8 +30,6 @@ def metadata_file(options: argparse.Namespace) -> Path | None:
 
 def chosen_cluster(options: argparse.Namespace) -> Metadata:
     """Return the cluster that the options name; raises ConfigError, SpecError."""
-    from openstack_prep.openshift.cluster import cluster
-
     return cluster(metadata_file(options), options.infra_id)
 
 

@@ -7,48 +7,15 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from openstack_prep.base.style import visible
-from openstack_prep.cli import AddCommand
 from openstack_prep.cli.running import print_result
-
-if TYPE_CHECKING:
-    from openstack_prep.openshift.tools import Tool
+from openstack_prep.openshift.tools import NAMES, Tool, ToolRequest, fetch_tools
 
 INTERVAL = 5.0  # seconds between two progress lines
 
 
-def add(command: AddCommand) -> None:
-    parser = command("tools", _run, cloud=False, data=True)
-    parser.add_argument(
-        "release",
-        metavar="RELEASE",
-        help="a version (4.18.7), a channel (stable-4.18, latest), or the URL or folder of a sha256sum.txt",
-    )
-    parser.add_argument(
-        "--mirror",
-        metavar="URL|DIR",
-        help="URL or folder of ARCH/clients/ocp/RELEASE (default: mirror.openshift.com; OKD: GitHub)",
-    )
-    parser.add_argument("--arch", default="x86_64", metavar="ARCH", help="architecture of the nodes (default: x86_64)")
-    parser.add_argument(
-        "--host", metavar="ARCH", help="architecture of the machine that runs the tools (default: this machine's)"
-    )
-    parser.add_argument(
-        "--system", metavar="OS", help="operating system of that machine, linux or mac (default: this machine's)"
-    )
-    parser.add_argument("--only", metavar="NAME[,NAME]", help="some of openshift-install, oc, kubectl (default: all)")
-    parser.add_argument("--into", type=Path, default=Path(), metavar="DIR", help="folder for the tools (default: .)")
-    parser.add_argument(
-        "--key", type=Path, metavar="FILE", help="OpenPGP public keys; one must have signed sha256sum.txt"
-    )
-
-
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.openshift.tools import NAMES, ToolRequest, fetch_tools
-
+def run(options: argparse.Namespace) -> int:
     wanted = ToolRequest(
         release=options.release,
         mirror=options.mirror,

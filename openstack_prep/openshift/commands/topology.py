@@ -7,31 +7,18 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import visible
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import no_garbage, open_spec, print_result, read_spec
-from openstack_prep.openshift.commands.of_cluster import add_cluster_options, chosen_cluster, cloud_of
+from openstack_prep.cli.running import open_spec, print_result, read_spec
+from openstack_prep.cloud.connection import connect
+from openstack_prep.openshift.commands.of_cluster import chosen_cluster, cloud_of
+from openstack_prep.pictures.topology import drawing, sources, texts
+from openstack_prep.resources.identity.project import Project
 
 if TYPE_CHECKING:
     from openstack_prep.pictures.topology.elements import Topology
 
-FORMS = ("mermaid", "dot", "svg", "json")
 
-
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("topology", _run, forms=FORMS)
-    which = add_cluster_options(parser)
-    which.add_argument(
-        "--project", nargs="?", const="", metavar="NAME", help="a project (default: that of the connection)"
-    )
-    parser.add_argument("--project-domain", metavar="NAME", default="Default", help="its domain (Default)")
-    parser.add_argument("--offline", action="store_true", help="only what the spec declares, without a cloud")
-    add_spec(parser, optional=True)
-
-
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     given = {"SPEC": options.spec, "--metadata": options.metadata, "--infra-id": options.infra_id}
     given["--project"] = options.project
     named = [name for name, value in given.items() if value is not None]
@@ -41,8 +28,6 @@ def _run(options: argparse.Namespace) -> int:
     if options.offline and options.spec is None:
         raise ConfigError(f"topology: --offline only applies to a SPEC, not to {named[0]}; leave it out")
     found = _of_spec(options) if options.spec else _of_cloud(options)
-    with no_garbage():
-        from openstack_prep.pictures.topology import drawing, texts
 
     if options.format == "json":
         print_result(options, "", found.data())
@@ -53,9 +38,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _of_spec(options: argparse.Namespace) -> Topology:
-    with no_garbage():
-        from openstack_prep.pictures.topology import sources
-
     if options.offline:
         return sources.of_declared(read_spec(options, options.spec, needs_secrets=False))
     cloud, spec = open_spec(options, options.spec)
@@ -64,11 +46,6 @@ def _of_spec(options: argparse.Namespace) -> Topology:
 
 
 def _of_cloud(options: argparse.Namespace) -> Topology:
-    with no_garbage():
-        from openstack_prep.cloud.connection import connect
-        from openstack_prep.pictures.topology import sources
-        from openstack_prep.resources.identity.project import Project
-
     if options.project is None:
         metadata = chosen_cluster(options)
         cloud = cloud_of(options, metadata)

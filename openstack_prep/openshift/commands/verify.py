@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, page_of_findings
-from openstack_prep.cli.reports import add_reports, judge_reports, report, write_html
-from openstack_prep.cli.running import no_garbage, print_result
-from openstack_prep.openshift.commands.of_cluster import add_cluster_options, cloud_of, metadata_file
+from openstack_prep.base.diagnostic import summary
+from openstack_prep.cli.html_report import page_of_findings
+from openstack_prep.cli.reports import judge_reports, report, write_html
+from openstack_prep.cli.running import print_result
+from openstack_prep.openshift import verify
+from openstack_prep.openshift.commands.of_cluster import cloud_of, metadata_file
+from openstack_prep.openshift.folder import Folder
+from openstack_prep.openshift.probe import probe
+from openstack_prep.pictures.topology import sources
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -18,37 +21,7 @@ if TYPE_CHECKING:
     from openstack_prep.reports.html import Page
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("verify", _run)
-    add_cluster_options(parser)
-    parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP of the routers (that of their port)")
-    parser.add_argument("--api-ip", metavar="ADDR", help="floating IP of the API (that of its port)")
-    parser.add_argument(
-        "--install-config",
-        type=Path,
-        metavar="FILE",
-        help="install-config.yaml with its domain and addresses (the one beside metadata.json)",
-    )
-    parser.add_argument("--base-domain", metavar="DOMAIN", help="baseDomain of the cluster, to resolve its names")
-    parser.add_argument("--cluster-name", metavar="NAME", help="its name, if the infraID truncates it")
-    parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file to read before the resolver")
-    parser.add_argument(
-        "--probe",
-        action="store_true",
-        help="also connect to the API and the console from this machine, without credentials",
-    )
-    add_html(parser)
-    parser.add_argument("--from", dest="source", metavar="ADDR", help="address or network that requests come from")
-    add_reports(parser, "metadata")
-
-
-def _run(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.openshift import verify
-        from openstack_prep.openshift.folder import Folder
-        from openstack_prep.openshift.probe import probe
-
+def run(options: argparse.Namespace) -> int:
     judge_reports(options)
     metadata = metadata_file(options)
     what = verify.wanted(
@@ -73,9 +46,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _page(options: argparse.Namespace, cloud: Cloud, what: VerificationRequest, found: Verification) -> Page:
-    from openstack_prep.base.diagnostic import summary
-    from openstack_prep.pictures.topology import sources
-
     return page_of_findings(
         f"Paths to {found.infra_id}",
         summary(found.links),

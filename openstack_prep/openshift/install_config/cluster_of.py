@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from pydantic import TypeAdapter, ValidationError
+
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.raw import Raw, Values
@@ -151,8 +153,6 @@ class _Reading:
 
     def cluster(self, release: str) -> InstallConfigFields:
         """Return the declared cluster; raises SpecError."""
-        from pydantic import ValidationError
-
         values = {"cloud": os.environ.get("OS_CLOUD") or CLOUD} | self.values | {"release": release}
         try:
             nested = _nested({of: value for of, value in values.items() if of not in CONTENTS})
@@ -270,6 +270,4 @@ def _shown(of: str, value: object) -> str:
 
 @cache
 def _adapter() -> Any:
-    from pydantic import TypeAdapter
-
     return TypeAdapter(InstallConfigFields)
