@@ -34,7 +34,7 @@ SAFE = {
     # addresses, numbers, ids of OpenStack, and names that a spec restricts to letters, digits and hyphens
     *("path.address", "other", "port", "address", "number", "chart", "changes", "here", "there", "secret"),
     *("each.name", "each.namespace", "a.name", "b.name", "target.name", "source.name", "infra_id", "record.address"),
-    *("context.cloud.user_id", "context.cloud.project_id", "network['id']", "port['id']", "router['id']", "ROLE"),
+    *("context.cloud.user_id", "context.cloud.project_id", "network.id", "router.id", "ROLE"),
     *(
         "__version__",
         "INSTALL",
