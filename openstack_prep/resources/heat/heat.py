@@ -71,6 +71,11 @@ class HeatStack:
         return heat.get(f"{self.path}/template"), heat.get(f"{self.path}/files"), heat.get(f"{self.path}/environment")
 
     @cached_property
+    def template(self) -> Values:
+        """The template that Heat has."""
+        return self.cloud.orchestration.get(f"{self.path}/template")
+
+    @cached_property
     def resources(self) -> list[HeatResource]:
         """Its resources, including those of nested stacks; reasons may repeat secrets, so they are not logged."""
         path, params = f"{self.path}/resources", {"nested_depth": DEPTH}

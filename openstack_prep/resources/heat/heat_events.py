@@ -164,7 +164,8 @@ class Waiting:
     of signals that are outstanding, again whenever it changes; and with ``servers``, with what Nova failed to do.
     ``cancels``: an update that waits for nothing but resizes that failed is cancelled; Heat stops nothing for this.
     Reasons of failures repeat values of hidden parameters (Heat 27.0.0, engine/resource.py, properties.py), so answers
-    with them are not logged, and ``hidden`` returns the values that no text may contain.
+    with them are not logged, and ``hidden`` returns the values that no text may contain. ``is_private`` tells of a
+    place whether its reasons may repeat values that nobody here knows, so that they are not reported at all.
     """
 
     def __init__(
@@ -178,9 +179,10 @@ class Waiting:
         *,
         cancels: bool = False,
         hidden: Callable[[], Iterable[str]] = tuple,
+        is_private: Callable[[str], bool] = lambda place: False,
     ) -> None:
         self.heat, self.path, self.tell, self.signals, self.servers = heat, path, tell, signals, servers
-        self.cancels, self.hidden = cancels, hidden
+        self.cancels, self.hidden, self.is_private = cancels, hidden, is_private
         self.until = 0.0  # since the epoch
         self.silent_until = time.monotonic() + (PATIENCE if patience is None else patience)
         self.reported_wait = False
@@ -248,7 +250,7 @@ class Waiting:
         failed = self.servers.read(self.events)
         for each in failed:
             if each.id != getattr(self.failed.get(each.place), "id", None):
-                self.tell(heat_outputs.hide(f"{each.place} {each.text}", self.hidden()))
+                self.tell(f"{each.place} {self._shown(each.place, each.text)}")
             self.failed[each.place] = each
         hopeless = {each.place for each in failed if each.final}
         if self.cancels and not self.rolling_back and hopeless and hopeless.issuperset(self._in_progress()):
@@ -275,7 +277,7 @@ class Waiting:
         """Raise ResourceFailed if the work failed, with the reason of each resource that caused it."""
         if stack is None or stack["stack_status"] in ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE"):
             return
-        reason = heat_outputs.hide("; ".join(self._reasons(stack)), self.hidden())
+        reason = "; ".join(self._reasons(stack))
         name, status = stack["stack_name"], stack["stack_status"]
         raise ResourceFailed(
             f"stack {name} ({stack['id']}) is {status}: {reason}; fix the cause and run this command again"
@@ -286,7 +288,7 @@ class Waiting:
         of_nova = {at: each for at, each in self.failed.items() if at in self.faults}
         of_nova |= {each.place: each for each in self.servers.read_all(self.events)} if self.servers else {}
         inner = {at for at in self.faults if not any(each.startswith(f"{at}.") for each in self.faults)}
-        reasons = [] if inner else [str(stack["stack_status_reason"])]
+        reasons = [] if inner else [("", str(stack["stack_status_reason"]))]
         for at in sorted(inner | of_nova.keys()):
             _, of_heat = self.faults.get(at, ("", ""))
             texts = [of_heat] if of_heat else []
@@ -294,8 +296,16 @@ class Waiting:
                 texts.append(of_nova[at].text)
             if not of_heat and of_nova[at].unchanged:
                 texts.append(f"Heat stops waiting for this at {self._ends}, and updates the server again only then")
-            reasons.append(f"{at}: {'; '.join(texts)}")
-        return [each for each in reasons if not each.endswith(CANCELLED)] or reasons
+            reasons.append((at, "; ".join(texts)))
+        causes = [(at, text) for at, text in reasons if not text.endswith(CANCELLED)] or reasons
+        return [f"{at}: {self._shown(at, text)}" if at else self._shown(at, text) for at, text in causes]
+
+    def _shown(self, at: str, text: str) -> str:
+        """Return a reason without secrets."""
+        if self.is_private(at):
+            command = f"openstack stack failures list --long {self.path.rpartition('/')[2]}"
+            return f"its reason is not shown, because it may repeat a hidden parameter; {command} shows it"
+        return heat_outputs.hide(text, self.hidden())
 
     @property
     def _ends(self) -> str:

@@ -18,7 +18,7 @@ import yaml
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.resources.heat.heat_flow import Flow, Use
-from openstack_prep.resources.heat.heat_package import Package
+from openstack_prep.resources.heat.heat_package import Package, hidden_in
 
 ALL: frozenset[str] = frozenset()
 SECRET_ATTRIBUTES: Mapping[str, frozenset[str]] = {
@@ -79,8 +79,7 @@ def secret_outputs(package: Package) -> frozenset[str]:
 
 def _outputs(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> frozenset[str]:
     flow = _flow(template, files, registry, depth)
-    declared: Raw = template.get("parameters") or {}
-    hidden = {name for name, each in declared.items() if each.get("hidden") in (True, "true") or each.get("NoEcho")}
+    hidden = hidden_in(template)
 
     def is_secret(name: str) -> bool:
         if is_name(name) or flow.into_output(name) & hidden:

@@ -52,6 +52,21 @@ def _shipped() -> list[str]:
     return sorted(each.name for each in found if each.name.endswith("-cluster.yaml"))
 
 
+def is_hidden(parameter: Raw) -> bool:
+    """Whether Heat hides the value of a parameter, by its declaration.
+
+    Heat takes whatever is not empty for true, also "no" in quotation marks (27.0.0, engine/hot/parameters.py,
+    HOTParamSchema.from_dict; engine/parameters.py, Schema.from_dict, of CloudFormation).
+    """
+    return bool(parameter.get("hidden")) or str(parameter.get("NoEcho", "false")).lower() == "true"
+
+
+def hidden_in(template: Raw) -> frozenset[str]:
+    """Return the parameters of a template whose values are hidden, also as Heat returns it."""
+    declared: Raw = template.get("parameters") or {}
+    return frozenset(name for name, each in declared.items() if is_hidden(each))
+
+
 @dataclass(frozen=True)
 class Package:
     """Template, files by name, and the merged environments."""
@@ -68,7 +83,7 @@ class Package:
     @property
     def hidden(self) -> frozenset[str]:
         """Parameters whose values are hidden."""
-        return frozenset(name for name, each in self.parameters.items() if each.get("hidden") in (True, "true"))
+        return hidden_in(self.template)
 
     @property
     def secret_images(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.text import show
+from openstack_prep.resources.heat.heat_package import is_hidden
 
 Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack", "volume_type"]
 """What a parameter may refer to."""
@@ -53,7 +54,7 @@ def mistakes(declared: Mapping[str, Raw], given: Raw, *, fetch: bool = True) -> 
         yield Found(name, f"parameters: the template has no parameter {name}", fix)
     for name, schema in declared.items():
         if name in given:
-            hidden = schema.get("hidden") in (True, "true")
+            hidden = is_hidden(schema)
             shown = "the value" if hidden else show(given[name])
             value = given[name]
             if isinstance(value, Secret):

@@ -24,6 +24,7 @@ from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat import heat_groups
 from openstack_prep.resources.heat.heat import HeatStack
 from openstack_prep.resources.heat.heat_groups import MAYBE, ROLLED, Effect, Parameters
+from openstack_prep.resources.heat.heat_package import hidden_in
 
 # --- Changes that Heat makes in place to the disks of a stack, made visible to a preview; pure functions ---
 # A preview reports "updated" for a server whose image differs, but the update rebuilds the server, which wipes its
@@ -149,7 +150,7 @@ class Update:
         declared = self.body["template"].get("parameters") or {}
         if not same_template:
             return Parameters(given, declared, None)
-        hidden = {name for name, each in declared.items() if each.get("hidden") in (True, "true")}
+        hidden = hidden_in(self.body["template"])
         unseen = given.keys() - {*self.names}
         gone = self.before.keys() - given.keys()
         differing = {name for name in self.names if self.before.get(name) != given[name]}

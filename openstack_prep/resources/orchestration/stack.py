@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Self
 
 from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
@@ -19,9 +20,10 @@ from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_outputs
 from openstack_prep.resources.heat.heat import SERVER, VOLUME, HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_events import Signals, Waiting, in_progress
+from openstack_prep.resources.heat.heat_flow import Flow
 from openstack_prep.resources.heat.heat_groups import Effect
 from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
-from openstack_prep.resources.heat.heat_package import Package, digest
+from openstack_prep.resources.heat.heat_package import Package, digest, hidden_in
 from openstack_prep.resources.heat.heat_places import ResourceTypes
 from openstack_prep.resources.heat.heat_preview import Refused, preview_update
 from openstack_prep.resources.heat.heat_servers import ServerActions
@@ -293,7 +295,22 @@ class Stack(Inputs):
             servers,
             cancels=cancels,
             hidden=lambda: (secret.reveal() for secret in self.secrets.values() if secret.fetched),
+            is_private=partial(self._is_private, stack),
         )
+
+    def _is_private(self, stack: HeatStack, place: str) -> bool:
+        """Whether a resource of the stack, or the stack itself, gets a hidden parameter whose value is not known here.
+
+        The template that Heat has decides, because it is not declared, or another one is.
+        """
+        try:
+            template = stack.template
+        except CloudError:  # the failure itself is what is reported, without its reason
+            return True
+        known = {name for name, secret in self.secrets.items() if secret.fetched}
+        unknown = hidden_in(template) - known
+        resource = place.partition(".")[0]
+        return bool(unknown if not resource else unknown & Flow(template).into(resource))
 
     def _finished(self, run: CloudRun, stack: HeatStack) -> Observed:
         waiting = self._waiting(run, stack, cancels=not self.rollback)

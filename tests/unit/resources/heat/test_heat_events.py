@@ -289,3 +289,24 @@ def test_no_text_and_no_log_repeats_a_secret_in_a_reason(
     assert "port: Value '********' is not an integer" in str(refusal.value)
     assert told == ["port CREATE_FAILED"]
     assert form not in caplog.text
+
+
+@pytest.mark.parametrize("in_event", [True, False])
+def test_a_reason_that_may_repeat_an_unknown_value_is_not_shown(
+    services: requests_mock.Mocker, run: CloudRun, in_event: bool
+) -> None:
+    """Of a stack that the spec no longer declares, nobody knows the values of hidden parameters."""
+    events = [
+        event(1, "s/root", "s", "root", "DELETE_IN_PROGRESS"),
+        event(2, "s/root", "vpn", "v1", "DELETE_FAILED", "invalid: qwertz"),
+        event(3, "s/root", "router", "r1", "DELETE_FAILED", "Router is in use"),
+    ]
+    failed = {"stack_name": "s", "id": "root", "stack_status": "DELETE_FAILED", "stack_status_reason": "qwertz"}
+    services.get(STACK, json={"stack": failed})
+    services.get(f"{STACK}/events", json={"events": events[::-1] if in_event else []})
+    waiting = Waiting(run.admin.orchestration, "/stacks/s/root", print, is_private=lambda place: place != "router")
+    with pytest.raises(ResourceFailed) as refusal:
+        waiting.raise_for_failure(waiting.end())
+    assert "qwertz" not in str(refusal.value)
+    assert "openstack stack failures list --long root" in str(refusal.value)
+    assert ("router: Router is in use" in str(refusal.value)) is in_event

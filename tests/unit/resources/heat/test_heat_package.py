@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,7 +12,7 @@ from requests_mock import Mocker
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.given_file import MOST
-from openstack_prep.resources.heat.heat_package import digest, read, template_source
+from openstack_prep.resources.heat.heat_package import digest, hidden_in, is_hidden, read, template_source
 
 TEMPLATE = """
 heat_template_version: wallaby
@@ -191,3 +192,22 @@ def test_documents_of_other_machines_name_no_file_of_this_one(
         requests_mock.get(f"{REMOTE}/{name}", text=text.replace("KEY", "scripts/run.sh"))
     requests_mock.get(re.compile(f"{REMOTE}/.*run.sh"), text="#!/bin/sh\n")
     assert {name for name in read(template, environments).files if name.endswith("run.sh")}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "hidden"),
+    [
+        ({"hidden": True}, True),
+        ({"hidden": "True"}, True),
+        ({"hidden": "yes"}, True),
+        ({"hidden": "false"}, True),
+        ({"hidden": 1}, True),
+        ({"hidden": False}, False),
+        ({}, False),
+        ({"NoEcho": "TRUE"}, True),
+        ({"NoEcho": "yes"}, False),
+    ],
+)
+def test_a_parameter_is_hidden_where_heat_hides_it(parameter: dict[str, Any], hidden: bool) -> None:
+    assert is_hidden({"type": "string", **parameter}) is hidden
+    assert hidden_in({"parameters": {"p": parameter}}) == ({"p"} if hidden else set())

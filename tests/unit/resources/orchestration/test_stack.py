@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.base.errors import NotAllowed, PlanRefused
+from openstack_prep.base.errors import NotAllowed, PlanRefused, ResourceFailed
 from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
@@ -212,3 +213,39 @@ def test_outputs_that_are_secrets_are_stars(
     unread = Stack(name="s", template="/missing.yaml")
     (found,) = Stack.find(run, [unread]).values()
     assert set(found.outputs.values()) == {"********", "null"}
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_failed_deletion_repeats_no_hidden_parameter(
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path, declared: bool
+) -> None:
+    """Of a stack that is no longer declared only Heat knows the values, and its template tells who gets them."""
+    standing(services, tmp_path, f"openstack-prep:lab,{NAMED}")
+    path = f"{HEAT}/stacks/s/i1"
+    resources = {
+        "vpn": {"type": "OS::Neutron::VPNService", "properties": {"psk": {"get_param": "password"}}},
+        "router": {"type": "OS::Neutron::Router", "properties": {"name": "r"}},
+    }
+    parameters = {"password": {"type": "string", "hidden": True}}
+    template = {"heat_template_version": "wallaby", "parameters": parameters, "resources": resources}
+    services.get(f"{path}/template", json=template)
+    (tmp_path / "own.yaml").write_text(json.dumps(template))
+    links = [{"rel": "stack", "href": path}]
+    reasons = {"vpn": "qwertz is too short", "router": "Router is in use"}
+    events = [
+        {"id": name, "resource_name": name, "physical_resource_id": name, "links": links, "event_time": "2"}
+        | {"resource_status": "DELETE_FAILED", "resource_status_reason": reason}
+        for name, reason in reasons.items()
+    ]
+    services.get(f"{path}/events", json={"events": events})
+    services.delete(path, status_code=204)
+    ((scanned, observed),) = Stack.scan(run, None)
+    own = Stack(name="s", template=str(tmp_path / "own.yaml"), secret_parameters={"password": Secret("qwertz")})
+    failed = {"id": "i1", "stack_name": "s", "stack_status": "DELETE_FAILED", "stack_status_reason": "qwertz"}
+    services.get(path, json={"stack": failed})
+    with pytest.raises(ResourceFailed) as refusal:
+        (own if declared else scanned).delete(run, observed)
+    assert "qwertz" not in str(refusal.value)
+    assert ("******** is too short" in str(refusal.value)) is declared
+    assert ("openstack stack failures list" in str(refusal.value)) is not declared
+    assert "router: Router is in use" in str(refusal.value)
