@@ -7,14 +7,17 @@ common/middleware/account_quotas.py (handle_account), proxy/server.py (swift_own
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotAllowed, NotFound
+from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotFound
 from openstack_prep.base.fields import Bytes, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
@@ -41,6 +44,8 @@ RESERVED = {
 """The fix for metadata that Swift or openstack-prep reserves, by its name in lower case."""
 SECRET = re.compile("key|pass|secret|token|credential|private", re.IGNORECASE)
 """Names of metadata whose current value is never shown."""
+VALID = 24 * 3600
+"""Validity of a temporary URL that only tests a key, in seconds: the clock of the cloud may be late."""
 ROLE = "give the project's user a role that may use the object store, often swiftoperator"
 
 
@@ -136,14 +141,27 @@ class ObjectStore(ByProjectUser):
         headers = _account(run, tenant)
         if headers is None:
             return None
+        ours, managed_by = _owner(run, headers)
         values = {field: self._value(field, value, headers) for field, value in self.desired().items()}
+        for field in self._unseen(values) if ours else ():
+            values[field] = self.desired()[field] if _is_in_effect(tenant, self.desired()[field]) else None
         if MARK not in headers and not any(values.values()):
             return None
-        observed = self._observed(tenant, *_owner(run, headers), values)
+        observed = self._observed(tenant, ours, managed_by, values)
         foreign = self._changed_by_others(observed)
         return replace(
             observed, kept_because=f"keeps {', '.join(foreign)}, which differ from the spec" if foreign else ""
         )
+
+    def _unseen(self, values: Raw) -> list[str]:
+        """Return the keys that the account has not, or that Swift does not show this user.
+
+        It shows them only to whom it lets write as an operator; one of ``system_reader_roles`` or
+        ``project_reader_roles`` reads the account without them (Swift 2.38.3, common/middleware/keystoneauth.py,
+        authorize; proxy/controllers/account.py, GETorHEAD).
+        """
+        wanted = {name: value for name, value in self.desired().items() if isinstance(value, Secret)}
+        return [name for name, value in wanted.items() if values[name] is None and value.ready]
 
     def _changed_by_others(self, observed: Observed) -> list[str]:
         """Return the names of values that exist and are not those of the spec, of which nobody knows who set them."""
@@ -181,7 +199,10 @@ class ObjectStore(ByProjectUser):
     def delete(self, run: CloudRun, observed: Observed) -> None:
         """Remove the values of the spec that nobody has changed: Swift deletes metadata whose new value is empty."""
         foreign = {*self._changed_by_others(observed)}
-        names = [HEADERS[field] for field in self.desired() if field in HEADERS and field not in foreign]
+        absent = {
+            field for field, value in observed.values.items() if value is None
+        }  # or not shown, and not the spec's
+        names = [HEADERS[field] for field in self.desired() if field in HEADERS and field not in foreign | absent]
         names += [_meta(name) for name in self.desired().get("metadata", ()) if f"metadata.{name}" not in foreign]
         self._send(run, dict.fromkeys((*names, MARK), ""), {})
 
@@ -205,6 +226,26 @@ def _account(run: CloudRun, tenant: Cloud) -> Mapping[str, str] | None:
         return tenant.object_store.request("HEAD", "", log=False).headers  # it contains the keys
     except NotFound:
         return None
+
+
+def _is_in_effect(tenant: Cloud, key: Secret) -> bool:
+    """Whether a temporary URL that is signed by a key is valid: Swift then says that its object does not exist.
+
+    Source: Swift 2.38.3, common/middleware/tempurl.py (__call__, _get_hmacs): 401 for any other key.
+    """
+    path, until = "/openstack-prep/none", int(time.time()) + VALID
+    whole = urlsplit(tenant.object_store.endpoint.rstrip("/")).path + path
+    signed = hmac.new(key.reveal().encode(), f"HEAD\n{until}\n{whole}".encode(), hashlib.sha256)
+    query = {"temp_url_sig": signed.hexdigest(), "temp_url_expires": str(until)}
+    try:
+        tenant.object_store.request("HEAD", path, params=query, authenticated=False, log=False)
+    except NotFound:
+        return True
+    except CloudError as error:
+        if error.status != 401:
+            raise
+        return False
+    return True
 
 
 def _has_no_access(run: CloudRun, tenant: Cloud) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hmac
 import logging
 from pathlib import Path
 from typing import Any
@@ -201,3 +202,29 @@ def test_an_export_holds_no_key(run: CloudRun, services: requests_mock.Mocker) -
     assert planner.diff(declared, observed) == ()
     services.head(ACCOUNT, headers={"X-Account-Object-Count": "3"})
     assert list(ObjectStore.scan(run.fresh(), None)) == []
+
+
+@pytest.mark.parametrize(("status", "kept"), [(404, True), (401, False)])
+def test_a_key_that_swift_does_not_show_is_tested_by_a_temporary_url(
+    run: CloudRun, services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture, status: int, kept: bool
+) -> None:
+    """Who reads all accounts (system_reader_roles) sees no keys, although it may set them."""
+    caplog.set_level(logging.DEBUG)
+    services.head(ACCOUNT, headers=OURS)
+    tested = services.head(f"{ACCOUNT}openstack-prep/none", **failure(status))
+    posted = services.post(ACCOUNT, status_code=204)
+    store = key()
+    observed = observation.observe(run, [store])
+    assert [step.action for step in planner.plan_apply("lab", [store], observed)] == [
+        Action.KEEP if kept else Action.UPDATE
+    ]
+    asked = tested.last_request
+    assert "X-Auth-Token" not in asked.headers
+    until = asked.qs["temp_url_expires"][0]
+    signed = hmac.new(b"k1", f"HEAD\n{until}\n/v1/AUTH_{ADMIN_PROJECT}/openstack-prep/none".encode(), "sha256")
+    assert asked.qs["temp_url_sig"] == [signed.hexdigest()]
+    logged = [each.getMessage() for each in caplog.records if each.name != "requests_mock.adapter"]
+    assert signed.hexdigest() not in str(logged)
+    store.delete(run, observed[store.key])  # nobody knows whose another key is
+    removed = {name for name in posted.last_request.headers if name.startswith("X-Account")}
+    assert removed == {"X-Account-Meta-Openstack-Prep"} | ({"X-Account-Meta-Temp-Url-Key"} if kept else set())
