@@ -79,6 +79,7 @@ def make_private_folder(folder: Path) -> None:
     In a folder that others may write to, they could replace the files. The mode of existing ones is kept. Raises
     OSError.
     """
+    # not with parents=True, which gives the parents the mode of the umask
     for each in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
         each.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(exist_ok=True)  # fails for a file
@@ -121,6 +122,7 @@ def create_once(path: Path, text: str) -> None:
                 raise ConfigError(f"{path} is not created: {what}; {CHOOSE_FOLDER}")
             file.write(text)
             file.flush()
+            # on the disk before it has its name: after a power failure the file is complete or absent
             os.fsync(file.fileno())
         _name_once(name, target)
     except OSError as error:
@@ -276,9 +278,11 @@ def _replace(
         raise PrepError(what + (fix if isinstance(error, PermissionError) else "")) from error
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+            # mode and owner before the first byte, so that nobody can read it in between
             prepare(path, descriptor)
             file.write(text)
             file.flush()
+            # on the disk before the rename: otherwise a power failure may leave an empty file under the name
             os.fsync(file.fileno())
         _replace_file(name, path)
     except BaseException as error:
@@ -296,6 +300,7 @@ def _replace_file(name: str, path: Path) -> None:
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
+        # rename(2) cannot replace a mount point, so the mounted file itself is written
         shutil.copymode(name, path)
         _write_over(path, Path(name).read_bytes())
         os.unlink(name)
@@ -306,6 +311,7 @@ def _write_over(path: Path, content: bytes) -> None:
     with path.open("r+b") as file:
         size = os.fstat(file.fileno()).st_size
         try:
+            # the old content is lost as soon as this begins, so a full disk must show before
             os.posix_fallocate(file.fileno(), 0, max(1, len(content)))
         except OSError:
             file.truncate(size)

@@ -402,6 +402,7 @@ class Lease:
         self._lost = ""
         self._lock = threading.Lock()
         self._end = threading.Event()
+        # a daemon: a run that exits at once must not wait for a renewal
         threading.Thread(target=self._keep, name="lease", daemon=True).start()
 
     def check(self) -> None:
@@ -422,6 +423,7 @@ class Lease:
         with self._lock:
             if self._lost:
                 return
+            # an unreleased lease lets the next run wait for its whole duration, which a retry mostly saves
             for attempt in range(RELEASES):
                 time.sleep(attempt * RELEASE_PAUSE)
                 try:
@@ -456,6 +458,7 @@ class Lease:
         with self._lock:
             if self._end.is_set() or self._lost:
                 return
+            # before the request: other runs count from when they see it, which is later
             sent = now()
             self._entry = self._entry.renewed()
             try:
@@ -606,6 +609,7 @@ class _Wait:
                     fix = (
                         "other specs of the project take their leases there: run again, or wait longer (--lock-timeout)"
                     )
+            # whoever held it may have changed anything: the plan is created again under the lease
             self.untouched = False
             if why and time.monotonic() >= ends:
                 raise LeaseHeld(f"{why}; {fix}")
@@ -696,6 +700,7 @@ class _Wait:
         Clocks of two machines are never compared, and time during which this machine slept does not count.
         """
         looked = time.monotonic()
+        # a renewal changes the beat, so an entry that stays the same is one that nobody renews
         same = self.seen == (other.run, other.beat)
         self.idle = self.idle + min(looked - self.looked, 3 * POLL) if same else 0.0
         self.seen, self.looked = (other.run, other.beat), looked

@@ -111,6 +111,7 @@ class Answer(dict[str, Any]):
     __slots__ = ("origin",)
 
     def __init__(self, members: dict[str, Any], origin: Origin) -> None:
+        # lists of objects only get here as plain lists: json calls its hook for objects alone
         super().__init__({name: Items(each, origin) if type(each) is list else each for name, each in members.items()})
         self.origin = origin
 
@@ -247,6 +248,7 @@ class Service:
         other = copy.copy(self)
         other._repeatable, other._once = copy.copy(self._repeatable), copy.copy(self._once)
         other._repeatable.session = other._once.session = session
+        # the catalogue of another identity may have another endpoint
         other._lock, other._discovered, other._endpoint = threading.Lock(), False, None
         return other
 
@@ -266,6 +268,7 @@ class Service:
         """
         hidden = [value for secret in secrets if (value := secret.reveal())]
         client = self._once if once or method == "POST" else self._repeatable
+        # keystoneauth logs bodies at level DEBUG, and hides only the secrets that it knows itself
         if hidden:
             options["log"] = False
         if method in READING and not once:  # 500: nothing was changed, whatever has failed
@@ -284,6 +287,7 @@ class Service:
                 translated = translate(error, self._asked(method, path), hidden)
                 if known is not None and not once:  # who asks once has another way
                     known.note(self.type, bare_path, translated)
+                # the text of the original error may contain the request, and so the secret
                 raise translated from (None if hidden else error)
             asked.answered(response)
             if response.is_redirect:  # keystoneauth gives up after 30, and returns the last one like a success
@@ -384,6 +388,7 @@ class Service:
             following = next_page(page, name)
             if not following:
                 return
+            # a service that links to the page before would be read for ever
             if following in followed:
                 page.origin.refuse("links to the same page again")
             followed.add(following)

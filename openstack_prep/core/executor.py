@@ -137,6 +137,7 @@ class _Execution:
         steps = self.steps
         order = order_of(steps)
         ended: SimpleQueue[Future[Result]] = SimpleQueue()  # wait() would register with all others each time
+        # the handler outlives the pool, which waits for running steps when it is left: a second signal ends that
         with interrupts.caught(self._interrupted), _abandoned_on_interrupt(jobs) as pool:
             while order.is_active():
                 ready = order.get_ready()
@@ -155,6 +156,7 @@ class _Execution:
                 if not ready:
                     self._note(ended.get().result(), order)
             late = [self._carry_out(step) for step in self._late_twins()]
+        # in the order of the plan, whatever order the steps ended in
         done = (*(self.results[key] for key in steps), *late)
         return Report(done, time.monotonic() - started, self.interrupt)
 
@@ -174,6 +176,7 @@ class _Execution:
     def _interrupted(self, number: int) -> None:
         self.interrupt = number
         self.stop.set()
+        # a copy: steps end in other threads while this one prints
         for step in list(self.under_way.values()):
             self.tell(Event(step, "awaited"))
 
@@ -207,6 +210,7 @@ class _Execution:
         try:
             with tracing.step(step.action, step.resource.kind, str(step)):
                 step, observed = self._converge(step)
+        # without the lease another run may be writing, so that no further step may begin
         except LeaseLost as error:
             if not self.stop.is_set():
                 self.cause = LOST_LEASE
@@ -229,7 +233,9 @@ class _Execution:
         retry = tenacity.Retrying(
             retry=tenacity.retry_if_exception(is_transient),
             stop=tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_when_event_set(self.stop),
+            # at random: two runs that collided would otherwise collide again
             wait=tenacity.wait_exponential(PAUSE) + tenacity.wait_random(0, PAUSE),
+            # an interrupt also ends the pause before the next attempt
             sleep=tenacity.sleep_using_event(self.stop),
             before_sleep=lambda state: self.tell(Event(step, "again", note=_retrying(state))),
             reraise=True,
@@ -254,6 +260,7 @@ class _Execution:
                     self.has_rival.set()
                     raise
                 except CloudError as error:
+                    # the error itself does not say whether somebody else was faster, so only reading again does
                     if error.status in REFUSED and self._was_overtaken(now):
                         raise Overtaken(str(error), retryable=True) from error
                     raise
@@ -296,6 +303,7 @@ class _Execution:
         try:
             found = observe(run, needed)
             moved = any(each.key not in found or run.known[each.key].id != found[each.key].id for each in needed)
+            # if another twin was kept, it has another id, which this step needs now
             run.known.update(found)
             left = self._decide_again(step, run)
         except PrepError:
@@ -338,6 +346,7 @@ class _Execution:
         It is the content of what was deleted and may leave it, such as a volume of a stack, and what was kept because
         somebody else owns it since the plan was made.
         """
+        # a copy: other threads add results meanwhile
         done = [each.step for each in list(self.results.values()) if each.status is Status.DONE]
         seen = [(each, each.observed) for each in done if each.observed is not None]
         content = (found.contained_ids for each, found in seen if _has_left_content(each))
@@ -353,6 +362,7 @@ class _Execution:
         resource, observed = step.resource, step.observed
         if step.action is Action.DELETE and observed is not None:
             resource.delete(run, observed)
+            # steps that look for the key after that must not get the id of what was deleted
             run.known.pop(resource.key, None)
             return observed
         if step.action is Action.REPLACE and observed is not None:
@@ -360,6 +370,7 @@ class _Execution:
         elif step.action is Action.UPDATE and observed is not None:
             observed = resource.update(run, observed, step.changes)
         elif step.action is Action.ADOPT and observed is not None and isinstance(resource, Adoptable):
+            # the tag is no field of the kind: take_over adds it, after all other changes have succeeded
             changes = tuple(change for change in step.changes if change.field != MANAGED)
             observed = resource.update(run, observed, changes) if changes else observed
             observed = resource.take_over(run, observed) if resource.takes_over else observed

@@ -68,6 +68,7 @@ def beside(work: Callable[[], R] | None, *, jobs: int) -> Iterator[Callable[[], 
             return result.result()
 
         yield get
+        # an error is raised to whoever asked for the result; if nobody did, it does not matter
         with contextlib.suppress(Exception):
             get()
     else:
@@ -100,6 +101,7 @@ def observe(
     groups: dict[type[Resource], list[Resource]] = defaultdict(list)
     for resource in resources:
         groups[type(resource)].append(resource)
+    # one thread per kind: a kind reads one list for all of its resources
     found = in_parallel(find, groups.items(), jobs=jobs)
     return {key: observed for each in found for key, observed in each.items()}
 
@@ -130,6 +132,7 @@ def examine(
         for key, reference in outside.items()
         if key not in observed
     ]
+    # what was found by its name or id alone lacks the values that a resource with the same key compares
     described = {key: found for key, found in observed.items() if key not in outside or outside[key].is_described}
     return described, mistakes + [mistake for found in checks for mistake in found]
 

@@ -72,6 +72,7 @@ def plan_apply(
     edges = dependencies(resources)
     ordered = in_order(resources, edges)
     twins = _twins(ordered, edges, observed)
+    # twins first, so that the step of the resource itself finds just one with its name
     steps: list[Step] = [step for each in reversed(ordered) for step in twins[each.key]]
     pending: dict[Key, Action] = {}
     unresolved = unresolved_keys(mistakes)
@@ -112,6 +113,7 @@ def plan_removals(made: Plan, undeclared: Sequence[tuple[Resource, Observed]], *
     before = frozenset(step.key for step in made.steps)
     named = [replace(step, label=names[step.key]) for step in undeclared_steps]
     kept = [step for step in named if step.action is Action.KEEP]
+    # after all other steps: a new resource may replace one that is no longer declared
     removals = [
         replace(step, after=step.after | {before}, reason=UNDECLARED) for step in named if step.action is Action.DELETE
     ]
@@ -133,6 +135,7 @@ def _twins(
     """
     steps: dict[Key, tuple[Step, ...]] = {resource.key: () for resource in ordered}
     with_twins = [each for each in reversed(ordered) if (found := observed.get(each.key)) and found.twins]
+    # most plans have no twins, and need no inversion
     dependents = _inverted(edges, {}) if with_twins else {}
     for resource in with_twins:
         found = observed[resource.key]
@@ -271,8 +274,10 @@ def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dic
             twice, fix = "is declared twice", "choose distinct names"
             raise SpecError([Mistake.about(resource.key, twice, fix, code=Code.SPEC_DUPLICATE_NAME)])
         wanted = {each.key for each in resource.references()} | {*resource.needs(), *resource.follows()}
+        # a deletion asks for nothing that has to be free
         wanted |= {*resource.yields_to()} if creating else set()
         own = {resource.key}
+        # a resource may be one of several that provide what it needs, such as a part of a stack
         groups = (providers[need] for need in wanted & providers.keys())
         edges[resource.key] = frozenset(each if own.isdisjoint(each) else each - own for each in groups) - {frozenset()}
     return edges
@@ -280,6 +285,7 @@ def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dic
 
 def in_order(resources: Sequence[Resource], edges: Mapping[Key, Groups]) -> list[Resource]:
     """Sort resources so that each comes after its dependencies, and otherwise as declared; raises SpecError."""
+    # the order of the spec decides where dependencies do not, so that two plans of a spec are the same
     rank = {resource.key: number for number, resource in enumerate(resources)}
     ordered: dict[int, Resource] = {}
     path: dict[int, Key] = {}  # from a dependent to what it needs
@@ -292,6 +298,7 @@ def in_order(resources: Sequence[Resource], edges: Mapping[Key, Groups]) -> list
             where = " -> ".join(map(str, (*ring, ring[0])))
             raise SpecError([Mistake(where, what, "remove one of these references", code=Code.SPEC_CYCLE)])
         path[number] = resources[number].key
+        # a group that was placed before adds nothing, and may have thousands of members
         groups = edges[path[number]] - placed
         for needed in sorted({rank[key] for group in groups for key in group}):
             if needed not in ordered:

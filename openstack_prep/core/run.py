@@ -39,6 +39,7 @@ def query(read: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T
 
     @wraps(read)
     def ask(reader: R, /, *args: P.args, **options: P.kwargs) -> T:
+        # the function, not its name: two queries of different kinds may have the same name
         name = (read, args, tuple(sorted(options.items())))
         return reader.read_once(name, lambda: read(reader, *args, **options))
 
@@ -69,6 +70,7 @@ class AnswerCache:
 
     def once(self, name: Hashable, read: Callable[[], T]) -> T:
         """Return the answer with a name, which is read if nobody has read it yet."""
+        # the lock is held for the look only, never while somebody reads
         with self._lock:
             answer: Future[T] | None = self._answers.get(name)
             is_first = answer is None

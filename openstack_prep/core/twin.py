@@ -56,10 +56,12 @@ def settle(key: Key, own_id: str, look: Callable[[], Observed | None], remove: C
         if ids != before:  # another run is in progress
             until, before = time.monotonic() + WAIT, ids
         own = next((twin for twin in present if twin.id == own_id), None)
+        # no run has changed anything for a while: the other twin belongs to a run that saw no twin, or is dead
         late = time.monotonic() >= until
         if own is None:
             if late or len(present) < 2:
                 raise Overtaken(f"{key}: a concurrent run created it first", retryable=True)
+        # what is in use cannot be deleted any more, even if the other twin is the one that is kept
         elif len(present) == 1 or (late and own.in_use):
             return
         elif (own is not kept or late) and not own.in_use:
@@ -140,6 +142,7 @@ class Twin(Resource):
         if not self.kept:
             self.of.delete(run, observed)
             return
+        # the run that created it deletes it itself, as soon as it has seen the other twin
         until = time.monotonic() + (WAIT if _young(observed) else 0)
         while True:
             chosen = self._look(run.fresh())

@@ -70,6 +70,7 @@ def plan(
         made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=[*spec.unread, *found], **consent)
         if (sight := standing()) is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
+            # what another target of the spec declares is not undeclared, so all of the spec is looked for
             all_observed = observed | (observation.observe(run, unchosen, jobs=jobs) if unchosen else {})
             left = scan.undeclared(run, sight, spec.resources, all_observed, jobs=jobs)
             made = replace(planner.plan_removals(made, left, prune=prune), warnings=sight.warnings)
@@ -243,6 +244,7 @@ def _made_again(cloud: Cloud, old: LivePlan, jobs: int, progress: Progress, *, a
     moved = differences(old.data(), new.data())
     what = "has changed since the plan was created"
     refusals = [Mistake(key, what, "plan again", code=Code.PLAN_CHANGED) for key in moved]
+    # the same changes may lose more than before: what others have added since
     refusals = refusals or permission.beyond_plan(old, new)
     if refusals:
         raise PlanRefused(refusals)

@@ -85,6 +85,7 @@ def carry_out(
         # Keystone's unique names are the first compare-and-swap: the lease is stored in the project
         if plan.refusals or not current(plan):
             return plan_again()
+        # the project alone: nothing else may be written before the lease is held, which is stored in it
         first = execute(replace(plan, steps=(home,)))
         if first.failed or first.interrupt is not None:
             return _rest_skipped(plan, home, first)
@@ -93,6 +94,7 @@ def carry_out(
         return plan_again() if lease.is_outdated(run, seen) else _run(plan, execute)
     try:
         with lease.held(run, seen, timeout) as held:
+            # what was read before the lease was taken may be the incomplete work of its former holder
             if plan.refusals or not (held.untouched and current(plan)):
                 plan = again(plan)
                 plan.raise_for_refusals()
