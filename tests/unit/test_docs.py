@@ -39,7 +39,7 @@ BY_NAME = re.compile(r"openstack[_.-]prep(\[.*\])?([=<>~!@].*)?", re.IGNORECASE)
 SUFFIXES = (".md", ".py", ".yaml", ".yml", ".cfg", ".toml", ".ini", ".in", ".txt", ".tf", "Containerfile", "/run")
 WITHOUT = {"mutants", "dist", "build", "openstack_prep.egg-info"}
 HIDDEN = {".ci", ".github"}
-"""The hidden folders with files of ours: others have environments, which tests beside this one may write at the time."""
+"""The hidden folders with files of ours: others have environments, which other tests may write at the same time."""
 
 
 def installs_by_name(line: str) -> bool:
