@@ -33,6 +33,7 @@ from openstack_prep.openshift.verify.chain import Chain, Verification, ok, unkno
 from openstack_prep.openshift.verify.inside import GROUPS, MACHINES, PAIRS
 from openstack_prep.openshift.verify.outside import FLOATING_IP, NAME
 from openstack_prep.openshift.verify.target import VerificationRequest, VerifiedService
+from openstack_prep.reports.codes import documented
 
 # --- certificate ------------------------------------------------------------------------------
 
@@ -232,12 +233,10 @@ def compare(chain: Chain, outcomes: Sequence[ProbeOutcome]) -> Iterator[Diagnost
     for each in outcomes:
         yield from _of(each, broken, outcomes)
     if broken is not None and all(map(_passes, outcomes)):
-        yield Diagnostic(
+        yield documented(
             code="probe.disagrees",
             where=broken.where,
             what=f"requests pass, although OpenStack shows: {broken.what}",
-            why="they take another path than the one through this project, or what OpenStack shows is not realised yet",
-            fix="compare the addresses of the names with those of the cluster",
             status=Status.WARNING,
         )
 
@@ -303,51 +302,44 @@ def _certificate(outcome: ProbeOutcome) -> Iterator[Diagnostic]:
         return
     now = datetime.now(UTC)
     if not is_address(host) and not certificate.is_for(host):
-        yield Diagnostic(
+        yield documented(
             code="certificate.other-name",
             where=NAME,
             what=f"{_place(outcome)}: the certificate is for {some(certificate.names) or 'no name'}, not for {host}",
-            why="another cluster, a proxy or a load balancer answers there, or the cluster has a certificate of yours",
-            fix="correct the address of the name, or the certificate",
         )
     if not certificate.since <= now <= certificate.until:
         when = f"from {certificate.since:%Y-%m-%d} until {certificate.until:%Y-%m-%d}"
-        yield Diagnostic(
+        yield documented(
             code="certificate.invalid-now",
             where=MACHINES,
             what=f"{_place(outcome)}: the certificate is valid {when}; this machine's date is {now:%Y-%m-%d}",
-            why="clients refuse it",
             fix="correct the clock of this machine, or renew the certificate (oc adm certificate approve)",
         )
     elif certificate.until - now < SOON:
-        yield Diagnostic(
+        yield documented(
             code="certificate.ends-soon",
             where=MACHINES,
             what=f"{_place(outcome)}: the certificate ends on {certificate.until:%Y-%m-%d %H:%M} UTC",
-            why="clients refuse it from then on; a running cluster renews its own certificates before",
-            fix="make sure that all machines of the control plane run",
             status=Status.WARNING,
         )
 
 
 def _unanswered(outcome: ProbeOutcome) -> Diagnostic:
     """Return a connection that broke in TLS or HTTP: somebody has the address, but not this service."""
-    return Diagnostic(
+    return documented(
         code="probe.other-service",
         where=MACHINES,
         what=f"{_place(outcome)}: {outcome.stage} failed: {outcome.detail or outcome.failure}",
         why="something has the address and listens, but does not answer as this service does",
-        fix="check haproxy on the machines, and proxies and load balancers between",
     )
 
 
 def _not_ready(outcome: ProbeOutcome) -> Diagnostic:
-    return Diagnostic(
+    return documented(
         code="probe.not-ready",
         where=MACHINES,
         what=f"{_place(outcome)} answers {outcome.status}",
         why="the path is right, but the service is not ready",
-        fix="wait for the installation; then oc get clusteroperators",
     )
 
 

@@ -85,6 +85,55 @@ def test_a_diagnostic_has_a_code_unless_its_status_is_ok() -> None:
                 assert "code" in given or given["status"] == "Status.OK", f"{path}:{node.lineno}"
 
 
+def words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def constants(tree: ast.Module) -> dict[str, str]:
+    """Return the texts of a module's constants."""
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant))
+    return {
+        target.id: str(node.value.value) for node in assigned for target in node.targets if isinstance(target, ast.Name)
+    }
+
+
+def branches(node: ast.AST, named: dict[str, str]) -> list[str]:
+    """Return the texts that an expression may be, without those that have variable parts."""
+    if isinstance(node, ast.IfExp):
+        return [*branches(node.body, named), *branches(node.orelse, named)]
+    return [named[node.id]] if isinstance(node, ast.Name) and node.id in named else texts(node)
+
+
+def test_no_text_of_a_diagnostic_stands_twice() -> None:
+    """``documented`` takes the why and fix that codes.yaml has for a code; no code says the same again."""
+    twice = []
+    for path in MODULES:
+        tree = ast.parse(path.read_text())
+        named = constants(tree)
+        for node in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
+            given = {each.arg: each.value for each in node.keywords}
+            for code in texts(given["code"]) if "code" in given else []:
+                entry = read_codes().get(code, {})
+                for part in ("why", "fix"):
+                    said = branches(given[part], named) if part in given else []
+                    known = words(entry.get(part, ""))
+                    twice += [f"{path}:{node.lineno}: {each}" for each in said if each and words(each) == known]
+    assert twice == []
+
+
+def test_documented_texts_are_clauses() -> None:
+    """Diagnostics print them as the others, which begin with a small letter and end without a full stop."""
+    entries = {code: entry for room in PACKAGES for code, entry in registered(room).items()}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and called(node) == "documented":
+                given = {each.arg: each.value for each in node.keywords}
+                for code in texts(given["code"]):
+                    missing = {"why", "fix"} - given.keys()
+                    assert missing, f"{path}:{node.lineno} is a Diagnostic"
+                    assert [part for part in missing if entries[code][part].endswith(".")] == [], code
+
+
 @pytest.mark.parametrize(("room", "more"), [("openshift", ("cli", "hooks")), ("kubernetes", ()), ("exposures", ())])
 def test_each_code_of_a_room_is_registered_and_used(room: str, more: tuple[str, ...]) -> None:
     used = used_in(room, *more)

@@ -20,6 +20,7 @@ from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.virtualization.manifests import Attachment, attachments
 from openstack_prep.exposures.virtualization.model import Virtualization
 from openstack_prep.neutron.ovn import runs_ovn
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import (
     AddressPair,
     NetworkRecord,
@@ -143,12 +144,11 @@ def diagnose(settings: Virtualization, placed: Sequence[PlacedExposure], visible
 def _unknown_network(attached: Attachment) -> Diagnostic:
     network = attached.network
     what = f"network {network.openstack_network} of {network.name} does not exist, or its name is not unique"
-    return Diagnostic(
+    return documented(
         code="bridge.network-unknown",
         status=Status.ERROR if network.openstack_network else Status.UNKNOWN,
         where=attached.placed.exposure.name,
         what=what if network.openstack_network else f"the network in OpenStack of {network.name} is not declared",
-        why="without it nothing shows whether OpenStack lets frames of the virtual machine pass",
         fix=f"set openstack_network of network {network.name} to the name or id of a network",
     )
 
@@ -157,11 +157,10 @@ def _in_subnet(path: Path) -> Iterator[Diagnostic]:
     cidrs = [each.cidr for each in path.visible.subnets if each.network_id == path.network.id]
     address = ipaddress.ip_address(path.address)
     if cidrs and not any(address in ipaddress.ip_network(each) for each in cidrs):
-        yield Diagnostic(
+        yield documented(
             code="bridge.outside-subnet",
             where=path.name,
             what=f"{address} is in no subnet of {path.network.name}: {', '.join(sorted(cidrs))}",
-            why="no router of OpenStack leads to the address",
             fix=f"choose an address of {path.network.name}, or correct cidr of {path.attached.network.name}",
         )
 
@@ -182,12 +181,11 @@ def _on_each_node(path: Path) -> Iterator[Diagnostic]:
         )
         return
     if path.visible.trunks is None:
-        yield Diagnostic(
+        yield documented(
             code="bridge.no-trunks",
             where=path.name,
             what=f"Neutron has no trunks, which VLAN {path.vlan} of {path.network.name} needs",
             why="Neutron drops tagged frames of a port that is not the parent of a trunk with this VLAN",
-            fix="have service plugin trunk enabled in Neutron; or give each node a second port, and remove vlan",
         )
         return
     yield Diagnostic(
@@ -240,11 +238,10 @@ def _with_pairs(path: Path) -> Iterator[Diagnostic]:
     what = f"no pair of {path.address} with {path.mac} on {names}"
     if others:
         what += f"; pairs with another MAC address allow nothing that the virtual machine sends ({len(others)} ports)"
-    yield Diagnostic(
+    yield documented(
         code="bridge.pair-missing",
         where=path.name,
         what=what,
-        why="port security drops the frames of the virtual machine",
         fix=path.visible.apply,
     )
 
@@ -275,11 +272,10 @@ def _not_reserved(path: Path) -> Iterator[Diagnostic]:
         name = port.name or port.id
         delete = path.visible.openstack("port", "delete", port.id)
         if port.mac_address == path.mac:
-            yield Diagnostic(
+            yield documented(
                 code="bridge.mac-in-use",
                 where=path.name,
                 what=f"port {name} has the MAC address {path.mac} itself",
-                why="the cloud sends the frames for the virtual machine to this port",
                 fix=RESERVE_MAC if _is_used(port) else f"{delete}  # if it only reserves; or {RESERVE_MAC}",
             )
         if ipaddress.ip_address(path.address) in port.addresses:
@@ -292,12 +288,10 @@ def _is_used(port: PortRecord) -> bool:
 
 def _reserved(path: Path, port: PortRecord, name: str) -> Iterator[Diagnostic]:
     if _is_used(port):
-        yield Diagnostic(
+        yield documented(
             code="bridge.address-taken",
             where=path.name,
             what=f"{path.address} is the address of port {name} ({port.device_owner or port.device_id})",
-            why="two machines would answer for one address",
-            fix="choose another address for the exposure",
         )
     elif runs_ovn(path.visible.on(path.network)) and not any(map(path.has_pair, path.filtered)):
         yield Diagnostic(

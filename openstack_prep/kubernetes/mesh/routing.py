@@ -16,6 +16,7 @@ from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
 from openstack_prep.neutron.addresses import Address, Block, covers
 from openstack_prep.neutron.allocation_pools import pools, pools_without
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
 from openstack_prep.resources.lists.route import Route
 
@@ -92,12 +93,11 @@ def routing(visible: VisibleNetworks, one: MeshCluster, other: MeshCluster) -> I
                 yield from PacketPath(visible, f"{one.name} to {other.name}", source, target).problems()
     versions = ({each.ip_version for each in cluster.subnets} for cluster in (one, other))
     if one.subnets and other.subnets and set.isdisjoint(*versions):
-        yield Diagnostic(
+        yield documented(
             code="network.no-common-ip-version",
             where=f"{one.name} to {other.name}",
             what=f"the nodes of {one.name} and of {other.name} have no IP version in common",
             why="nodes of a mesh talk to one another by their addresses",
-            fix="give both clusters subnets of one IP version",
         )
 
 

@@ -18,6 +18,7 @@ from openstack_prep.base.given_file import read_text
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.entries import readable
+from openstack_prep.reports.codes import documented
 
 IGNORED = re.compile(
     "OS_(AUTH_.*|USER.*|PASSWORD|PROJECT_.*|TENANT_.*|TOKEN|REGION_NAME|CACERT|INTERFACE|APPLICATION_CREDENTIAL_.*)"
@@ -119,11 +120,10 @@ def _ca_bundle(cloud: str, found: InstallerEntry) -> Iterator[Diagnostic]:
         if not path.is_absolute():
             shown += f" (relative to the installer's working directory, now {Path.cwd()})"
     if problem:
-        yield Diagnostic(
+        yield documented(
             code="ca-bundle.invalid",
             where=where,
             what=f"{shown}: {problem}",
-            why="the installer stops, even where the cloud has no TLS",
             fix="write the absolute path of a file, or remove cacert",
         )
 
@@ -147,11 +147,10 @@ def _profile(cloud: str, found: InstallerEntry) -> Iterator[Diagnostic]:
         return
     path = _first("clouds-public.yaml")
     if path is None or named not in clouds_yaml.read(path, "public-clouds"):
-        yield Diagnostic(
+        yield documented(
             code="clouds-yaml.no-profile",
             where=f"{found.path}: {cloud}: profile",
             what=f"{named!r} is not in clouds-public.yaml ({path or 'no such file'})",
-            why="unlike the openstack client, the installer has no built-in profiles, and stops",
             fix="write the profile's auth_url and other settings into the entry",
         )
 
@@ -169,12 +168,11 @@ def _environment(cloud: str) -> Iterator[Diagnostic]:
         )
     named = os.environ.get("OS_CLIENT_CONFIG_FILE")
     if named and not Path(named).is_file():
-        yield Diagnostic(
+        yield documented(
             code="environment.no-clouds-yaml",
             where="OS_CLIENT_CONFIG_FILE",
             what=f"{named} is not a file",
             why=f"the installer reads {_first(CLOUDS) or 'no other'} instead, silently",
-            fix="unset OS_CLIENT_CONFIG_FILE  # or name the right file",
             status=Status.WARNING,
         )
     ignored = sorted(each for each in os.environ if IGNORED.fullmatch(each))

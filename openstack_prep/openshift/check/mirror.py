@@ -47,6 +47,7 @@ from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config.document import has_previews
 from openstack_prep.openshift.install_config.model import Mirror
 from openstack_prep.openshift.install_config.releases import FIRST_OF_5, SIGNED, SIGNED_AT_BOOT, SIGNED_PREVIEW
+from openstack_prep.reports.codes import documented
 
 # --- place ------------------------------------------------------------------------------------
 
@@ -365,11 +366,10 @@ def _release_image(installer: Path | None) -> str | None:
 
 def _unknown(context: CheckContext, image: str | None) -> Diagnostic:
     what = f"the release image {image!r} has no digest" if image else "no installer tells which release image it is"
-    return Diagnostic(
+    return documented(
         code="mirror.unknown-release",
         where=context.place("image_mirrors"),
         what=f"{what}, so the mirrors were not asked for its signature",
-        why="a signature belongs to a digest",
         fix="give --installer FILE, the openshift-install that will run",
         status=Status.UNKNOWN,
     )
@@ -431,29 +431,26 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Manife
     server = shlex.quote(_with_port(host))
     match outcome.answer:
         case ManifestState.MISSING:
-            return Diagnostic(
+            return documented(
                 code="mirror.no-release",
                 where=mirrored,
                 what=f"has no release image sha256:{digest[:12]}...: {outcome.detail}",
-                why="the installer and the cluster pull exactly this image",
                 fix=f"{again}  # with the installer's release, or use the installer of the mirrored one",
             )
         case ManifestState.DENIED:
             login = login_for(mirrored, context.contents.pull_secret)
-            return Diagnostic(
+            return documented(
                 code="mirror.denied",
                 where=mirrored,
                 what=f"refuses the request {'with its login in pullSecret' if login else 'without a login'}: "
                 f"{outcome.detail}",
-                why="machines pull with the same pullSecret",
                 fix=f"podman login --authfile pull-secret.json {shlex.quote(host)}  # then put it into pullSecret",
             )
         case ManifestState.UNTRUSTED:
-            return Diagnostic(
+            return documented(
                 code="mirror.untrusted",
                 where=mirrored,
                 what=f"its certificate cannot be verified: {outcome.detail}",
-                why="machines trust their system's CAs and additionalTrustBundle",
                 fix=f"openssl s_client -connect {server} -showcerts  # add its CA to additionalTrustBundle",
             )
         case ManifestState.UNREACHABLE:
@@ -466,11 +463,10 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Manife
                 status=Status.WARNING,  # the machines may reach it
             )
         case _:
-            return Diagnostic(
+            return documented(
                 code="mirror.invalid",
                 where=mirrored,
                 what=f"does not answer as a registry: {outcome.detail}",
-                why="machines cannot pull from it",
                 fix=f"curl -v {url}  # a registry answers 200 or 401; correct the mirror's name and port",
             )
 

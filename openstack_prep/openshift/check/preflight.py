@@ -29,6 +29,7 @@ from openstack_prep.openshift.install_config import (
 from openstack_prep.openshift.install_config.fields import FIELDS
 from openstack_prep.openshift.install_config.reading import is_deprecated, is_fatal
 from openstack_prep.openshift.install_config.releases import NEWEST, minor, name
+from openstack_prep.reports.codes import documented
 
 HOSTS = Path("/etc/hosts")
 
@@ -155,12 +156,11 @@ def _of_document(
 
 def _newer(release: str) -> Diagnostic:
     known = name(NEWEST)
-    return Diagnostic(
+    return documented(
         code="install-config.newer-release",
         where="release",
         what=f"{release} is newer than {known}, the newest release that this openstack-prep knows",
         why=f"the file is checked by the rules of {known}, which {release} may have changed",
-        fix="update openstack-prep, or read the diagnostics with that in mind",
         status=Status.WARNING,
     )
 
@@ -211,11 +211,10 @@ def _of_cloud(
         if fatal(found):
             return found
     except (CloudError, ConfigError) as error:
-        refused = Diagnostic(
+        refused = documented(
             code="login.failed",
             where=f"{mine.path}: {cluster.cloud}",
             what=str(error),
-            why="the installer logs in with the same entry; nothing in the cloud could be checked",
             fix=f"openstack --os-cloud {shlex.quote(cluster.cloud)} token issue  # correct the entry until it succeeds",
         )
         return [refused]

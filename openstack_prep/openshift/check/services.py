@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check.context import CheckContext
+from openstack_prep.reports.codes import documented
 
 TAGS = "standard-attr-tag"
 CLUSTER_API_SINCE = 17
@@ -27,19 +28,17 @@ def region(cloud: Cloud) -> Iterator[Diagnostic]:
     """Yield what is wrong with the region; checked first, because without it no service is found."""
     regions, named = sorted({each["region"] for each in cloud.endpoints}), cloud.region
     if not regions:
-        yield Diagnostic(
+        yield documented(
             code="catalog.empty",
             where=f"clouds.yaml: {cloud.name}",
             what="its login returns no catalogue of services, like a login without a project",
-            why="the installer finds no service, and stops",
             fix="write the right project_name and project_domain_name into its auth",
         )
     elif (named and named not in regions) or (not named and len(regions) > 1):
-        yield Diagnostic(
+        yield documented(
             code="region.invalid",
             where=f"clouds.yaml: {cloud.name}: region_name",
             what=f"{named!r} is not a region of the cloud" if named else "is missing, and the cloud has several",
-            why="the installer finds no service, and stops",
             fix=f"write one of {', '.join(regions)}",
         )
 
@@ -64,11 +63,10 @@ def services(context: CheckContext) -> Iterator[Diagnostic]:
 def _tags(context: CheckContext) -> Iterator[Diagnostic]:
     known = {each["alias"] for each in context.cloud.network.list("/extensions", "extensions")}
     if TAGS not in known:
-        yield Diagnostic(
+        yield documented(
             code="service.no-tags",
             where="service network",
             what=f"Neutron has no extension {TAGS}",
-            why="the installer tags what it creates, to find it again, and stops without the extension",
             fix="choose another cloud: this Neutron is older than Rocky",
         )
 
@@ -76,11 +74,10 @@ def _tags(context: CheckContext) -> Iterator[Diagnostic]:
 def _server_groups(context: CheckContext) -> Iterator[Diagnostic]:
     newest = context.cloud.compute.newest_microversion
     if newest is not None and newest < SERVER_GROUPS:
-        yield Diagnostic(
+        yield documented(
             code="service.too-old",
             where="service compute",
             what=f"Nova's newest microversion is {'.'.join(map(str, newest))}",
-            why="the installer asks for server groups in 2.64 (Rocky)",
             fix="choose another cloud: this Nova is older than Rocky",
             status=Status.ERROR if context.release >= CLUSTER_API_SINCE else Status.WARNING,
         )

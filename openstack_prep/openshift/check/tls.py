@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check.context import CheckContext
+from openstack_prep.reports.codes import documented
 
 SINCE = 10
 CALLED = ("compute", "network", "image", "block-storage", "volumev3", "object-store", "load-balancer")
@@ -53,19 +54,17 @@ def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Dia
     try:
         names = _names(host, port, cacert)
     except ssl.SSLCertVerificationError as error:
-        yield Diagnostic(
+        yield documented(
             code="certificate.unverified",
             where=where,
             what=f"its certificate cannot be verified: {error.verify_message}",
-            why="neither the installer nor the cluster connects to it",
             fix=f"openssl s_client -connect {quoted} -showcerts  # then name its CA's file in cacert",
         )
     except OSError as error:
-        yield Diagnostic(
+        yield documented(
             code="endpoint.unreachable",
             where=where,
             what=f"this machine cannot connect: {error}",
-            why="the installer runs on this machine, and the cluster calls the same endpoints",
             fix=f"curl -v {shlex.quote(where)}  # shows what fails: name, route or firewall",
             status=Status.WARNING,  # a proxy may lead there
         )

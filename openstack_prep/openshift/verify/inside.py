@@ -17,6 +17,7 @@ from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Admission, Traffic, admission
 from openstack_prep.openshift.verify.access_path import AccessPath, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.neutron_records import PortRecord
 
@@ -163,12 +164,11 @@ def bootstrap(path: AccessPath) -> Iterator[Diagnostic]:
         fix = f"if the installer has ended: {path.to_continue}"
         yield unknown("bootstrap.present", BOOTSTRAP, f"{what}: the installation is not complete", fix)
         return
-    yield Diagnostic(
+    yield documented(
         code="bootstrap.left",
         status=Status.WARNING,
         where=BOOTSTRAP,
         what=f"{what} beside the machines of the cluster",
-        why="its floating IP stays public, and the image with its ignition contains secrets",
         fix=path.to_continue,
     )
 

@@ -14,6 +14,7 @@ from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord, RouterRecord
 
@@ -154,7 +155,11 @@ def _of_cluster(path: AccessPath, port: PortRecord, tag: str) -> Diagnostic:
     shown = f"{port.name} {', '.join(addresses(port))}"
     if foreign := naming.foreign_tags(port.tags, tag):
         what = f"{shown} carries {', '.join(foreign)} of another cluster"
-        return Diagnostic(code="port.other-cluster", where=PORT, what=what, fix="correct the infraID")
+        return documented(
+            code="port.other-cluster",
+            where=PORT,
+            what=what,
+        )
     if tag not in port.tags and port in path.view.virtual and port.name == path.target.port:
         return Diagnostic(
             code="port.no-tag",

@@ -15,6 +15,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.capacity.machines import POOLS, effective, flavors, said_in
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config import Machines
+from openstack_prep.reports.codes import documented
 
 
 class Minimum(NamedTuple):
@@ -102,11 +103,10 @@ def _too_small(context: CheckContext, where: str, pool: str, like: Machines, fla
     for name, unit in (("ram", " MiB"), ("vcpus", " vCPUs")):
         wanted = getattr(MINIMA[pool], name)
         if flavor[name] < wanted:
-            yield Diagnostic(
+            yield documented(
                 code="flavor.too-small",
                 where=where,
                 what=f"flavor {flavor['name']!r} has {flavor[name]}{unit}, {wanted} are needed",
-                why="the installer refuses it",
                 fix=_suggest_flavor(context, pool, like),
             )
 

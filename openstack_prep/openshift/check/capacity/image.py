@@ -23,6 +23,7 @@ from openstack_prep.download.rhcos import Arch, ask_installer, find_release
 from openstack_prep.download.source import open_source, shown
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config.releases import STREAMS
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.image.glance import ImageRecord, sums
 
 # --- image ------------------------------------------------------------------------------------
@@ -75,11 +76,10 @@ def _in_glance(context: CheckContext, where: str, name: str) -> Iterator[Diagnos
 
 def _one(context: CheckContext, where: str, image: ImageRecord) -> Iterator[Diagnostic]:
     if image.status != "active":
-        yield Diagnostic(
+        yield documented(
             code="image.not-active",
             where=where,
             what=f"image {image.name!r} is {image.status}",
-            why="the installer accepts only active images",
             fix=_activate(context, image),
         )
     if image.disk_format not in DISKS:
@@ -118,11 +118,10 @@ def _of_installer(installer: Path, where: str, name: str, sealed: str, stream: s
     fix = f"rhcos: {{installer: {chosen}}} of that image in its spec, then openstack-prep apply"
     other = next((each for each in STREAMS if sealed in _sums_of_installer(installer, each)), None)
     if other is not None:
-        yield Diagnostic(
+        yield documented(
             code="image.other-stream",
             where=where,
             what=f"image {name!r} is this installer's RHCOS of {other}, not of {stream or 'its default stream'}",
-            why="the installer itself boots each stream from its own image",
             fix=f"{fix}; or osImageStream: {other} in install-config.yaml",
             status=Status.WARNING,
         )
@@ -152,38 +151,33 @@ def _at_url(where: str, url: str) -> Iterator[Diagnostic]:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        yield Diagnostic(
+        yield documented(
             code="image-url.invalid",
             where=where,
             what=f"{url.partition('://')[0]}://... is not a valid URL: {error}",  # it may hold a password
-            why="the installer refuses it",
             fix="correct it, or upload the image and write its name",
         )
         return
     if parts.scheme not in SCHEMES:
-        yield Diagnostic(
+        yield documented(
             code="image-url.invalid",
             where=where,
             what=f"the scheme of {shown(url)} is not one of {', '.join(SCHEMES)}",
-            why="the installer refuses it",
             fix="serve it over https, or upload it and write its name",
         )
         return
     if "sha256" not in parse_qs(parts.query):
-        yield Diagnostic(
+        yield documented(
             code="image-url.no-checksum",
             where=where,
             what=f"{shown(url)} has no ?sha256=",
-            why="the installer uploads whatever it receives",
-            fix="append ?sha256= and the checksum of the uncompressed file",
             status=Status.WARNING,
         )
     if PurePosixPath(parts.path.removesuffix(".gz").removesuffix(".xz")).suffix == ".raw":
-        yield Diagnostic(
+        yield documented(
             code="image-url.raw",
             where=where,
             what=f"{shown(url)} is a raw image",
-            why="the installer declares every upload as qcow2, so the machines do not boot",
             fix="upload it with disk_format: raw, and write its name",
         )
     yield from _reachable(where, url)
@@ -195,12 +189,10 @@ def _reachable(where: str, url: str) -> Iterator[Diagnostic]:
         with contextlib.closing(chunks):
             next(chunks, b"")
     except DownloadError as error:
-        yield Diagnostic(
+        yield documented(
             code="image-url.unreachable",
             where=where,
             what=str(error),
-            why="the installer downloads it from there, on this machine",
-            fix="correct the URL, the proxy or the CA bundle",
         )
 
 

@@ -12,6 +12,7 @@ from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed, named_networks
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import NetworkRecord
 
 OPTIONAL_SINCE = 6
@@ -38,11 +39,10 @@ def external_network(context: CheckContext) -> Iterator[Diagnostic]:
             fix=context.openstack("network", "list", "--external") + "  # and write one of these names",
         )
     elif not external:
-        yield Diagnostic(
+        yield documented(
             code="external-network.not-external",
             where=where,
             what=f"{name!r} is not external (router:external is false)",
-            why="routers can have no gateway there, and it has no floating IPs",
             fix=context.openstack("network", "list", "--external") + "  # and write one of these names",
         )
     elif len(found) > 1:
@@ -98,10 +98,9 @@ def _exhausted(context: CheckContext, where: str, network: NetworkRecord) -> Ite
     needs = ["the bootstrap machine's floating IP"]
     needs += [] if context.cluster.machines_subnets else ["the router's gateway"]
     if free < len(needs):
-        yield Diagnostic(
+        yield documented(
             code="external-network.full",
             where=where,
             what=f"{network.name!r} has {free} addresses left, {len(needs)} are needed for {' and '.join(needs)}",
-            why="the installer fails when it asks for one",
             fix=context.openstack("floating", "ip", "list", "--status", "DOWN") + "  # and delete what nobody needs",
         )

@@ -13,6 +13,7 @@ from openstack_prep.base.diagnostic import Diagnostic, Status
 from openstack_prep.base.fields import is_address
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import external_network, listed
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
 
 INGRESS_SINCE = 6
@@ -59,19 +60,17 @@ def _mine(context: CheckContext, where: str, floating_ip: FloatingIPRecord) -> I
     address, network = floating_ip.address, external_network(context)
     beyond = network.id if network else floating_ip.network_id
     if floating_ip.port_id:
-        yield Diagnostic(
+        yield documented(
             code="floating-ip.in-use",
             where=where,
             what=f"{address} is in use: it serves port {floating_ip.port_id} (status {floating_ip.status})",
-            why="the installer refuses it when it is ACTIVE, and silently takes it from that port when it is DOWN",
             fix=context.openstack("floating", "ip", "unset", "--port", address) + "  # or name another",
         )
     elif floating_ip.status != "DOWN":
-        yield Diagnostic(
+        yield documented(
             code="floating-ip.not-down",
             where=where,
             what=f"{address} serves no port, yet its status is {floating_ip.status}: left behind by something deleted",
-            why="the installer accepts only floating IPs whose status is DOWN",
             # only an agent changes the status, which Neutron cannot be asked to do (neutron 29.0.0, db/l3_db.py)
             fix=context.openstack("floating", "ip", "delete", address)
             + f" && {_create_on(context, beyond)}, and let the names lead there",

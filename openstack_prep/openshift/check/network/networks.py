@@ -23,6 +23,7 @@ from openstack_prep.openshift.check.network.topology import (
     own_subnets,
     virtual_addresses,
 )
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import GroupRecord, NetworkRecord, SubnetRecord
 
 DNS_SINCE = 4
@@ -98,11 +99,10 @@ def _additional(context: CheckContext) -> Iterator[Diagnostic]:
         where = context.place(f"{of}.additional_networks")
         for network_id in getattr(cluster, of).additional_networks:
             if not listed(context, NetworkRecord, id=network_id):
-                yield Diagnostic(
+                yield documented(
                     code="network.missing",
                     where=where,
                     what=f"there is no network {network_id}",
-                    why="no machine gets a port there",
                     fix=context.openstack("network", "list", "--internal") + "  # and write one of these ids",
                 )
             for subnet in listed(context, SubnetRecord, network_id=network_id):
@@ -121,11 +121,10 @@ def _additional_groups(context: CheckContext) -> Iterator[Diagnostic]:
     for of in ("machines", "control_plane", "compute"):
         for group_id in getattr(context.cluster, of).additional_security_groups:
             if not listed(context, GroupRecord, id=group_id):
-                yield Diagnostic(
+                yield documented(
                     code="security-group.missing",
                     where=context.place(f"{of}.additional_security_groups"),
                     what=f"there is no security group {group_id} that this project sees",
-                    why="no machine gets a port with it",
                     fix=context.openstack("security", "group", "list") + "  # and write one of these ids",
                 )
 
@@ -189,11 +188,10 @@ def _parts(context: CheckContext) -> Iterator[Diagnostic]:
         parts = sum(1 << prefix - each.prefixlen for each in mine if prefix >= each.prefixlen)
         if parts < nodes:
             cidrs = ", ".join(map(str, mine))
-            yield Diagnostic(
+            yield documented(
                 code="cluster-network.too-small",
                 where=context.place("cluster_networks"),
                 what=f"{cidrs} has {parts} parts of /{prefix} (hostPrefix), the cluster has {nodes} nodes",
-                why="a node without a part runs no pods",
                 fix="write a wider network" + (", or a longer hostPrefix" if version == 4 else ""),
             )
 
@@ -205,13 +203,11 @@ def _installers_own(context: CheckContext) -> Iterator[Diagnostic]:
     needed = machines(context) + len(virtual_addresses(context)) + 2  # gateway, and Neutron's DHCP
     free = max(0, block.num_addresses - 2)
     if free < needed:
-        yield Diagnostic(
+        yield documented(
             code="machine-network.too-small",
             where=context.place("machine_networks"),
             what=f"{block} has {free} addresses, {needed} are needed: machines, bootstrap, virtual "
             "addresses, gateway, DHCP",
-            why="the last machines get no address",
-            fix="write a wider network",
         )
     if not cluster.external_dns and context.release >= DNS_SINCE:
         yield Diagnostic(

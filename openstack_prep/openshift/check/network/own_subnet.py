@@ -23,6 +23,7 @@ from openstack_prep.openshift.check.network.topology import (
     router_interfaces,
     virtual_addresses,
 )
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, RouterRecord, SubnetRecord
 from openstack_prep.resources.network.uses import INTERFACES
 
@@ -37,11 +38,10 @@ def own_subnet(context: CheckContext) -> Iterator[Diagnostic]:
         name = reference.id or repr(reference.name)
         if len(found) != 1:
             ids = ", ".join(each.id for each in found)
-            yield Diagnostic(
+            yield documented(
                 code="subnet.ambiguous" if found else "subnet.missing",
                 where=where,
                 what=f"{len(found)} subnets are called {name}: {ids}" if found else f"there is no subnet {name}",
-                why="the installer must find exactly one" if found else "the installer cannot place the machines",
                 fix=context.openstack("subnet", "list", "--long") + "  # and write the id of the one you mean",
             )
     subnets = own_subnets(context)
@@ -66,11 +66,10 @@ def _subnet(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator
             fix=f"write {cidr}",
         )
     if subnet.ip_version == 4 and not subnet.enable_dhcp:
-        yield Diagnostic(
+        yield documented(
             code="subnet.no-dhcp",
             where=where,
             what=f"DHCP is off on subnet {subnet_id}",
-            why="machines learn their addresses by DHCP",
             fix=context.openstack("subnet", "set", "--dhcp", subnet_id),
         )
     if not subnet.dns_nameservers:
@@ -175,12 +174,11 @@ def _room(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator[D
     if free < (needed := machines(context)):
         kept_out = [each for mine in virtual_addresses(context).values() for each in mine]
         more, options = pools_beside(subnet, kept_out)
-        yield Diagnostic(
+        yield documented(
             code="subnet.full",
             where=where,
             what=f"the allocation pools of subnet {subnet.id} have {free} addresses left for "
             f"{needed} machines, including the bootstrap machine",
-            why="the last machines get no address",
             fix=context.openstack("subnet", "set", *options, subnet.id)
             if free + more >= needed
             else "name a larger subnet",
@@ -190,12 +188,10 @@ def _room(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator[D
 def _network(context: CheckContext, where: str, subnets: list[SubnetRecord]) -> Iterator[Diagnostic]:
     network_ids = {each.network_id for each in subnets}
     if len(network_ids) > 1:
-        yield Diagnostic(
+        yield documented(
             code="subnet.other-network",
             where=where,
             what=f"the subnets belong to different networks: {', '.join(sorted(network_ids))}",
-            why="a machine has one port with an address of each subnet",
-            fix="name two subnets of one network",
         )
     yield from _named(context, network_ids)
     for network in (each for one in sorted(network_ids) for each in listed(context, NetworkRecord, id=one)):
@@ -208,19 +204,17 @@ def _named(context: CheckContext, network_ids: set[str]) -> Iterator[Diagnostic]
     meant = matches(context, NetworkRecord, reference) if reference else ()
     if reference and len(meant) != 1:
         name = reference.id or repr(reference.name)
-        yield Diagnostic(
+        yield documented(
             code="network.ambiguous" if meant else "network.missing",
             where=context.place("machines_network"),
             what=f"{len(meant)} networks are called {name}" if meant else f"there is no network {name}",
-            why="the installer must find exactly one",
             fix=_suggest_id(network_ids),
         )
     for other in (each for each in meant if len(meant) == 1 and each.id not in network_ids):
-        yield Diagnostic(
+        yield documented(
             code="network.not-of-subnet",
             where=context.place("machines_network"),
             what=f"{other.id} is not the network of the subnet, {', '.join(sorted(network_ids))}",
-            why="the installer does not find the subnet there",
             fix=_suggest_id(network_ids),
         )
 

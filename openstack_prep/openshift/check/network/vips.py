@@ -22,6 +22,7 @@ from openstack_prep.openshift.check.network.topology import (
     virtual_addresses,
 )
 from openstack_prep.openshift.install_config.rules.networks import user_creates_vip_ports
+from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
 
 WHOSE = {"api_vips": "the API's", "ingress_vips": "ingress's", "DNS": "the cluster's DNS's"}
@@ -36,11 +37,10 @@ def vips(context: CheckContext) -> Iterator[Diagnostic]:
         if _given(context, one) and _given(context, other):  # the check of the file reports it
             continue
         for each in sorted(set(map(str, mine)) & set(map(str, theirs))):
-            yield Diagnostic(
+            yield documented(
                 code="vip.not-unique",
                 where=_place(context, other),
                 what=f"{each} is both {WHOSE[one]} and {WHOSE[other]} virtual address",
-                why="the second port cannot be created",
                 fix=f"write another address in {context.place(other) if other != 'DNS' else context.place(one)}",
             )
     subnets = own_subnets(context)
@@ -109,11 +109,10 @@ def _in_pools(context: CheckContext, addresses: dict[str, list[Address]], subnet
     for of, each in _each(addresses):
         for pool in pools(subnet):
             if each in pool:
-                yield Diagnostic(
+                yield documented(
                     code="vip.in-pool",
                     where=_place(context, of),
                     what=f"{_describe(context, of, each)} lies in the allocation pool {pool} of {subnet.id}",
-                    why="Neutron may give it to another port first; the installer refuses it",
                     fix=fix,
                 )
 
@@ -127,11 +126,10 @@ def _taken(context: CheckContext, addresses: dict[str, list[Address]], subnet: S
                 # nobody can tell what a port of a machine or a router is needed for, and another project owns its ports
                 deletable = not port.device_owner and port.project_id == context.cloud.project_id
                 delete = f"{context.openstack('port', 'delete', port.id)}  # if nobody needs it; or {other}"
-                yield Diagnostic(
+                yield documented(
                     code="vip.in-use",
                     where=_place(context, of),
                     what=f"{_describe(context, of, each)} is in use by {_port(port)}",
-                    why="the installer creates a port with that address itself, and cannot",
                     fix=delete if deletable else other,
                 )
 
