@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, PrepError
@@ -114,7 +114,6 @@ class Deletion:
 Finding = tuple[Key, DeletionLoss | Unchecked]
 
 
-@runtime_checkable
 class TakesAlong(Protocol):
     """A kind whose deletion takes something along, or cuts it off."""
 

@@ -49,6 +49,16 @@ from openstack_prep.core.observation import (
 )
 from openstack_prep.core.observation import JOBS as JOBS
 from openstack_prep.core.plan import Order, Plan, Report, order_of
+from openstack_prep.core.resource import (
+    LeavesContent,
+    Recreates,
+    Settles,
+    Untagged,
+    can_have_twins,
+    check_delete,
+    deleted_ids,
+    supports,
+)
 from openstack_prep.core.run import Run
 from openstack_prep.core.twin import late_twins, with_twins
 
@@ -163,7 +173,7 @@ class _Execution:
     def _late_twins(self) -> list[Step]:
         """Return the deletions of unused twins that have appeared since the list that followed a creation."""
         done = [each.step for each in self.results.values() if each.status is Status.DONE]
-        made = [step.resource for step in done if step.action is Action.CREATE and step.resource.can_have_twins]
+        made = [step.resource for step in done if step.action is Action.CREATE and can_have_twins(step.resource)]
         if self.stop.is_set():
             return []
         try:
@@ -273,7 +283,7 @@ class _Execution:
         Two specs may declare one name at once; the second one gets a conflict, and keeps what the first one created.
         """
         found = now.observed
-        if decided.action is not Action.CREATE or found is None or found.ours or not now.resource.has_tag:
+        if decided.action is not Action.CREATE or found is None or found.ours or isinstance(now.resource, Untagged):
             return decided
         self.tell(Event(now, "note", note=f"was created by somebody else meanwhile, and is {found.owner}"))
         return now
@@ -299,7 +309,7 @@ class _Execution:
             return False
         run = self.run.fresh()
         needed = [self.steps[key].resource for key in step.needs if key in self.steps]
-        needed = [each for each in needed if each.can_have_twins]
+        needed = [each for each in needed if can_have_twins(each)]
         try:
             found = observe(run, needed)
             moved = any(each.key not in found or run.known[each.key].id != found[each.key].id for each in needed)
@@ -321,19 +331,19 @@ class _Execution:
                 return replace(step, observed=observed, action=Action.KEEP)
             again, refusals = replace(step, observed=observed), []
         else:
-            if observed is not None and step.resource.settle(run, observed):
+            if observed is not None and supports(step.resource, Settles) and step.resource.settle(run, observed):
                 observed = observe(run.fresh(), [step.resource]).get(step.key)
             again = replace(planner.decide(step.resource, observed, step.after), deletion_losses=step.deletion_losses)
             refusals = permission.beyond(step, again, allow_replace=self.plan.allow_replace)
         if again.action in DELETING and observed is not None:
-            refusals += step.resource.check_delete(run, observed, self.going - self._left())
+            refusals += check_delete(step.resource, run, observed, self.going - self._left())
         if refusals:
             raise PlanRefused(refusals)
         return again
 
     def _refuse_losses(self, step: Step, run: Run) -> None:
         """Judge again, right before a deletion, what it takes from others; raises PlanRefused."""
-        if step.action not in DELETING or not isinstance(step.resource, TakesAlong):
+        if step.action not in DELETING or not supports(step.resource, TakesAlong):
             return
         found = losses_of(run, [step], self.going - self._left())
         refusals = permission.refuse_losses([with_findings(step, found[step.key], self.managed)], self.plan.allow_loss)
@@ -350,7 +360,7 @@ class _Execution:
         done = [each.step for each in list(self.results.values()) if each.status is Status.DONE]
         seen = [(each, each.observed) for each in done if each.observed is not None]
         content = (found.contained_ids for each, found in seen if _has_left_content(each))
-        kept = (each.resource.deleted_ids(found) for each, found in seen if self._was_kept(each))
+        kept = (deleted_ids(each.resource, found) for each, found in seen if self._was_kept(each))
         return frozenset[str]().union(*content, *kept)
 
     def _was_kept(self, step: Step) -> bool:
@@ -366,7 +376,11 @@ class _Execution:
             run.known.pop(resource.key, None)
             return observed
         if step.action is Action.REPLACE and observed is not None:
-            observed = resource.recreate(run, observed)
+            if supports(resource, Recreates):
+                observed = resource.recreate(run, observed)
+            else:
+                resource.delete(run, observed)
+                observed = resource.create(run)
         elif step.action is Action.UPDATE and observed is not None:
             observed = resource.update(run, observed, step.changes)
         elif step.action is Action.ADOPT and observed is not None and isinstance(resource, Adoptable):
@@ -382,4 +396,4 @@ class _Execution:
 
 
 def _has_left_content(step: Step) -> bool:
-    return step.action in DELETING and step.resource.leaves_content
+    return step.action in DELETING and isinstance(step.resource, LeavesContent)

@@ -29,6 +29,7 @@ from openstack_prep.core.resource import Adoptable as Adoptable
 from openstack_prep.core.resource import Coherent as Coherent
 from openstack_prep.core.resource import Context as Context
 from openstack_prep.core.resource import FromContext as FromContext
+from openstack_prep.core.resource import PreviewsUpdate, supports
 from openstack_prep.core.resource import Resolved as Resolved
 from openstack_prep.core.resource import Resource as Resource
 
@@ -228,7 +229,7 @@ class Step:
         A resource to be adopted may have another spec's ownership tag by then, and most services would overwrite it.
         """
         taken = self.action is Action.ADOPT and isinstance(self.resource, Adoptable) and self.resource.takes_over
-        previewed = self.resource.previewed and self.action in (Action.UPDATE, Action.ADOPT)
+        previewed = supports(self.resource, PreviewsUpdate) and self.action in (Action.UPDATE, Action.ADOPT)
         return taken or previewed or bool(self.follows)
 
     @property

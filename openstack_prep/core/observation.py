@@ -17,6 +17,17 @@ from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, TakesAlong, Unchecked
 from openstack_prep.core.model import Action, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan, unresolved_keys
+from openstack_prep.core.resource import (
+    BareReference,
+    ListsAlternatives,
+    OnePerSpec,
+    Undeclarable,
+    check_delete,
+    deleted_ids,
+    kind_supports,
+    provided_keys,
+    supports,
+)
 from openstack_prep.core.run import IDS_PER_REQUEST, Run
 
 T = TypeVar("T")
@@ -113,7 +124,7 @@ def examine(
 
     ``others`` are further resources that the spec would create. Resources found only by name or id are left out.
     """
-    declared = {key for resource in resources for key in (resource.key, *resource.provides())} | run.known.keys()
+    declared = {key for resource in resources for key in (resource.key, *provided_keys(resource))} | run.known.keys()
     references = (reference for resource in resources for reference in resource.references())
     outside = {reference.key: reference for reference in references if reference.key not in declared}
     try:
@@ -133,7 +144,11 @@ def examine(
         if key not in observed
     ]
     # what was found by its name or id alone lacks the values that a resource with the same key compares
-    described = {key: found for key, found in observed.items() if key not in outside or outside[key].is_described}
+    described = {
+        key: found
+        for key, found in observed.items()
+        if key not in outside or not isinstance(outside[key], BareReference)
+    }
     return described, mistakes + [mistake for found in checks for mistake in found]
 
 
@@ -142,7 +157,7 @@ def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
     going = [(step.resource, step.observed) for step in _deletions(plan) if step.observed is not None]
     ids = going_ids(plan)
     view = run.for_deletions(companions(plan))
-    found = in_parallel(lambda each: list(each[0].check_delete(view, each[1], ids)), going, jobs=jobs)
+    found = in_parallel(lambda each: list(check_delete(each[0], view, each[1], ids)), going, jobs=jobs)
     return [mistake for each in found for mistake in each]
 
 
@@ -172,7 +187,7 @@ def losses_of(
 
     def read(deletions: list[Deletion]) -> list[Finding]:
         kind = type(deletions[0].resource)
-        return list(kind.find_losses(run, deletions, going)) if issubclass(kind, TakesAlong) else []
+        return list(kind.find_losses(run, deletions, going)) if kind_supports(kind, TakesAlong) else []
 
     findings_by_key: dict[Key, list[DeletionLoss | Unchecked]] = defaultdict(list)
     for findings in in_parallel(read, groups.values(), jobs=jobs):
@@ -210,7 +225,7 @@ def companions(steps: Iterable[Step]) -> dict[tuple[str, str], tuple[str, ...]]:
 def going_ids(plan: Plan) -> frozenset[str]:
     """Return the ids of everything that a plan deletes, also to create it again."""
     going = ((step.resource, step.observed) for step in plan if step.action in DELETING)
-    return frozenset[str]().union(*(one.deleted_ids(seen) for one, seen in going if seen is not None))
+    return frozenset[str]().union(*(deleted_ids(one, seen) for one, seen in going if seen is not None))
 
 
 def managed_ids(plan: Plan) -> frozenset[str]:
@@ -228,16 +243,18 @@ def suggestion(run: Run, missing: Resource, otherwise: str, declared: Set[Key] =
     """Return which declared or existing resource a reference may mean, or else another fix."""
     names = {key.name for key in declared if (key.kind, key.scope) == (missing.key.kind, missing.key.scope)}
     with contextlib.suppress(PrepError):  # the mistake itself does not depend on it
-        names |= {*missing.list_alternatives(run)}
+        names |= {*missing.list_alternatives(run)} if supports(missing, ListsAlternatives) else set()
     return suggest(missing.name, sorted(names - {missing.name, ""}), otherwise, count=3)
 
 
 def _fix(missing: Resource, declared: Set[Key], others: Set[Key]) -> str:
     if missing.key in others:
         return "apply the whole spec first"
-    if missing.one_per_spec and any(key.kind == missing.kind for key in declared):
+    if isinstance(missing, OnePerSpec) and any(key.kind == missing.kind for key in declared):
         return f"apply a spec that declares this {missing.kind} first, or correct the name"
-    return "declare it in the spec, or correct the name" if missing.declarable else "correct the name"
+    return (
+        "declare it in the spec, or correct the name" if not isinstance(missing, Undeclarable) else "correct the name"
+    )
 
 
 def _users_of(key: Key, resources: Iterable[Resource]) -> tuple[Key, ...]:

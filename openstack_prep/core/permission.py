@@ -17,6 +17,7 @@ from openstack_prep.core.deletion_loss import OPTION, DeletionLoss, LossEffect
 from openstack_prep.core.model import Action, Adoptable, Step
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.plan import Plan
+from openstack_prep.core.resource import Untagged, is_replaced_by
 
 AGAIN = "plan again"
 
@@ -126,7 +127,7 @@ def _replaces_another(step: Step) -> bool:
     A kind without an ownership tag, such as a server group, may have any owner: then --allow-replace decides.
     """
     foreign = step.observed is not None and not step.observed.ours
-    return step.action is Action.REPLACE and foreign and step.resource.has_tag
+    return step.action is Action.REPLACE and foreign and not isinstance(step.resource, Untagged)
 
 
 def _foreign(step: Step) -> Mistake:
@@ -144,7 +145,7 @@ def _replacement(step: Step) -> Mistake:
     differences = ", ".join(
         f"{change.field} {change.before!r} -> {change.after!r}"
         for change in step.changes
-        if step.resource.is_replaced_by(change)
+        if is_replaced_by(step.resource, change)
     )
     return Mistake.about(
         step.key,

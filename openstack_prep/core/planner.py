@@ -12,6 +12,15 @@ from openstack_prep.base.key import labels
 from openstack_prep.core import permission
 from openstack_prep.core.model import MANAGED, Action, Adoptable, Change, Groups, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan, unresolved_keys
+from openstack_prep.core.resource import (
+    LosesInUpdate,
+    PreviewsUpdate,
+    YieldsTo,
+    followed_keys,
+    is_replaced_by,
+    provided_keys,
+    supports,
+)
 from openstack_prep.core.twin import Twin, created_at_once
 
 UNDECLARED = "no longer in the spec"
@@ -35,7 +44,7 @@ def decide(resource: Resource, observed: Observed | None, after: Groups = frozen
         changes += (Change(MANAGED, False, True),)
     action = Action.KEEP
     if changes:
-        fixed = any(map(resource.is_replaced_by, changes))
+        fixed = any(is_replaced_by(resource, change) for change in changes)
         foreign = isinstance(resource, Adoptable) and not observed.ours
         action = Action.REPLACE if fixed else Action.ADOPT if foreign else Action.UPDATE
     step = Step(
@@ -53,7 +62,8 @@ def _with_losses(step: Step) -> Step:
     """Return a step with the losses that it causes if it is an update."""
     if step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
         return step
-    return replace(step, losses=(*permission.lost_secrets(step), *step.resource.list_losses(step.observed)))
+    losses = step.resource.list_losses(step.observed) if supports(step.resource, LosesInUpdate) else ()
+    return replace(step, losses=(*permission.lost_secrets(step), *losses))
 
 
 def plan_apply(
@@ -191,7 +201,7 @@ def delete_twin(resource: Resource, kept: Observed, twin: Observed) -> Step:
 
 def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
     """Return a step with the pending steps that it follows; these may cause work although nothing differs yet."""
-    follows = frozenset(step.resource.follows()) & pending
+    follows = frozenset(followed_keys(step.resource)) & pending
     if not follows:
         return step
     action = Action.UPDATE if step.action is Action.KEEP else step.action
@@ -201,7 +211,9 @@ def _following(step: Step, pending: Set[Key], names: Mapping[Key, str]) -> Step:
 
 def _previewed_later(step: Step, pending: Mapping[Key, Action], names: Mapping[Key, str], allow_replace: bool) -> Step:
     """Return an update whose text shows that, and from when on, the service can preview all of it."""
-    if not step.resource.previewed or step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
+    if step.action not in (Action.UPDATE, Action.ADOPT) or step.observed is None:
+        return step
+    if not supports(step.resource, PreviewsUpdate):
         return step
     missing = sorted(names[key] for key in step.needs if pending.get(key) in (Action.CREATE, Action.REPLACE))
     if not missing and step.resource.is_foreseen(step.observed):
@@ -266,16 +278,16 @@ def dependencies(resources: Sequence[Resource], *, creating: bool = True) -> dic
     found: dict[Key, set[Key]] = defaultdict(set)
     edges: dict[Key, Groups] = {}
     for resource in resources:
-        for provided in resource.provides():
+        for provided in provided_keys(resource):
             found[provided].add(resource.key)
     providers = {provided: frozenset(keys) for provided, keys in found.items()}
     for resource in resources:
         if resource.key in edges:
             twice, fix = "is declared twice", "choose distinct names"
             raise SpecError([Mistake.about(resource.key, twice, fix, code=Code.SPEC_DUPLICATE_NAME)])
-        wanted = {each.key for each in resource.references()} | {*resource.needs(), *resource.follows()}
+        wanted = {each.key for each in resource.references()} | {*resource.needs(), *followed_keys(resource)}
         # a deletion asks for nothing that has to be free
-        wanted |= {*resource.yields_to()} if creating else set()
+        wanted |= {*resource.yields_to()} if creating and supports(resource, YieldsTo) else set()
         own = {resource.key}
         # a resource may be one of several that provide what it needs, such as a part of a stack
         groups = (providers[need] for need in wanted & providers.keys())

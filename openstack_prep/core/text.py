@@ -11,6 +11,7 @@ from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style, printable
 from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts
+from openstack_prep.core.resource import HasImplied, HasTexts, supports
 
 WHOLE = frozenset({"next", "needs", "then", "warning"})
 """Outputs that are useless if they are shortened, such as commands to type."""
@@ -56,12 +57,14 @@ def plain(value: object) -> object:
 
 def fields_of_new(resource: Resource) -> Values:
     """Return the fields with which a resource is created, without those that all new resources of its kind have."""
-    return {name: value for name, value in resource.desired().items() if name not in resource.implied}
+    implied = resource.implied if supports(resource, HasImplied) else frozenset()
+    return {name: value for name, value in resource.desired().items() if name not in implied}
 
 
 def step_line(step: Step, width: int, style: Style = PLAIN) -> str:
     """Return what a step would do, and below it which lines of a file."""
-    texts = step.resource.texts(step.observed) if step.observed and step.changes else None
+    resource, observed = step.resource, step.observed
+    texts = resource.texts(observed) if supports(resource, HasTexts) and observed and step.changes else None
     rest = tuple(change for change in step.changes if texts is None or change.field not in texts.fields)
     found = step.observed.id if step.observed and style.ids else ""
     words = "  ".join(filter(None, (found, details(replace(step, changes=rest), style.most))))

@@ -14,6 +14,7 @@ from typing import ClassVar, Self, cast
 from openstack_prep.base.errors import Mistake, Overtaken, ResourceFailed
 from openstack_prep.core.deletion_loss import Deletion, Finding, TakesAlong
 from openstack_prep.core.model import Key, Observed, Resource
+from openstack_prep.core.resource import Undeclarable, check_delete, deleted_ids, supports
 from openstack_prep.core.run import Run
 
 WAIT = 15.0  # seconds in which a run that has seen our twin deletes its own
@@ -89,11 +90,10 @@ def late_twins(run: Run, created: Sequence[Resource]) -> list[tuple[Resource, Ob
 
 
 @dataclass(frozen=True, kw_only=True)
-class Twin(Resource):
+class Twin(Resource, Undeclarable):
     """A twin to delete: ``of`` names the resource, ``kept`` the id that is kept; empty if none is."""
 
     kind: ClassVar[str] = "twin"
-    declarable: ClassVar[bool] = False
 
     of: Resource
     id: str
@@ -120,17 +120,17 @@ class Twin(Resource):
         return type(self.of).find(run, [self.of]).get(self.of.key)
 
     def deleted_ids(self, observed: Observed) -> frozenset[str]:
-        return self.of.deleted_ids(observed)
+        return deleted_ids(self.of, observed)
 
     def check_delete(self, run: Run, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        return self.of.check_delete(run, observed, going)
+        return check_delete(self.of, run, observed, going)
 
     @classmethod
     def find_losses(cls, run: Run, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
         """Yield what its own kind reports."""
         for each in deletions:
             of = cast(Twin, each.resource).of
-            if isinstance(of, TakesAlong):
+            if supports(of, TakesAlong):
                 found = type(of).find_losses(run, [Deletion(of, each.observed)], going)
                 yield from ((each.key, finding) for _, finding in found)
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.resource import Undeclarable
 from openstack_prep.exposures.register.neutron import NeutronRegister
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.in_project import InProject
@@ -19,11 +20,10 @@ from openstack_prep.resources.network.reserved_ports import addresses_of, claim_
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftClaim(InProject):
+class LeftClaim(InProject, Undeclarable):
     """An address that an exposure of the spec holds, as the register alone shows it."""
 
     kind: ClassVar[str] = "exposure"
-    declarable: ClassVar[bool] = False
 
     name: str
     pool: str

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.resource import Undeclarable
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.identity import home
@@ -33,11 +34,10 @@ LONGEST = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftFiles(InProject):
+class LeftFiles(InProject, Undeclarable):
     """The files of a cluster in a folder that no exposed cluster of the spec has."""
 
     kind: ClassVar[str] = "exposed_cluster"
-    declarable: ClassVar[bool] = False
 
     name: str
     directory: str

@@ -15,6 +15,7 @@ from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.model import Context
+from openstack_prep.core.resource import resolve
 
 if TYPE_CHECKING:
     from openstack_prep.resources.orchestration.stack import Stack
@@ -63,7 +64,7 @@ def list_mistakes(context: Context) -> Iterator[Mistake]:
     """Yield what is wrong with the configuration in the inputs of each stack with nodes of RKE2."""
     for each in context.resources:
         if each.kind == "stack" and _has_rke2(each):  # type: ignore[arg-type]
-            (stack, *_) = each.resolve(context)
+            (stack, *_) = resolve(each, context)
             has_cluster = any(getattr(other, "stack_key", None) == stack.key for other in context.resources)
             for found in _of_stack(stack, has_cluster=has_cluster):  # type: ignore[arg-type]
                 place = {"parameter": found.parameter} if found.parameter else {"field": "template"}

@@ -31,6 +31,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import ATTACHED, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.cloud_provider_names import cluster_of, cluster_of_tag
@@ -334,11 +335,10 @@ SERVED_BY_NEUTRON = ("network:dhcp", "network:distributed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leftover(Resource[CloudRun]):
+class Leftover(Resource[CloudRun], Undeclarable):
     """A resource of a cluster; its key is OpenStack's kind and name."""
 
     kind: ClassVar[str] = "leftover"
-    declarable: ClassVar[bool] = False
 
     thing: str
     """A key of ``HOLDS``, or ``tag``: a tag on a resource of the user."""

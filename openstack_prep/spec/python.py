@@ -19,6 +19,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import FromContext, Resource
+from openstack_prep.core.resource import Undeclarable
 from openstack_prep.spec import completion
 from openstack_prep.spec.completion import Declaration
 from openstack_prep.spec.sections import is_declared_kind, section_of
@@ -121,7 +122,7 @@ def _declared(given: Any, label: str, warnings: list[str]) -> Resource:
         what = f"{type(given).__name__ if not isinstance(given, type) else given.__name__} is not a resource"
         fix = "create an instance such as Network(name='net')" if isinstance(given, type) else "remove it from the list"
         raise SpecError([Mistake(label, what, fix)])
-    if not given.declarable:
+    if isinstance(given, Undeclarable):
         what, fix = "is a kind that other resources only refer to", "remove it from the list, and refer to it by name"
         raise SpecError([Mistake(label, what, f"{fix} where needed")])
     if not is_declared_kind(type(given)):

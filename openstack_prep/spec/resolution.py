@@ -15,7 +15,15 @@ from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Resource
-from openstack_prep.core.resource import WritesFiles, WrittenFile
+from openstack_prep.core.resource import (
+    ListsInherited,
+    ListsMistakes,
+    ListsWarnings,
+    WritesFiles,
+    WrittenFile,
+    resolve,
+    supports,
+)
 from openstack_prep.spec.spec import Spec
 from openstack_prep.spec.targets import NoCloud
 
@@ -30,7 +38,7 @@ def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
     found: list[Mistake] = []
     for each in spec.chosen:
         try:
-            found += each.list_mistakes(context)
+            found += each.list_mistakes(context) if supports(each, ListsMistakes) else ()
         except SpecError as error:
             found += error.mistakes
     checks: list[Callable[[Context], Iterable[Mistake]]] = [partial(list_file_conflicts, spec)]
@@ -56,7 +64,8 @@ def list_warnings(spec: Spec) -> list[str]:
     found: list[str] = []
     for each in spec.chosen:
         place = f"{spec.places[each.key]}: " if each.key in spec.places else ""
-        found += (f"{place}{each.key}: {warning}" for warning in each.list_warnings(context))
+        if supports(each, ListsWarnings):
+            found += (f"{place}{each.key}: {warning}" for warning in each.list_warnings(context))
     found += list_file_warnings(spec, context)
     return list(dict.fromkeys(found))
 
@@ -75,7 +84,7 @@ def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:
     for each in spec.resources:
         chosen = spec.is_chosen(each)
         try:
-            parts = each.resolve(replace(context, for_apply=for_apply and chosen))
+            parts = resolve(each, replace(context, for_apply=for_apply and chosen))
         except SpecError as error:
             contradictions += error.mistakes
             continue
@@ -83,7 +92,7 @@ def resolve_spec(spec: Spec, cloud: Cloud, *, for_apply: bool) -> Spec:
             unread.append(Mistake.about(each.key, str(error), code=error.code))
             parts = (each,)
         resources += parts
-        if for_apply and chosen:
+        if for_apply and chosen and supports(each, ListsInherited):
             place = f"{spec.places[each.key]}: " if each.key in spec.places else ""
             warnings += (f"{place}{each.key}: {warning}" for warning in each.list_inherited(parts[0]))
         if each.key in places:
@@ -158,7 +167,7 @@ def _identity(path: str) -> object:
 
 
 def _written(resource: Resource, context: Context) -> Iterator[WrittenFile]:
-    if isinstance(resource, WritesFiles):
+    if supports(resource, WritesFiles):
         yield from resource.written_files(context)
     for field, secret in _secrets(resource, ""):
         if secret.path is not None and not secret.awaited:

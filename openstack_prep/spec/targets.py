@@ -13,6 +13,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import Reached
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.planner import dependencies
+from openstack_prep.core.resource import resolve
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.spec import Spec
 
@@ -53,7 +54,7 @@ def limit_to(spec: Spec, targets: Collection[str]) -> Spec:
 def _parts(resource: Resource, resources: Sequence[Resource]) -> Sequence[Resource]:
     """Return what represents a resource in a plan; what cannot be read is reported when it is planned."""
     try:
-        return resource.resolve(Context(resources=resources, cloud=NoCloud.as_cloud()))
+        return resolve(resource, Context(resources=resources, cloud=NoCloud.as_cloud()))
     except PrepError:
         return (resource,)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.observation import JOBS
+from openstack_prep.core.resource import provided_keys
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.credentials.credential_rotation import RotatedCredential
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
@@ -35,7 +36,7 @@ def plan_rotation(
     chosen = spec_from(spec).limited_to("application_credential", credential)
     needs = frozenset(key for each in chosen.chosen for key in each.needs())
     assignments = (each for each in chosen.resources if isinstance(each, RoleAssignment))
-    needed = (each.key for each in assignments if needs.intersection(each.provides()))
+    needed = (each.key for each in assignments if needs.intersection(provided_keys(each)))
     chosen = replace(chosen, only=(chosen.only or frozenset()) | frozenset(needed))
     found = api.show(cloud, chosen, jobs=jobs)
     resources = tuple(

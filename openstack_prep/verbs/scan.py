@@ -15,7 +15,18 @@ from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun, in_project
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.observation import beside, in_parallel
-from openstack_prep.core.resource import HasContainer, HasId
+from openstack_prep.core.resource import (
+    HasContainer,
+    HasId,
+    InEachProject,
+    ScansTagged,
+    Untagged,
+    cloud_ids,
+    kind_supports,
+    provided_keys,
+    scan_kind,
+    supports,
+)
 from openstack_prep.extensions import Scan
 from openstack_prep.resources.files.clouds_entry import CloudsEntry, InCloudsYaml
 from openstack_prep.resources.identity import home
@@ -68,9 +79,9 @@ def everything(
     Kinds that may not be read are left out; ``leave_out`` is called with the kind.
     """
     kinds = tuple(kinds)
-    inner = [kind for kind in kinds if kind.in_each_project]
-    scopes = [*product(inner, _unique(run, homes)), *((kind, None) for kind in kinds if not kind.in_each_project)]
-    return _read(scopes, lambda kind, home: kind.scan(run, home), leave_out, jobs=jobs)
+    inner = [kind for kind in kinds if issubclass(kind, InEachProject)]
+    scopes = [*product(inner, _unique(run, homes)), *((kind, None) for kind in kinds if kind not in inner)]
+    return _read(scopes, lambda kind, home: scan_kind(kind, run, home), leave_out, jobs=jobs)
 
 
 def _tagged(
@@ -94,7 +105,11 @@ def _tagged(
         if scan.tagged and not extensions.load(scan.tagged)(run, home):
             return ()
         kind = _kind(scan)
-        return kind.scan_tagged(run, home) if kind.has_tag else ()
+        if issubclass(kind, Untagged):
+            return ()
+        if kind_supports(kind, ScansTagged):
+            return kind.scan_tagged(run, home)
+        return scan_kind(kind, run, home)
 
     return _read(scopes, read, failed=failed, jobs=jobs)
 
@@ -138,7 +153,7 @@ def _kind(scan: Scan) -> type[Resource]:
 
 
 def _is_in_each_project(scan: Scan) -> bool:
-    return bool(scan.tagged) or _kind(scan).in_each_project
+    return bool(scan.tagged) or issubclass(_kind(scan), InEachProject)
 
 
 @dataclass(frozen=True)
@@ -200,7 +215,7 @@ def undeclared(
     ``observed`` are the existing counterparts of declared resources. A project that is no longer declared is read as
     well. ``ours`` is false for resources that only have the spec's name, which another spec may have, too.
     """
-    keys = {key for each in resources for key in (each.key, *each.provides())}
+    keys = {key for each in resources for key in (each.key, *provided_keys(each))}
     ids = ids_of((each, observed[each.key]) for each in resources if each.key in observed)
 
     def is_left(standing: Standing) -> bool:
@@ -223,7 +238,7 @@ def undeclared(
         standing[0].key: standing for standing in reversed(left)
     }  # of twins the first; the next run finds the other
     alone = [each for each in reversed(one_each.values()) if not _is_deleted_with_another(each[0], one_each)]
-    return [(each.by_id(found) if isinstance(each, HasId) else each, found) for each, found in alone]
+    return [(each.by_id(found) if supports(each, HasId) else each, found) for each, found in alone]
 
 
 def kinds_of_projects() -> list[type[Resource]]:
@@ -242,13 +257,13 @@ def ids_of(standing: Iterable[Standing]) -> Mapping[str, set[str]]:
     """Return, by kind, the ids that identify all existing resources in the cloud."""
     ids: dict[str, set[str]] = defaultdict(set)
     for resource, found in standing:
-        ids[resource.kind] |= frozenset().union(*map(resource.cloud_ids, (found, *found.twins)))
+        ids[resource.kind] |= frozenset().union(*(cloud_ids(resource, each) for each in (found, *found.twins)))
     return ids
 
 
 def is_new(resource: Resource, found: Observed, ids: Mapping[str, set[str]]) -> bool:
     """Whether a resource is not among those that ``ids_of`` has returned."""
-    return resource.cloud_ids(found).isdisjoint(ids.get(resource.kind, ()))
+    return cloud_ids(resource, found).isdisjoint(ids.get(resource.kind, ()))
 
 
 def _proven(run: CloudRun, standing: Iterable[Standing], family: frozenset[str]) -> list[Standing]:
@@ -290,4 +305,4 @@ def _have_networks(run: CloudRun, homes: Iterable[Project | None]) -> bool:
 
 def _is_deleted_with_another(resource: Resource, left: Mapping[Key, Standing]) -> bool:
     """Whether another deletion includes it: rules of a group, roles of a user, who are only found through them."""
-    return isinstance(resource, HasContainer) and resource.container in left
+    return supports(resource, HasContainer) and resource.container in left

@@ -21,7 +21,7 @@ import openstack_prep as prep
 from openstack_prep import extensions
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.cli.main import main
-from openstack_prep.core.resource import Resource
+from openstack_prep.core.resource import ListsMistakes, kind_supports
 from openstack_prep.kubernetes import reading, rke2, rke2_rules, rules, stack_config
 from openstack_prep.kubernetes.cilium import rules as cilium_rules
 from openstack_prep.openshift import install_config
@@ -104,11 +104,7 @@ def test_each_rule_has_a_row(table: str) -> None:
 
 def test_each_kind_with_rules_has_a_row() -> None:
     kinds = {each.name: extensions.load(each.kind) for one in extensions.installed() for each in one.sections}
-    ruled = {
-        name
-        for name, kind in kinds.items()
-        if getattr(kind, "list_mistakes", Resource.list_mistakes) is not Resource.list_mistakes
-    }
+    ruled = {name for name, kind in kinds.items() if kind_supports(kind, ListsMistakes)}
     assert {row["section"] for row in TABLES["kinds"]["rows"]} == ruled
 
 

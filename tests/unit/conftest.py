@@ -22,6 +22,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor
 from openstack_prep.core.model import Context, OwnershipTag, Resource
+from openstack_prep.core.resource import ListsMistakes, resolve, supports
 from openstack_prep.resources.identity import user
 from openstack_prep.spec.targets import NoCloud
 
@@ -85,7 +86,7 @@ def connection(username: str = "admin", password: str = "admin-password") -> Con
 
 def resolved(resource: R, among: Sequence[Resource], cloud: Cloud, *, for_apply: bool = False) -> R:
     """Return a resource that does not become several, resolved among those of its spec."""
-    (found,) = resource.resolve(Context(resources=among, cloud=cloud, for_apply=for_apply))
+    (found,) = resolve(resource, Context(resources=among, cloud=cloud, for_apply=for_apply))
     assert isinstance(found, type(resource))
     return found
 
@@ -93,7 +94,7 @@ def resolved(resource: R, among: Sequence[Resource], cloud: Cloud, *, for_apply:
 def declared_mistakes(*resources: Resource) -> list[Mistake]:
     """Return what is wrong with the resources of a spec by rules that need no cloud."""
     context = Context(resources=resources, cloud=NoCloud.as_cloud())
-    return [mistake for each in resources for mistake in each.list_mistakes(context)]
+    return [mistake for each in resources if supports(each, ListsMistakes) for mistake in each.list_mistakes(context)]
 
 
 @pytest.fixture(autouse=True)

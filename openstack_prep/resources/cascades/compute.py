@@ -9,6 +9,7 @@ from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, LossEffect
+from openstack_prep.core.resource import deleted_ids
 from openstack_prep.resources.cascades.row import (
     CascadeRow,
     CascadeTable,
@@ -28,7 +29,7 @@ def _servers(field: str) -> Read:
     def read(deletions: Deletions) -> Iterator[Dependent]:
         run, refused = deletions.run, None
         for deletion in deletions:
-            for thing_id in sorted(deletion.resource.deleted_ids(deletion.observed)):
+            for thing_id in sorted(deleted_ids(deletion.resource, deletion.observed)):
                 if not _may_have_servers(run, deletion, field, thing_id):
                     continue
                 which: Values = {field: thing_id}

@@ -10,6 +10,7 @@ from openstack_prep.base.key import DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, LossEffect
+from openstack_prep.core.resource import deleted_ids
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades.row import (
     CascadeRow,
@@ -80,7 +81,7 @@ def _roles_of(run: CloudRun, trust_id: str) -> set[str]:
 
 def _of_user(deletion: Deletion) -> re.Match[str] | None:
     """Return the ids of project, user and role of an assignment to a user in a project."""
-    (path,) = deletion.resource.deleted_ids(deletion.observed)
+    (path,) = deleted_ids(deletion.resource, deletion.observed)
     return re.fullmatch(r"/projects/([^/]+)/users/([^/]+)/roles/([^/]+)", path)
 
 

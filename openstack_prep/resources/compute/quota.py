@@ -17,6 +17,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Observed, Resource
+from openstack_prep.core.resource import Untagged
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import BLOCK_STORAGE, STORES, Store
 from openstack_prep.resources.identity.in_project import InProject
@@ -43,14 +44,13 @@ class Usage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quota(InProject):
+class Quota(InProject, Untagged):
     """The quotas of a project; -1 means unlimited, and omitted quotas are not managed.
 
     Quotas are deleted with their project; destroy restores the defaults of a project that this spec manages.
     """
 
     kind: ClassVar[str] = "quota"
-    has_tag: ClassVar[bool] = False
 
     cores: Limit | None = None
     """vCPUs of all instances."""

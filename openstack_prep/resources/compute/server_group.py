@@ -16,6 +16,7 @@ from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Context, Observed, Resource
+from openstack_prep.core.resource import Untagged
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.cascades import row as cascades
@@ -27,11 +28,10 @@ Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affini
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerGroup(ByProjectUser):
+class ServerGroup(ByProjectUser, Untagged):
     """A server group. It cannot have an ownership tag: the only group with the name is managed if its project is."""
 
     kind: ClassVar[str] = "server_group"
-    has_tag: ClassVar[bool] = False
     needs_login: ClassVar[bool] = True
     immutable: ClassVar[frozenset[str]] = frozenset({"policy", "max_server_per_host"})
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, PlanRefused, PrepError
@@ -32,6 +32,7 @@ from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import MANAGED, Change, Context, Observed, Resource
 from openstack_prep.core.observed import owner_text
+from openstack_prep.core.resource import Undeclarable
 from openstack_prep.resources.credentials import credential_ends as ends
 from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
 from openstack_prep.resources.credentials.credential_record import (
@@ -359,10 +360,8 @@ class ApplicationCredential(CredentialFields):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftCredential(ApplicationCredential):
+class LeftCredential(ApplicationCredential, Undeclarable):
     """The credentials of one removed declaration, found by id: it is not known which file holds the entry."""
-
-    declarable: ClassVar[bool] = False
 
     clouds_yaml: str = ""
     cloud: str = ""

@@ -8,19 +8,19 @@ from typing import ClassVar
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Observed
+from openstack_prep.core.resource import Undeclarable
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.credentials.credential_record import CredentialRecord
 
 
 @dataclass(frozen=True, kw_only=True)
-class RotatedCredential(ApplicationCredential):
+class RotatedCredential(ApplicationCredential, Undeclarable):
     """A credential that must differ from the one that was in use when the rotation was planned.
 
     So a second run has nothing left to do, and the next run continues after a run that was killed.
     """
 
     identity: ClassVar[frozenset[str]] = ApplicationCredential.identity | {"retired"}
-    declarable: ClassVar[bool] = False
 
     retired: str
     """Id of the credential to replace."""

@@ -18,6 +18,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Observed, Resource
+from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.dns.record_data import canonical
 from openstack_prep.resources.identity.in_project import InProject
@@ -73,11 +74,10 @@ class ZoneRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DnsZone(InProject):
+class DnsZone(InProject, Undeclarable):
     """A zone that exists, and that the project may use."""
 
     kind: ClassVar[str] = "dns_zone"
-    declarable: ClassVar[bool] = False
 
     name: Name
     """Name of the zone, without the final dot."""

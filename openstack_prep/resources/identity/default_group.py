@@ -19,6 +19,7 @@ from urllib.parse import quote
 from openstack_prep.base.errors import CloudError, is_transient
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.resource import Undeclarable
 from openstack_prep.resources.identity import home
 
 ATTEMPTS = 5
@@ -58,11 +59,10 @@ def remove(run: CloudRun, group_id: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftGroup(Resource[CloudRun]):
+class LeftGroup(Resource[CloudRun], Undeclarable):
     """A default group that an interrupted destroy has left behind."""
 
     kind: ClassVar[str] = "default_group"
-    declarable: ClassVar[bool] = False
 
     name: str
     """Its id, because all of these groups have the same name."""

@@ -10,13 +10,14 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Resource
+from openstack_prep.core.resource import InEachProject, scan_kind
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 
 In = TypeVar("In", bound="InProject")
 
 
 @dataclass(frozen=True, kw_only=True)
-class InProject(Resource[CloudRun]):
+class InProject(Resource[CloudRun], InEachProject):
     """Base of resources in a project; ``project`` None means the project that the connection is scoped to."""
 
     project: Name | None = None
@@ -25,7 +26,6 @@ class InProject(Resource[CloudRun]):
     """Name of the project's domain."""
 
     identity: ClassVar[frozenset[str]] = frozenset({"name", "project", "project_domain"})
-    in_each_project: ClassVar[bool] = True
     needs_login: ClassVar[bool] = False
     """Whether only a user who is logged in to the project can create it: its service takes the project from the token.
     """
@@ -72,7 +72,7 @@ class InProject(Resource[CloudRun]):
         return groups
 
     def list_alternatives(self, run: CloudRun) -> Iterable[str]:
-        return (each.name for each, _ in type(self).scan(run, self.owner))
+        return (each.name for each, _ in scan_kind(type(self), run, self.owner))
 
     def mistake(self, what: str, fix: str, code: str = "", field: str = "") -> Mistake:
         return Mistake.about(self.key, what, fix, code=code, field=field)

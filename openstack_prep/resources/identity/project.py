@@ -20,6 +20,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import COPIED, Adoptable, Change, Observed, OwnershipTag, Resource
+from openstack_prep.core.resource import OnePerSpec, Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.project import PROJECT
@@ -29,11 +30,10 @@ from openstack_prep.resources.lists.queries import project_name as project_name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Domain(Resource[CloudRun]):
+class Domain(Resource[CloudRun], Undeclarable):
     """A domain of Keystone; other resources only refer to it."""
 
     kind: ClassVar[str] = "domain"
-    declarable: ClassVar[bool] = False
 
     name: Name = DEFAULT_DOMAIN
     """Name of the domain."""
@@ -58,7 +58,7 @@ class ProjectRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Project(Adoptable[CloudRun]):
+class Project(Adoptable[CloudRun], OnePerSpec):
     """A project (tenant) and its domain.
 
     The ownership tag is a tag of the project. Others share these tags: declared tags are ensured, all others are left
@@ -67,7 +67,6 @@ class Project(Adoptable[CloudRun]):
 
     kind: ClassVar[str] = "project"
     identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
-    one_per_spec: ClassVar[bool] = True
 
     name: Annotated[str, Len(1, 64)]
     """Name of the project, unique in its domain; at most 64 characters."""

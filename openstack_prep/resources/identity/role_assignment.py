@@ -17,6 +17,7 @@ from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Coherent, Key, Observed, Resource
+from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.identity import ROLE_ASSIGNMENT
@@ -28,11 +29,10 @@ from openstack_prep.resources.lists import queries
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group(Resource[CloudRun]):
+class Group(Resource[CloudRun], Undeclarable):
     """A group of users; other resources only refer to it."""
 
     kind: ClassVar[str] = "group"
-    declarable: ClassVar[bool] = False
 
     name: Name
     domain: Name = DEFAULT_DOMAIN
@@ -53,11 +53,10 @@ class Group(Resource[CloudRun]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Role(Resource[CloudRun]):
+class Role(Resource[CloudRun], Undeclarable):
     """A role of the cloud, not of a domain; other resources only refer to it."""
 
     kind: ClassVar[str] = "role"
-    declarable: ClassVar[bool] = False
 
     name: Name
 

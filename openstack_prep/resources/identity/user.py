@@ -28,6 +28,7 @@ from openstack_prep.core.model import (
     OwnershipTag,
     Resource,
 )
+from openstack_prep.core.resource import InEachProject
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.identity import USER
 from openstack_prep.resources.identity import home
@@ -39,7 +40,7 @@ REVOKED_FOR = 1.1  # seconds: a new password revokes all tokens of the same seco
 
 
 @dataclass(frozen=True, kw_only=True)
-class User(Adoptable[CloudRun]):
+class User(Adoptable[CloudRun], InEachProject):
     """A user in Keystone's own database; resources can only refer to users of LDAP or a federation.
 
     Keystone never reports a password, so the run logs in once to see whether it is correct. The password of a disabled
@@ -48,7 +49,6 @@ class User(Adoptable[CloudRun]):
 
     kind: ClassVar[str] = "user"
     identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
-    in_each_project: ClassVar[bool] = True
 
     name: Name
     """Name of the user, unique in its domain."""

@@ -20,6 +20,7 @@ from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Coherent, Key, Observed, Resource
+from openstack_prep.core.resource import Undeclarable
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.network import NETWORK
 from openstack_prep.resources.identity.project import Project, project_name
@@ -212,11 +213,10 @@ class Network(NetworkResource[NetworkRecord], Coherent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalNetwork(Resource[CloudRun]):
+class ExternalNetwork(Resource[CloudRun], Undeclarable):
     """A provider's network for floating IPs and gateways; other resources only refer to it."""
 
     kind: ClassVar[str] = "external_network"
-    declarable: ClassVar[bool] = False
 
     name: Name
     """Name of the network."""

@@ -18,6 +18,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Observed
+from openstack_prep.core.resource import BareReference, Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
@@ -34,11 +35,10 @@ def ports_of(run: CloudRun, project_id: str | None) -> Sequence[PortRecord]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamedPort(InProject):
+class NamedPort(InProject, BareReference):
     """A port that others refer to by name: that of this spec, else the only one in the project with this name."""
 
     kind: ClassVar[str] = "port"
-    is_described: ClassVar[bool] = False
 
     name: str
 
@@ -54,10 +54,8 @@ class NamedPort(InProject):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PortOfInstaller(NamedPort):
+class PortOfInstaller(NamedPort, Undeclarable):
     """A port that the OpenShift installer creates: no spec can declare it."""
-
-    declarable: ClassVar[bool] = False
 
 
 def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None) -> Raw:

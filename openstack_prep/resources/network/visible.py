@@ -13,6 +13,7 @@ from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.model import Observed
+from openstack_prep.core.resource import BareReference
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
@@ -21,11 +22,10 @@ from openstack_prep.resources.network.network import Network
 
 
 @dataclass(frozen=True, kw_only=True)
-class VisibleNetwork(InProject):
+class VisibleNetwork(InProject, BareReference):
     """A network of the project, else the only one with this name that is shared with the project."""
 
     kind: ClassVar[str] = Network.kind
-    is_described: ClassVar[bool] = False
 
     name: str
 
@@ -53,11 +53,10 @@ class VisibleNetwork(InProject):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VisibleSubnet(InProject):
+class VisibleSubnet(InProject, BareReference):
     """A subnet of a network that the project may use; its name is unique on that network."""
 
     kind: ClassVar[str] = "subnet"
-    is_described: ClassVar[bool] = False
 
     name: str
     network: str

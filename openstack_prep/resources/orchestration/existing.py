@@ -12,6 +12,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Key, Observed
+from openstack_prep.core.resource import BareReference
 from openstack_prep.resources.heat.heat_list import stack_names, stack_of
 from openstack_prep.resources.heat.heat_parameters import Kind
 from openstack_prep.resources.identity.in_project import InProject
@@ -22,11 +23,10 @@ CLOUD_WIDE = ("flavor", "volume_type")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Existing(InProject):
+class Existing(InProject, BareReference):
     """A resource that a service finds by name or id; its key is that of the kind that declares such resources."""
 
     kind: ClassVar[str] = "existing"
-    is_described: ClassVar[bool] = False
 
     of: Kind
     name: str

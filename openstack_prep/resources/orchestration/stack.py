@@ -9,13 +9,14 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import Self
 
 from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.resource import LeavesContent
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_outputs
 from openstack_prep.resources.heat.heat import SERVER, VOLUME, HeatResource, HeatStack
@@ -41,7 +42,7 @@ NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stack(Inputs):
+class Stack(Inputs, LeavesContent):
     """A Heat stack. The ownership tag is a tag of the stack.
 
     It comes after all other project-scoped resources of the spec, because only its template shows what it uses. The
@@ -51,9 +52,6 @@ class Stack(Inputs):
     against the project's quotas, together with the other stacks of the spec in that project. Apply waits for a stack
     that is in progress. After a failure the next apply continues with the same stack.
     """
-
-    leaves_content: ClassVar[bool] = True  # by a deletion_policy of its template, or of a nested one
-    previewed: ClassVar[bool] = True
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         quotas = self.of_project(context.declared(Quota))

@@ -18,7 +18,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Context, Key, Resource
-from openstack_prep.core.resource import WritesFiles
+from openstack_prep.core.resource import WritesFiles, followed_keys, supports
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
@@ -189,9 +189,9 @@ class Inputs(ByProjectUser, Adoptable):
         """Whether another resource depends on stacks, or only writes files; one with a credential does more."""
         if other.kind in (self.kind, "address_pairs", "clouds_entry"):
             return True
-        if isinstance(other, WritesFiles) and not isinstance(other, InCloudsYaml):
+        if supports(other, WritesFiles) and not isinstance(other, InCloudsYaml):
             return True
-        keys = (*other.follows(), *other.needs(), *(each.key for each in other.references()))
+        keys = (*followed_keys(other), *other.needs(), *(each.key for each in other.references()))
         return any(key.kind == self.kind for key in keys)
 
     def _list_secrets_images(self, after: Sequence[Resource], *, for_apply: bool) -> tuple[SecretsImage, ...]:

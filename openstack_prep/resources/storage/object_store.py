@@ -25,6 +25,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import DIFFERS, Change, Context, Observed, Resource
+from openstack_prep.core.resource import Untagged
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import ByProjectUser
 
@@ -68,7 +69,8 @@ MetadataName = Annotated[Name, Reads(metadata_name)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObjectStore(ByProjectUser):
+# its headers have a tag of the spec, but not each of them: a removal would delete those of others as well
+class ObjectStore(ByProjectUser, Untagged):
     """The project's account in the object store; omitted metadata is not managed.
 
     Swift creates the account on first use, and keeps it when its project is deleted. Destroy removes the values of the
@@ -78,7 +80,6 @@ class ObjectStore(ByProjectUser):
     """
 
     kind: ClassVar[str] = "object_store"
-    has_tag: ClassVar[bool] = False  # there is one, but not per header: it would delete headers of others as well
 
     needs_login: ClassVar[bool] = True
 

@@ -14,6 +14,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, permission, planner, text
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
 from openstack_prep.core.model import Action, Key, Observed, Result, Status, Step
+from openstack_prep.core.resource import LeavesContent
 from tests.unit.box import LOST, Box, Shelf
 
 VOLUME = "kept-volume"
@@ -33,11 +34,10 @@ class Room(Box):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crate(Box):
+class Crate(Box, LeavesContent):
     """It contains the volume, as a stack does."""
 
     kind: ClassVar[str] = "crate"
-    leaves_content: ClassVar[bool] = True
 
     @staticmethod
     def _observed(name: str, box: dict[str, Any]) -> Observed:

@@ -19,6 +19,7 @@ from openstack_prep.core.interrupts import SIGNALS, Interrupted
 from openstack_prep.core.model import INTERRUPT, Action, Adoptable, Key, Observed, Resource, Result, Status
 from openstack_prep.core.plan import ApplyFailed, Plan, Report
 from openstack_prep.core.planner import plan_apply, plan_destroy
+from openstack_prep.core.resource import OnePerSpec
 from tests.unit.box import BROKEN, LOST, Box, Shelf
 
 
@@ -574,11 +575,16 @@ def test_a_reference_that_exists_nowhere_is_a_mistake_of_its_users(shelf: Shelf)
     assert "declare it" in mistakes[0].fix
 
 
-def test_a_second_one_of_what_a_spec_declares_once_is_not_to_be_declared(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Box, "one_per_spec", True)
-    _, (mistake,) = observation.examine(shelf.run(), [Box(name="a", on=("gone",))])
+@dataclass(frozen=True, kw_only=True)
+class Lone(Box, OnePerSpec):
+    """A box of which a spec declares one."""
+
+    def references(self) -> Iterable[Resource]:
+        return [Lone(name=name) for name in self.on]
+
+
+def test_a_second_one_of_what_a_spec_declares_once_is_not_to_be_declared(shelf: Shelf) -> None:
+    _, (mistake,) = observation.examine(shelf.run(), [Lone(name="a", on=("gone",))])
     assert mistake.fix == "apply a spec that declares this box first, or correct the name"
 
 
@@ -654,7 +660,9 @@ class Crate(Box):
     """A box whose contents go when it is painted; only a look right before can tell."""
 
     kind: ClassVar[str] = "crate"
-    previewed: ClassVar[bool] = True
+
+    def is_foreseen(self, observed: Observed) -> bool:
+        return True
 
     def list_losses(self, observed: Observed) -> Iterable[Loss]:
         if observed.values.get("material") in ("full", "fuller"):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from openstack_prep.base.errors import Mistake
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.core import resource as contract
 from openstack_prep.core.model import (
     Change,
     Coherent,
@@ -20,6 +23,25 @@ from openstack_prep.core.model import (
     Resolved,
     Resource,
 )
+from openstack_prep.core.resource import (
+    HasImplied,
+    MayHaveTwins,
+    Provides,
+    Resolves,
+    Settles,
+    can_have_twins,
+    check_delete,
+    cloud_ids,
+    deleted_ids,
+    followed_keys,
+    is_replaced_by,
+    kind_supports,
+    provided_keys,
+    resolve,
+    scan_kind,
+    supports,
+)
+from tests.kinds import KINDS
 from tests.unit.box import Box
 
 
@@ -65,30 +87,80 @@ def test_what_a_kind_does_not_bring_says_its_name() -> None:
 
 def test_a_kind_that_asks_for_nothing() -> None:
     plain, context = Plain(name="a"), Context(resources=(), cloud=None)
-    assert plain.resolve(context) == (plain,)
     for found in (
-        plain.list_mistakes(context),
-        plain.list_warnings(context),
-        plain.list_inherited(plain),
         plain.references(),
         plain.needs(),
-        plain.yields_to(),
-        plain.follows(),
-        plain.scan(None, None),
         plain.check(None, None),
-        plain.list_losses(SEEN),
-        plain.check_delete(None, SEEN, frozenset()),
+        followed_keys(plain),
+        scan_kind(Plain, None, None),
+        check_delete(plain, None, SEEN, frozenset()),
     ):
         assert tuple(found) == ()
-    assert (plain.key, plain.scope, tuple(plain.provides())) == (Key("plain", "a"), (), (plain.key,))
-    assert (plain.can_have_twins, plain.settle(None, SEEN), plain.is_foreseen(SEEN), plain.texts(SEEN)) == (
-        False,
-        False,
-        True,
-        None,
-    )
-    assert plain.cloud_ids(SEEN) == plain.deleted_ids(SEEN) == {"1", "2"}
-    assert [plain.is_replaced_by(Change(each, 1, 2)) for each in ("size", "name")] == [True, False]
+    assert (plain.key, plain.scope) == (Key("plain", "a"), ())
+    assert (resolve(plain, context), tuple(provided_keys(plain))) == ((plain,), (plain.key,))
+    assert can_have_twins(plain) is False
+    assert cloud_ids(plain, SEEN) == deleted_ids(plain, SEEN) == {"1", "2"}
+    assert [is_replaced_by(plain, Change(each, 1, 2)) for each in ("size", "name")] == [True, False]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rich(Plain):
+    """A kind with every function for which others have a default, and some more."""
+
+    can_have_twins: ClassVar[bool] = True
+    implied: ClassVar[frozenset[str]] = frozenset({"status"})
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        return (Plain(name="b"),)
+
+    def provides(self) -> Sequence[Key]:
+        return (Key("plain", "c"),)
+
+    def follows(self) -> Sequence[Key]:
+        return (Key("plain", "d"),)
+
+    def cloud_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset({"3"})
+
+    def deleted_ids(self, observed: Observed) -> frozenset[str]:
+        return frozenset({"4"})
+
+    def is_replaced_by(self, change: Change) -> bool:
+        return change.field == "colour"
+
+    def check_delete(self, run: Any, observed: Observed, going: frozenset[str]) -> Sequence[Mistake]:
+        return (Mistake("here", observed.id),)
+
+
+def test_what_a_kind_adds_is_asked_for() -> None:
+    rich, context = Rich(name="a"), Context(resources=(), cloud=None)
+    assert (resolve(rich, context), tuple(provided_keys(rich))) == ((Plain(name="b"),), (Key("plain", "c"),))
+    assert (tuple(followed_keys(rich)), can_have_twins(rich)) == ((Key("plain", "d"),), True)
+    assert (cloud_ids(rich, SEEN), deleted_ids(rich, SEEN)) == ({"3"}, {"4"})
+    assert tuple(check_delete(rich, None, SEEN, frozenset())) == (Mistake("here", "1"),)
+    changes = [Change(each, 1, 2) for each in ("size", "name", "colour")]
+    assert [is_replaced_by(rich, each) for each in changes] == [True, False, True]
+
+
+def test_a_kind_has_a_protocol_by_all_that_the_protocol_names() -> None:
+    asked = (HasImplied, Resolves, MayHaveTwins, Provides, Settles)
+    assert [supports(Rich(name="a"), each) for each in asked] == [True, True, True, True, False]
+    assert [kind_supports(Plain, each) for each in asked] == [False] * len(asked)
+
+
+PROTOCOLS = [
+    each for each in vars(contract).values() if each is not Protocol and getattr(each, "_is_protocol", False) is True
+]
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_functions_of_protocols_are_called_as_the_protocols_say(kind: type[Resource]) -> None:
+    """mypy compares their signatures only for classes that name the protocol as a base."""
+    for protocol in (each for each in PROTOCOLS if kind_supports(kind, each)):
+        for name in (name for name in vars(protocol) if not name.startswith("_")):
+            if callable(wanted := getattr(protocol, name)):
+                given = getattr(kind, name)
+                assert [*inspect.signature(given).parameters] == [*inspect.signature(wanted).parameters], name
 
 
 def test_what_is_compared_is_what_was_declared() -> None:
@@ -99,7 +171,7 @@ def test_what_is_compared_is_what_was_declared() -> None:
 def test_those_that_exist_are_found_one_by_one() -> None:
     wanted = [Single(name="a"), Single(name="b")]
     assert Single.find({"a": SEEN}, wanted) == {wanted[0].key: SEEN}
-    assert list(Single.scan_tagged("run", wanted[0])) == list(Single.scan("run", wanted[0]))
+    assert list(scan_kind(Single, "run", wanted[0])) == [(wanted[0], "run")]
 
 
 # --- context ------------------------------------------------------------------------------

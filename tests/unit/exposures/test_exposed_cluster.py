@@ -10,6 +10,7 @@ import yaml
 
 from openstack_prep.base.codes import Code
 from openstack_prep.core.model import Context
+from openstack_prep.core.resource import ListsMistakes, supports
 from openstack_prep.spec.spec import load_spec
 
 EXPOSURE = {"name": "a", "cluster": "one", "how": "metallb", "target": {"service": "a/b"}, "ports": [{"port": 443}]}
@@ -26,7 +27,12 @@ def mistakes(tmp_path: Path, **changed: Any) -> list[tuple[str, str]]:
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(RIGHT | changed))
     spec = load_spec(tmp_path / "s.yaml")
     context: Any = Context(resources=spec.resources, cloud=None)
-    return [(found.where, found.code) for each in spec.resources for found in each.list_mistakes(context)]
+    return [
+        (found.where, found.code)
+        for each in spec.resources
+        if supports(each, ListsMistakes)
+        for found in each.list_mistakes(context)
+    ]
 
 
 def test_a_right_spec_has_none(tmp_path: Path) -> None:

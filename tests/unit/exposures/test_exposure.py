@@ -16,6 +16,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Context, OwnershipTag
 from openstack_prep.core.plan import Plan
+from openstack_prep.core.resource import ListsMistakes, supports
 from openstack_prep.exposures.exposure import Exposure, ResolvedExposure
 from openstack_prep.exposures.left_claim import LeftClaim
 from openstack_prep.exposures.model import ExposedPort, ExposureTarget
@@ -127,7 +128,8 @@ def plan(run: CloudRun, *wanted: Any) -> Plan:
 
 def refusals(run: CloudRun, *wanted: Any) -> list[str]:
     context = Context(resources=wanted, cloud=run.admin)
-    declared = [mistake for each in wanted for mistake in each.list_mistakes(context)]
+    judged = (each for each in wanted if supports(each, ListsMistakes))
+    declared = [mistake for each in judged for mistake in each.list_mistakes(context)]
     return list(dict.fromkeys(f"{each.where}: {each.what}" for each in (*declared, *plan(run, *wanted).refusals)))
 
 

@@ -12,6 +12,7 @@ import pytest
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, FromContext, Key, Resolved, Resource
+from openstack_prep.core.resource import followed_keys
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.recordsets import ExposedRecordset
@@ -52,7 +53,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def plan_of(resource: Resource) -> tuple[object, ...]:
     """Return all that a plan asks a resource before it is looked for."""
     references = {each.key for each in resource.references()}
-    return resource.key, resource.desired(), references, set(resource.needs()), set(resource.follows())
+    return resource.key, resource.desired(), references, set(resource.needs()), set(followed_keys(resource))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -172,7 +172,9 @@ class Crate(Box):
     """A box of which only the service can tell what an update does."""
 
     kind: ClassVar[str] = "crate"
-    previewed: ClassVar[bool] = True
+
+    def is_foreseen(self, observed: Observed) -> bool:
+        return True
 
 
 @pytest.mark.parametrize(("consent", "named"), [(True, ("crate/b",)), (False, ())])

@@ -106,7 +106,7 @@ class Volume(ByProjectUser, Adoptable[CloudRun]):
         return super().desired() | {"status": "complete"}
 
     def is_replaced_by(self, change: Change) -> bool:
-        return super().is_replaced_by(change) or (change.field == "size" and change.after < change.before)
+        return change.field == "size" and change.after < change.before
 
     # --- reading --------------------------------------------------------------------------
 

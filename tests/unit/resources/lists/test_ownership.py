@@ -11,6 +11,7 @@ from openstack_prep import extensions
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
+from openstack_prep.core.resource import InEachProject, Untagged
 from openstack_prep.resources.network.reserved_ports import OWNER
 from tests.unit.conftest import ADMIN_PROJECT, connection
 
@@ -104,5 +105,5 @@ def test_nothing_shows_no_tag(empty_cloud: requests_mock.Mocker, kind: str) -> N
 
 def test_scans_say_of_the_kinds_what_their_classes_say() -> None:
     kinds = {scan: extensions.load(scan.kind) for scan in extensions.scans()}
-    assert [scan for scan, kind in kinds.items() if scan.has_tag != kind.has_tag] == []
-    assert [scan for scan, kind in kinds.items() if scan.tagged and not kind.in_each_project] == []
+    assert [scan for scan, kind in kinds.items() if scan.has_tag == issubclass(kind, Untagged)] == []
+    assert [scan for scan, kind in kinds.items() if scan.tagged and not issubclass(kind, InEachProject)] == []
