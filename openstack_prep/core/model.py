@@ -30,7 +30,6 @@ from openstack_prep.core.resource import Coherent as Coherent
 from openstack_prep.core.resource import Context as Context
 from openstack_prep.core.resource import FromContext as FromContext
 from openstack_prep.core.resource import PreviewsUpdate, supports
-from openstack_prep.core.resource import Resolved as Resolved
 from openstack_prep.core.resource import Resource as Resource
 
 Groups = frozenset[frozenset[Key]]

@@ -103,7 +103,7 @@ class Resource(Generic[S]):
         """
         uncompared = self.identity | {"adopt"}
         pairs = ((each.name, getattr(self, each.name)) for each in fields(self) if each.name not in uncompared)
-        return {name: value for name, value in pairs if value is not None}
+        return {name: value for name, value in pairs if value is not None and not isinstance(value, FromContext)}
 
     def references(self) -> Iterable[Resource]:
         """Return bare resources that must exist before this one: in the spec, or already in the cloud.
@@ -523,7 +523,7 @@ class WritesFiles(Protocol):
         ...
 
 
-# --- kinds that apply changes only with permission (adoption), and resolved kinds -------
+# --- kinds that apply changes only with permission (adoption), and what comes from the rest of a spec ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -564,7 +564,8 @@ class Adoptable(Resource[S]):
 class FromContext:
     """Base of the types of fields that ``resolve`` or ``scan`` sets: no spec can, and an export leaves them out.
 
-    Such a field has a default, and a copy of the resource keeps its value.
+    Such a field has a default, which no resolved resource has, and a copy of the resource keeps its value. It is never
+    compared.
     """
 
     @classmethod
@@ -581,20 +582,3 @@ class FromContext:
         from pydantic_core import PydanticOmit
 
         raise PydanticOmit
-
-
-@dataclass(frozen=True, kw_only=True)
-class Resolved(Resource[S]):
-    """Base of the resolved form of a kind: its additional fields are what ``resolve`` takes from the context.
-
-    They are not fields of the declared kind, so no spec can set them.
-    """
-
-    @classmethod
-    def of(cls, declared: Resource, **taken: object) -> Self:
-        """Return the resolved form of a resource; ``taken`` are the additional fields."""
-        given = {each.name: getattr(declared, each.name) for each in fields(declared)}
-        return cls(**given | taken)
-
-    def resolve(self, context: Context) -> Sequence[Resource]:
-        return (self,)

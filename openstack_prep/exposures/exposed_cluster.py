@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.exposures import recordsets, rendering
 from openstack_prep.exposures.cluster_fields import ClusterFields
@@ -36,6 +36,16 @@ from openstack_prep.resources.network.router import Router
 # --- exposed cluster --------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ExposedResources(FromContext):
+    """The related resources of a cluster with exposures."""
+
+    exposures: tuple[Exposure, ...] = ()
+    floating_ips: tuple[FloatingIP, ...] = ()
+    """Those in its project."""
+    pool_files: tuple[PoolFile, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExposedCluster(ClusterFields):
     """A cluster with exposures: the files that it needs for them, and its nodes in OpenStack if it has any there.
@@ -47,7 +57,12 @@ class ExposedCluster(ClusterFields):
     and MAC addresses in its ``pool``.
     """
 
+    related: ExposedResources = field(default=ExposedResources(), repr=False)
+    """The related resources, which ``resolve`` finds in the spec."""
+
     def resolve(self, context: Context) -> Sequence[Resource]:
+        if self.related != ExposedResources():
+            return (self,)
         mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
         folder = os.path.realpath(self.directory)
         others = (
@@ -59,19 +74,13 @@ class ExposedCluster(ClusterFields):
             raise SpecError([self.mistake(what, "give each cluster its own", Code.SPEC_CONTRADICTION)])
         # the exposures as they will be looked up: with their pools
         exposures = [part for each in mine for part in each.resolve(context)]
-        floating = self.of_project(context.declared(FloatingIP))
-        return (
-            ResolvedExposedCluster.of(
-                self,
-                exposures=tuple(exposures),
-                floating_ips=tuple(floating),
-                pool_files=tuple(context.declared(PoolFile)),
-            ),
-        )
+        floating = tuple(self.of_project(context.declared(FloatingIP)))
+        related = ExposedResources(tuple(exposures), floating, tuple(context.declared(PoolFile)))
+        return (replace(self, related=related),)
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         mine = [each for each in self.of_project(context.declared(Exposure)) if each.cluster == self.name]
-        exposures = [part for each in mine for part in each.resolve(context) if isinstance(part, Exposure)]
+        exposures = [part for each in mine for part in each.resolve(context)]
         yield from self._mistakes([each.expected(None) for each in exposures])
         routers = [each.name for each in self.of_project(context.declared(Router))]
         if self.router and self.router not in routers:
@@ -110,33 +119,18 @@ class ExposedCluster(ClusterFields):
                 yield self.mistake(what, "choose distinct names", Code.SPEC_CONTRADICTION)
 
     @property
-    def pool_files(self) -> Sequence[PoolFile]:
-        """The pool files of the spec; empty until it is resolved."""
-        return ()
-
-    @property
     def machine_claims(self) -> MachineClaims | None:
         """The claims of its machines; None if no pool file has them."""
-        return machine_claims_in(self, self.pool_files)
-
-    @property
-    def exposures(self) -> Sequence[Exposure]:
-        """Its exposures; empty until it is resolved."""
-        return ()
-
-    @property
-    def floating_ips(self) -> Sequence[FloatingIP]:
-        """The floating IPs of the spec in its project; empty until it is resolved."""
-        return ()
+        return machine_claims_in(self, self.related.pool_files)
 
     def needs(self) -> Iterable[Key]:
-        floating = {each.floating_ip for each in self.exposures if each.floating_ip}
+        floating = {each.floating_ip for each in self.related.exposures if each.floating_ip}
         claims = self.machine_claims
         file = (claims.pool.key,) if claims else ()
         return (*super().needs(), *file, *(self.key_of(FloatingIP.kind, each) for each in sorted(floating)))
 
     def follows(self) -> Iterable[Key]:
-        return tuple(each.key for each in self.exposures)
+        return tuple(each.key for each in self.related.exposures)
 
     def desired(self) -> Values:
         return {"directory": self.directory, "drift": frozenset()}
@@ -151,7 +145,7 @@ class ExposedCluster(ClusterFields):
     def placed(self, run: CloudRun) -> list[PlacedExposure] | None:
         """Return the exposures with what is reserved for them; None if something is not reserved yet."""
         found = []
-        for each in self.exposures:
+        for each in self.related.exposures:
             claim, public = run.look(each), self.public_address(run, each)
             if claim is None or (each.floating_ip and public is None):
                 return None
@@ -160,7 +154,7 @@ class ExposedCluster(ClusterFields):
 
     def public_address(self, run: CloudRun, exposure: Exposure) -> str | None:
         """Return the address of the floating IP that leads to an exposure; None if it has none, or none yet."""
-        floating = next((each for each in self.floating_ips if each.name == exposure.floating_ip), None)
+        floating = next((each for each in self.related.floating_ips if each.name == exposure.floating_ip), None)
         found = run.look(floating) if floating else None
         return found.outputs.get("address") if found else None
 
@@ -206,7 +200,7 @@ class ExposedCluster(ClusterFields):
     # --- checks ---------------------------------------------------------------------------
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
-        placed = self.placed(run) or [each.expected(run) for each in self.exposures]
+        placed = self.placed(run) or [each.expected(run) for each in self.related.exposures]
         found = list(self._mistakes(placed))
         yield from found
         yield from claims.check(run) if (claims := self.machine_claims) else ()
@@ -229,10 +223,10 @@ class ExposedCluster(ClusterFields):
         if found := list(self._mistakes(placed)):
             raise SpecError(found)
         if claims := self.machine_claims:
-            claims.claim(run, [each for each in self.pool_files if each.key != claims.pool.key])
+            claims.claim(run, [each for each in self.related.pool_files if each.key != claims.pool.key])
             run = run.fresh()  # the claims are read again
         self.files(run).write(self._texts(run, placed, openly=True))
-        said = set(self._warnings_before_plan(self.exposures))
+        said = set(self._warnings_before_plan(self.related.exposures))
         for each in rendering.warnings(self, placed):
             if each not in said:
                 run.note(self.key, each)
@@ -258,15 +252,6 @@ def machine_claims_in(cluster: ClusterFields, files: Iterable[PoolFile]) -> Mach
 def _complete(placed: Sequence[PlacedExposure]) -> bool:
     """Whether each exposure that needs an address has one."""
     return all(each.address or each.exposure.how in WITHOUT_ADDRESS for each in placed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedExposedCluster(Resolved, ExposedCluster):
-    """A cluster with its exposures and the floating IPs that lead to them."""
-
-    exposures: tuple[Exposure, ...] = field(default=(), repr=False)
-    floating_ips: tuple[FloatingIP, ...] = field(default=(), repr=False)
-    pool_files: tuple[PoolFile, ...] = field(default=(), repr=False)
 
 
 # --- derivation -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, PrepError
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.core.model import Change, Context, Key, Observed
 from openstack_prep.exposures import rules
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import PlacedExposure
@@ -166,13 +166,13 @@ class Exposure(ExposureFields):
     Both belong to one exposure alone. A pool with ``reserve: outside`` records nothing: give the address.
     """
 
-    @property
-    def neighbours(self) -> ExposureNeighbours:
-        """The related resources of the spec; empty before the exposure is resolved."""
-        return ExposureNeighbours()
+    neighbours: ExposureNeighbours = field(default=ExposureNeighbours(), repr=False)
+    """The related resources, which ``resolve`` finds in the spec."""
 
-    def resolve(self, context: Context) -> Sequence[Resource]:
-        return (ResolvedExposure.of(self, neighbours=ExposureNeighbours.of(context, self)),)
+    def resolve(self, context: Context) -> Sequence[Exposure]:
+        if self.neighbours.exposures:
+            return (self,)
+        return (replace(self, neighbours=ExposureNeighbours.of(context, self)),)
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         neighbours = ExposureNeighbours.of(context, self)
@@ -281,10 +281,3 @@ class Exposure(ExposureFields):
         for pool, register in observed.record_as(Placement).registers.items():
             if pool != kept:
                 release_together(run, register, self.name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedExposure(Resolved, Exposure):
-    """An exposure together with the related resources of the spec."""
-
-    neighbours: ExposureNeighbours = field(default=ExposureNeighbours(), repr=False)

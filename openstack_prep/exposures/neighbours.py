@@ -10,7 +10,7 @@ from typing import ClassVar, TypeAlias
 
 from openstack_prep.base import ranges
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Context
+from openstack_prep.core.model import Context, FromContext
 from openstack_prep.core.run import query
 from openstack_prep.exposures.model import Exposed
 from openstack_prep.exposures.pool_file import PoolFile
@@ -42,7 +42,7 @@ class ExposureFields(Exposed, InProject):
 
 
 @dataclass(frozen=True)
-class ExposureNeighbours:
+class ExposureNeighbours(FromContext):
     """The related resources in the project of an exposure."""
 
     pools: tuple[Pool, ...] = ()
@@ -58,10 +58,7 @@ class ExposureNeighbours:
     def _of(cls, context: Context, owner: InProject) -> ExposureNeighbours:
         pools = [each.resolve(context)[0] for each in owner.of_project(context.declared(AddressPool))]
         return cls(
-            pools=(
-                *(each for each in pools if isinstance(each, AddressPool)),
-                *context.declared(PoolFile),
-            ),
+            pools=(*pools, *context.declared(PoolFile)),
             subnets=tuple(owner.of_project(context.declared(Subnet))),
             exposures=tuple(context.declared(ExposureFields)),
         )

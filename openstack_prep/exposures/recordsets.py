@@ -5,12 +5,12 @@ from __future__ import annotations
 import ipaddress
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
-from openstack_prep.core.model import Context, Resolved, Resource
+from openstack_prep.core.model import Context, Resource
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.model import Exposed
@@ -34,19 +34,10 @@ class ExposedRecordset(Recordset):
     def has_records(self) -> bool:
         return bool(self.exposures) or super().has_records
 
-    def resolve(self, context: Context) -> Sequence[Resource]:
+    def find_sources(self, context: Context) -> tuple[Resource, ...]:
+        """Return also the exposures whose addresses are records."""
         named = (each for each in context.declared(Exposure) if each.name in self.exposures and self.name in each.names)
-        exposures = (part for each in named for part in each.resolve(context))
-        return (ResolvedExposedRecordset.of(self, sources=(*self.find_sources(context), *exposures)),)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedExposedRecordset(Resolved, ExposedRecordset):
-    """Such a recordset with the resources whose addresses are records."""
-
-    identity: ClassVar[frozenset[str]] = ExposedRecordset.identity | {"sources"}
-
-    sources: tuple[Resource, ...] = field(default=(), repr=False)
+        return (*super().find_sources(context), *(part for each in named for part in each.resolve(context)))
 
 
 def with_recordsets(resources: Sequence[Resource], cluster: ClusterFields) -> tuple[Resource, ...]:

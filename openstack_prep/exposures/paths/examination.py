@@ -170,7 +170,7 @@ def _running_one(clusters: Sequence[ExposedCluster], running: Running, path: str
 
 
 def _placed(run: CloudRun, cluster: ExposedCluster) -> list[PlacedExposure]:
-    return [each.placed(run.look(each), cluster.public_address(run, each)) for each in cluster.exposures]
+    return [each.placed(run.look(each), cluster.public_address(run, each)) for each in cluster.related.exposures]
 
 
 def _path(placed: PlacedExposure, view: View) -> ExposurePath:

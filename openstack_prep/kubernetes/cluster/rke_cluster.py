@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from openstack_prep.base.errors import Loss, Mistake, SpecError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import WrittenFile
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
@@ -195,15 +195,18 @@ class RkeCluster(RkeFields):
         """Name of the product, as people write it."""
         return self.distribution.upper()
 
-    def resolve(self, context: Context) -> Sequence[Resource]:
+    def resolve(self, context: Context) -> Sequence[RkeCluster]:
         """Return the cluster with its networks and the related resources of the spec."""
+        if self.related.clusters:
+            return (self,)
         related = RelatedResources.of(context, self.allocated_from)
-        return (ResolvedRkeCluster.of(related.clusters[self.name], related=related),)
+        known = related.clusters[self.name]
+        assert isinstance(known, RkeCluster)
+        return (replace(known, related=related),)
 
     def written_files(self, context: Context) -> Iterable[WrittenFile]:
         """Return the files that do not depend on the nodes."""
         (resolved,) = self.resolve(context)
-        assert isinstance(resolved, ResolvedRkeCluster)
         if not resolved.has_networks or list(resolved._mistakes(None, ())):
             return ()
         paths = (str(Path(self.directory) / name) for name in rke_files.names(resolved))
@@ -272,12 +275,10 @@ class RkeCluster(RkeFields):
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         (resolved,) = self.resolve(context)
-        assert isinstance(resolved, ResolvedRkeCluster)
         return resolved._mistakes(None, ())
 
     def list_warnings(self, context: Context) -> Iterable[str]:
         (resolved,) = self.resolve(context)
-        assert isinstance(resolved, ResolvedRkeCluster)
         return rke_files.warnings(resolved, None)
 
     def _mistakes(self, outputs: Outputs | None, taken: Sequence[Taken]) -> Iterator[Mistake]:
@@ -355,13 +356,6 @@ class RkeCluster(RkeFields):
         left = self.files(run).remove()
         if left:
             run.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedRkeCluster(Resolved, RkeCluster):
-    """A cluster with its networks and the related resources of the spec."""
-
-    related: RelatedResources = field(default=RelatedResources(), repr=False)
 
 
 def on_networks(resources: Sequence[Resource], values: Mapping[str, Any]) -> Iterator[tuple[Resource, Key]]:

@@ -14,7 +14,7 @@ from openstack_prep.base.fields import File
 from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
-from openstack_prep.core.model import Context, Resource
+from openstack_prep.core.model import Context, FromContext, Resource
 from openstack_prep.core.text import show
 from openstack_prep.kubernetes import networks
 from openstack_prep.kubernetes.cilium import Cilium
@@ -40,42 +40,8 @@ PARAMETERS = {
 """Fields of an RKE2 cluster, and the corresponding parameters of its stack."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RkeFields(OnStack, KubernetesCluster):
-    """The fields of a cluster in a spec."""
-
-    kind: ClassVar[str] = "rke_cluster"
-
-    name: ClusterName
-    """Name of the cluster."""
-    directory: File
-    """Folder for the files of the cluster; each cluster needs its own."""
-    metallb: MetalLB | None = None
-    """MetalLB's configuration."""
-    cilium: Cilium | None = None
-    """Cilium's values for Helm."""
-    kube_vip: KubeVip | None = None
-    """Pools of kube-vip, as the load balancer of Services in place of MetalLB."""
-    networks: ClusterNetworks | None = None
-    """Range from which omitted networks are allocated; default: the spec's cluster_networks."""
-
-    @property
-    def allocated_from(self) -> ClusterNetworks:
-        return self.networks or ClusterNetworks()
-
-    @property
-    def has_networks(self) -> bool:
-        """Whether all networks are declared or allocated."""
-        return all(getattr(self, name) for name in NETWORKS)
-
-    @property
-    def related(self) -> RelatedResources:
-        """The related resources of the spec; empty until the cluster is resolved."""
-        return RelatedResources()
-
-
 @dataclass(frozen=True)
-class RelatedResources:
+class RelatedResources(FromContext):
     """Resources of the spec: ``declared`` are the clusters with the values of their stacks, ``clusters`` also have all
     networks allocated."""
 
@@ -187,6 +153,37 @@ class RelatedResources:
                 written = f"write {field}: {show(other)}, with --stack as --set {field}={show(other)}"
                 fix = f"remove {field}" if of_spec else written
                 yield cluster.mistake(what, fix, Code.CLUSTER_STACK, field)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RkeFields(OnStack, KubernetesCluster):
+    """The fields of a cluster in a spec."""
+
+    kind: ClassVar[str] = "rke_cluster"
+
+    name: ClusterName
+    """Name of the cluster."""
+    directory: File
+    """Folder for the files of the cluster; each cluster needs its own."""
+    metallb: MetalLB | None = None
+    """MetalLB's configuration."""
+    cilium: Cilium | None = None
+    """Cilium's values for Helm."""
+    kube_vip: KubeVip | None = None
+    """Pools of kube-vip, as the load balancer of Services in place of MetalLB."""
+    networks: ClusterNetworks | None = None
+    """Range from which omitted networks are allocated; default: the spec's cluster_networks."""
+    related: RelatedResources = dataclass_field(default=RelatedResources(), repr=False)
+    """The related resources, which ``resolve`` finds in the spec."""
+
+    @property
+    def allocated_from(self) -> ClusterNetworks:
+        return self.networks or ClusterNetworks()
+
+    @property
+    def has_networks(self) -> bool:
+        """Whether all networks are declared or allocated."""
+        return all(getattr(self, name) for name in NETWORKS)
 
 
 def _refuse_shared_names(clusters: Sequence[RkeFields]) -> None:

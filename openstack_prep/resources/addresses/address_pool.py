@@ -22,7 +22,7 @@ from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core import observation
-from openstack_prep.core.model import Change, Context, Key, Observed, Resolved, Resource
+from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
 from openstack_prep.core.text import counted
 from openstack_prep.resources.addresses.address_room import Room
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -45,22 +45,27 @@ from openstack_prep.resources.network.reserved_ports import (
 )
 from openstack_prep.resources.network.subnet import Subnet
 
+OUTSIDE = "outside the allocation pools"
 CEILING = 1024
 """Maximum number of addresses that ports reserve; each port counts against the project's quota."""
 
 
 @dataclass(frozen=True)
-class PoolNeighbours:
+class PoolNeighbours(FromContext):
     """The related resources in the project of a pool: its subnet, all pools, and the port quota."""
 
     subnet: Subnet | None = None
-    pools: tuple[PoolFields, ...] = ()
+    pools: tuple[AddressPool, ...] = ()
     port_limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolFields(ByProjectUser):
-    """The fields of an address pool."""
+class AddressPool(ByProjectUser):
+    """Addresses of a subnet that are reserved for the load balancer of a cluster, so that no server gets them.
+
+    They are reserved with one port per address, which has the ownership tag, or by being outside the allocation pools,
+    which is checked.
+    """
 
     kind: ClassVar[str] = "address_pool"
 
@@ -73,11 +78,8 @@ class PoolFields(ByProjectUser):
     reserve: Literal["ports", "outside"] = "ports"
     """ports: one port per address (up to 1024). outside: the addresses are outside every allocation pool of the subnet.
     """
-
-    @property
-    def neighbours(self) -> PoolNeighbours:
-        """The related resources of the spec; empty before the pool is resolved."""
-        return PoolNeighbours()
+    neighbours: PoolNeighbours = field(default=PoolNeighbours(), repr=False)
+    """The related resources, which ``resolve`` finds in the spec."""
 
     @property
     def ranges(self) -> list[Range]:
@@ -125,19 +127,9 @@ class PoolFields(ByProjectUser):
     def has(self, address: Ip) -> bool:
         return any(address in each for each in self.ranges)
 
-
-OUTSIDE = "outside the allocation pools"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AddressPool(PoolFields):
-    """Addresses of a subnet that are reserved for the load balancer of a cluster, so that no server gets them.
-
-    They are reserved with one port per address, which has the ownership tag, or by being outside the allocation pools,
-    which is checked.
-    """
-
-    def resolve(self, context: Context) -> Sequence[Resource]:
+    def resolve(self, context: Context) -> Sequence[AddressPool]:
+        if self.neighbours.pools:
+            return (self,)
         subnets = [each for each in self.of_project(context.declared(Subnet)) if each.name == self.subnet]
         limits = [each.ports for each in self.of_project(context.declared(Quota))]
         neighbours = PoolNeighbours(
@@ -145,7 +137,7 @@ class AddressPool(PoolFields):
             pools=tuple(self.of_project(context.declared(AddressPool))),
             port_limit=next(iter(limits), None),
         )
-        return (ResolvedAddressPool.of(self, neighbours=neighbours),)
+        return (replace(self, neighbours=neighbours),)
 
     def needs(self) -> Iterable[Key]:
         quota = Quota(project=self.project, project_domain=self.project_domain)
@@ -215,7 +207,6 @@ class AddressPool(PoolFields):
 
     def list_mistakes(self, context: Context) -> Iterator[Mistake]:
         (resolved,) = self.resolve(context)
-        assert isinstance(resolved, AddressPool)
         if self.reserve == "ports" and self.count > CEILING:
             yield self.mistake(
                 f"{self.count} addresses are too many to reserve with one port each (at most {CEILING})",
@@ -368,10 +359,3 @@ class AddressPool(PoolFields):
         observed = self._observe(room.id, left)
         assert observed is not None
         return observed
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedAddressPool(Resolved, AddressPool):
-    """A pool together with the related resources of the spec."""
-
-    neighbours: PoolNeighbours = field(default=PoolNeighbours(), repr=False)

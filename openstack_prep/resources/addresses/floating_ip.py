@@ -22,7 +22,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import Context, Key, Observed, Resolved, Resource
+from openstack_prep.core.model import Context, FromContext, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.network import FLOATING_IP, forwardings_of
 from openstack_prep.resources.identity.in_project import InProject
@@ -59,6 +59,16 @@ class AttachedFloatingIP(InProject):
         def port(self) -> str: ...
 
 
+@dataclass(frozen=True)
+class FloatingIPNeighbours(FromContext):
+    """What the spec does with a floating IP."""
+
+    attached: frozenset[tuple[str, str]] = frozenset()
+    """The floating IPs (name, address or id) that it attaches, by port name."""
+    taken: frozenset[str] = frozenset()
+    """Names and addresses of the floating IPs that an installer will attach."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FloatingIP(NetworkResource[FloatingIPRecord]):
     """An address on an external network that belongs to the project.
@@ -77,9 +87,13 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     """Name of the external network."""
     address: Address | None = None
     """The address to allocate; default: the next free one. Only administrators may ask for a given address."""
+    neighbours: FloatingIPNeighbours = field(default=FloatingIPNeighbours(), repr=False)
+    """What the spec does with it, which ``resolve`` finds there."""
 
     def resolve(self, context: Context) -> Sequence[Resource]:
         """Refuse two floating IPs with the same address, which would silently become one."""
+        if self.neighbours != FloatingIPNeighbours():
+            return (self,)
         for twin in (each for each in context.declared(FloatingIP) if each.key < self.key):
             if self.address is not None and twin.address == self.address:
                 raise SpecError(
@@ -93,17 +107,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
                 )
         attached = ((each.label, each.port) for each in self.of_project(context.declared(AttachedFloatingIP)))
         taken = (each.taken for each in self.of_project(context.declared(InstallerInput)))
-        return (ResolvedFloatingIP.of(self, attached=frozenset(attached), taken=frozenset().union(*taken)),)
-
-    @property
-    def attached(self) -> frozenset[tuple[str, str]]:
-        """The floating IPs (name, address or id) that the spec attaches, by port name; set by ``resolve``."""
-        return frozenset()
-
-    @property
-    def taken(self) -> frozenset[str]:
-        """Names and addresses of the floating IPs that an installer will attach; set by ``resolve``."""
-        return frozenset()
+        return (replace(self, neighbours=FloatingIPNeighbours(frozenset(attached), frozenset().union(*taken))),)
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), ExternalNetwork(name=self.external_network))
@@ -198,7 +202,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         listed = ports_of(run, run.find_project_id(self.owner))
         port = next((each for each in listed if each.id == record.port_id), None)
         names = {self.name, record.address, record.id}
-        managed = {port_name for label, port_name in self.attached if label in names}
+        managed = {port_name for label, port_name in self.neighbours.attached if label in names}
         if port is None or not ({port.id, port.device_id} & going or port.name in managed):
             yield self._in_use(record, port.name if port else "")
 
@@ -246,8 +250,8 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is not None:
             record, names = observed.record_as(FloatingIPRecord), {self.name, self.address}
-            attached = {observed.id, *names} & {label for label, _ in self.attached}
-            if record.port_id and not observed.ours and not attached and names & self.taken:
+            attached = {observed.id, *names} & {label for label, _ in self.neighbours.attached}
+            if record.port_id and not observed.ours and not attached and names & self.neighbours.taken:
                 serves = (
                     f"{record.address} is attached to port {record.port_id}; openshift-install would move it from there"
                 )
@@ -266,16 +270,6 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
         if holder:
             fix = "choose another address, or have this one released"
             yield self.mistake(f"{self.address} already belongs to {holder}", fix, Code.ADDRESS_IN_USE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedFloatingIP(Resolved, FloatingIP):
-    """A floating IP together with the attachments that the spec declares."""
-
-    identity: ClassVar[frozenset[str]] = FloatingIP.identity | {"attached", "taken"}
-
-    attached: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
-    taken: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 def given_address(address: str) -> Key:

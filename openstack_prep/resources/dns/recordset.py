@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 from annotated_types import Ge, Le
@@ -25,10 +25,10 @@ from openstack_prep.core.model import (
     Change,
     Coherent,
     Context,
+    FromContext,
     Key,
     Observed,
     OwnershipTag,
-    Resolved,
     Resource,
 )
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
@@ -51,6 +51,14 @@ from openstack_prep.resources.identity.in_project import ByProjectUser
 
 LONGEST_DESCRIPTION = 160
 Ttl = Annotated[int, Ge(0), Le(2**31 - 1)]
+
+
+@dataclass(frozen=True)
+class RecordsetNeighbours(FromContext):
+    """The related resources of a recordset."""
+
+    sources: tuple[Resource, ...] = ()
+    """Those whose addresses are records."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,15 +88,12 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
     """Seconds for which resolvers may cache the records; default: those of the zone."""
     description: str | None = None
     """Free text; an ownership tag is appended, and 160 characters are the limit for both together."""
+    neighbours: RecordsetNeighbours = field(default=RecordsetNeighbours(), repr=False)
+    """The related resources, which ``resolve`` finds in the spec."""
 
     @property
     def key(self) -> Key:
         return Key(self.kind, f"{self.name}/{self.type}", (*self.place, self.zone))
-
-    @property
-    def sources(self) -> tuple[Resource, ...]:
-        """Resources of the spec whose addresses are records; empty until it is resolved."""
-        return ()
 
     # --- before anything is read ----------------------------------------------------------
 
@@ -104,7 +109,8 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
         return bool(self.records or self.floating_ips)
 
     def resolve(self, context: Context) -> Sequence[Resource]:
-        return (ResolvedRecordset.of(self, sources=self.find_sources(context)),)
+        found = self.neighbours.sources or self.find_sources(context)
+        return (replace(self, neighbours=RecordsetNeighbours(found)),)
 
     def find_sources(self, context: Context) -> tuple[Resource, ...]:
         """Return the declared resources whose addresses are records."""
@@ -130,10 +136,10 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
         return (*super().references(), self.sibling(DnsZone, self.zone))
 
     def follows(self) -> Iterable[Key]:
-        return tuple(each.key for each in self.sources)
+        return tuple(each.key for each in self.neighbours.sources)
 
     def desired(self) -> Values:
-        return super().desired() | {"records": self._data | {*map(_named, self.sources)}, "status": ACTIVE}
+        return super().desired() | {"records": self._data | {*map(_named, self.neighbours.sources)}, "status": ACTIVE}
 
     @property
     def _data(self) -> frozenset[str]:
@@ -192,7 +198,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
         """Return records in the vocabulary of the spec: addresses of its own resources by their names."""
         found = set()
         for record in records:
-            names = {_named(each) for each in self.sources if _address(run, each) == record}
+            names = {_named(each) for each in self.neighbours.sources if _address(run, each) == record}
             found |= names | ({record} if record in self._data or not names else set())
         return frozenset(found)
 
@@ -244,7 +250,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
         return body
 
     def _all_data(self, run: CloudRun) -> list[str]:
-        addresses = {each.key: _address(run, each) for each in self.sources}
+        addresses = {each.key: _address(run, each) for each in self.neighbours.sources}
         for key, address in addresses.items():
             if address is None:
                 raise NotFound(f"{self.key}: {key} has no address yet")
@@ -291,12 +297,3 @@ def _address(run: CloudRun, source: Resource) -> str | None:
     """Return the address that a resource of the spec has by now."""
     found = run.look(source)
     return found.outputs.get("address") if found else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedRecordset(Resolved, Recordset):
-    """A recordset with the resources of its spec whose addresses are records."""
-
-    identity: ClassVar[frozenset[str]] = Recordset.identity | {"sources"}
-
-    sources: tuple[Resource, ...] = field(default=(), repr=False)

@@ -20,7 +20,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.network import PORT, forwardings_to
 from openstack_prep.resources.lists import queries
@@ -45,9 +45,21 @@ from openstack_prep.resources.network.visible import VisibleNetwork, VisibleSubn
 UNORDERED = ("fixed_ips", "security_groups", "allowed_address_pairs", "tags")
 
 
+@dataclass(frozen=True)
+class PortNeighbours(FromContext):
+    """The related resources of a port."""
+
+    subnets: tuple[Subnet, ...] = ()
+    """Those that the spec declares on its network."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class PortFields(NetworkResource[PortRecord]):
-    """The fields of a port."""
+class Port(NetworkResource[PortRecord]):
+    """A port of the project that belongs to no server yet, such as one that reserves a virtual address.
+
+    Neutron allows several ports with the same name; the ownership tag tells which one the spec manages. Destroy deletes
+    no port that a server uses, or a floating IP that is not managed by this spec.
+    """
 
     kind: ClassVar[str] = "port"
     collection: ClassVar[str] = "ports"
@@ -74,6 +86,8 @@ class PortFields(NetworkResource[PortRecord]):
     """Administrative state: whether it forwards packets."""
     tags: tuple[Name, ...] | None = None
     """Tags to have; other tags of the port are kept."""
+    neighbours: PortNeighbours = field(default=PortNeighbours(), repr=False)
+    """The related resources, which ``resolve`` finds in the spec."""
 
     @classmethod
     def read(cls, raw: Raw) -> PortRecord:
@@ -84,11 +98,6 @@ class PortFields(NetworkResource[PortRecord]):
         """Return the ports of a project, except those of address pools and those of routers and DHCP."""
         listed = ports_of(run, project_id)
         return [each for each in listed if not each.device_owner.startswith(("network:", reserved_ports.OWNER))]
-
-    @property
-    def neighbours(self) -> tuple[Subnet, ...]:
-        """The subnets that the spec declares on the port's network; set by ``resolve``."""
-        return ()
 
     def contradictions_with(self, context: Context) -> Iterator[Mistake]:
         """Yield what contradicts other resources of the spec."""
@@ -105,7 +114,7 @@ class PortFields(NetworkResource[PortRecord]):
 
     def _declared_twice(self, context: Context) -> Iterator[Mistake]:
         mine = {each.address for each in self.fixed_ips or () if each.address}
-        for other in self.of_project(context.declared(PortFields)) if mine else ():
+        for other in self.of_project(context.declared(Port)) if mine else ():
             if other.key < self.key and other.network == self.network:
                 for each in (each for each in other.fixed_ips or () if each.address in mine):
                     yield self.mistake(f"{each.address} is also declared by {other.key}", "choose another address")
@@ -128,21 +137,13 @@ class PortFields(NetworkResource[PortRecord]):
         values = super().desired()
         return values | {name: frozenset(values[name]) for name in UNORDERED if name in values}
 
-
-@dataclass(frozen=True, kw_only=True)
-class Port(PortFields):
-    """A port of the project that belongs to no server yet, such as one that reserves a virtual address.
-
-    Neutron allows several ports with the same name; the ownership tag tells which one the spec manages. Destroy deletes
-    no port that a server uses, or a floating IP that is not managed by this spec.
-    """
-
     def resolve(self, context: Context) -> Sequence[Resource]:
         mistakes = list(self.contradictions_with(context))
         if mistakes:
             raise SpecError(mistakes)
         subnets = self.of_project(context.declared(Subnet))
-        return (ResolvedPort.of(self, neighbours=tuple(each for each in subnets if each.network == self.network)),)
+        here = tuple(each for each in subnets if each.network == self.network)
+        return (replace(self, neighbours=PortNeighbours(here)),)
 
     # --- existing state -------------------------------------------------------------------
 
@@ -282,7 +283,7 @@ class Port(PortFields):
         given = any(each.address for each in self.fixed_ips or ())
         existing = queries.subnets_of(run, network_id) if network_id and given else ()
         blocks: dict[str, tuple[str | None, str | None]]
-        blocks = {each.name: (each.cidr, each.ipv6_address_mode) for each in self.neighbours}
+        blocks = {each.name: (each.cidr, each.ipv6_address_mode) for each in self.neighbours.subnets}
         blocks |= {each.name: (each.cidr, each.ipv6_address_mode) for each in existing}
         present = observed.record_as(PortRecord).fixed_ips if observed else ()
         for address, subnet in ((each.address, each.subnet) for each in self.fixed_ips or () if each.address):
@@ -405,15 +406,6 @@ class Port(PortFields):
         if is_changed and any(forwardings_to(run.fresh(), port)):
             raise changed(f"port {port.id}")
         cloud.network.delete(f"/ports/{port.id}", headers=unchanged(port))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedPort(Resolved, Port):
-    """A port together with the subnets that the spec declares on its network."""
-
-    identity: ClassVar[frozenset[str]] = Port.identity | {"neighbours"}
-
-    neighbours: tuple[Subnet, ...] = field(default=(), repr=False)
 
 
 def _subnets_at(run: CloudRun, record: PortRecord) -> Sequence[queries.Block]:

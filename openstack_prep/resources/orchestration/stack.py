@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
 
@@ -15,7 +15,7 @@ from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resolved, Resource
+from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import LeavesContent
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_outputs
@@ -31,9 +31,8 @@ from openstack_prep.resources.heat.heat_servers import ServerActions
 from openstack_prep.resources.image.glance import ID, NAME, SPEC
 from openstack_prep.resources.orchestration import stack_checks
 from openstack_prep.resources.orchestration.stack_checks import QuotaCheck
-from openstack_prep.resources.orchestration.stack_inputs import Inputs
+from openstack_prep.resources.orchestration.stack_inputs import Inputs, StackNeighbours
 from openstack_prep.resources.orchestration.stack_record import StackRecord
-from openstack_prep.resources.orchestration.stack_secrets import SecretsImage
 from openstack_prep.resources.orchestration.trusts import BY_PASSWORD, NO_TRUSTS
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
@@ -54,6 +53,8 @@ class Stack(Inputs, LeavesContent):
     """
 
     def resolve(self, context: Context) -> Sequence[Resource]:
+        if self.neighbours != StackNeighbours():
+            return (self,)
         quotas = self.of_project(context.declared(Quota))
         known = replace(self, parameters=self._answers(context))
         after = self._comes_after(context)
@@ -62,7 +63,7 @@ class Stack(Inputs, LeavesContent):
             named = {image.parameter: image.name for image in images}
             known = replace(known, parameters={**(known.parameters or {}), **named})
         quota = next(iter(quotas), None)
-        resolved = ResolvedStack.of(known, after=(*after, *images), quota=quota, secrets_images=images)
+        resolved = replace(known, neighbours=StackNeighbours((*after, *images), quota, images))
         return (resolved, *images)
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
@@ -73,7 +74,9 @@ class Stack(Inputs, LeavesContent):
     def list_warnings(self, context: Context) -> Iterable[str]:
         if not isinstance(self.package, Package):
             return
-        images = self.secrets_images or self._list_secrets_images(self._comes_after(context), for_apply=False)
+        images = self.neighbours.secrets_images or self._list_secrets_images(
+            self._comes_after(context), for_apply=False
+        )
         yield from stack_checks.list_shown(self, self.package, images)
         yield from stack_checks.list_unset(self)
 
@@ -155,7 +158,7 @@ class Stack(Inputs, LeavesContent):
         Heat knows these images by name, so it keeps such a volume, also for the successor of its server. A volume made
         of a copy of such an image is not one of them.
         """
-        present = {image.name: image.find_present(run) for image in self.secrets_images}
+        present = {image.name: image.find_present(run) for image in self.neighbours.secrets_images}
         return {
             place: volume
             for place, (volume, origin) in (stack.made_of_images() if present else {}).items()
@@ -339,12 +342,3 @@ def _judged(run: CloudRun, stack: HeatStack, tags: Collection[str]) -> tuple[boo
 def _other_specs(run: CloudRun, tags: Iterable[str]) -> str:
     """Return the names of the other specs whose ownership tags are among a stack's tags."""
     return ", ".join(name for name in OwnershipTag.specs_in(tags) if name != run.ownership.spec)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedStack(Resolved, Stack):
-    """A stack together with its dependencies and the quota of its project."""
-
-    after: tuple[Resource, ...] = field(default=(), repr=False)
-    quota: Quota | None = field(default=None, repr=False)
-    secrets_images: tuple[SecretsImage, ...] = field(default=(), repr=False)

@@ -135,7 +135,7 @@ def _need(run: CloudRun, stack: Inputs, observed: Observed | None) -> Need | Non
 
 def _shortages(run: CloudRun, stack: Inputs, needs: Mapping[Key, Need]) -> Iterator[Mistake]:
     """Yield each quota that the stacks exceed together; ``stack`` is any of them."""
-    declared = stack.quota.desired() if stack.quota else {}
+    declared = stack.neighbours.quota.desired() if stack.neighbours.quota else {}
     total = heat_need.together(needs.values())
     for name, quota in _quotas(run, stack, total).items():
         number = total[name]

@@ -17,7 +17,7 @@ from openstack_prep.base.fields import File, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Adoptable, Context, Key, Resource
+from openstack_prep.core.model import Adoptable, Context, FromContext, Key, Resource
 from openstack_prep.core.resource import WritesFiles, followed_keys, supports
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
@@ -51,6 +51,18 @@ class OnStack(InProject):
         raise NotImplementedError(self.kind)
 
 
+@dataclass(frozen=True)
+class StackNeighbours(FromContext):
+    """The related resources of a stack."""
+
+    after: tuple[Resource, ...] = ()
+    """The resources of the project that come before it."""
+    quota: Quota | None = None
+    """The quota that the spec declares for its project."""
+    secrets_images: tuple[SecretsImage, ...] = ()
+    """The images with its secrets."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Inputs(ByProjectUser, Adoptable):
     """The declared inputs of a stack; Stack adds the operations."""
@@ -81,21 +93,8 @@ class Inputs(ByProjectUser, Adoptable):
     rollback: bool | None = None
     """Whether Heat rolls a failed operation back, which also deletes the failed nodes and their logs; default: false.
     """
-
-    @property
-    def after(self) -> tuple[Resource, ...]:
-        """The resources of the project that come before the stack; set when the stack is resolved."""
-        return ()
-
-    @property
-    def quota(self) -> Quota | None:
-        """The quota that the spec declares for the stack's project; set when the stack is resolved."""
-        return None
-
-    @property
-    def secrets_images(self) -> tuple[SecretsImage, ...]:
-        """The images with its secrets; set when the stack is resolved."""
-        return ()
+    neighbours: StackNeighbours = field(default=StackNeighbours(), repr=False)
+    """The related resources, which ``resolve`` finds in the spec."""
 
     @cached_property
     def package(self) -> Package | PrepError:
@@ -146,7 +145,7 @@ class Inputs(ByProjectUser, Adoptable):
     @property
     def secrets_for_heat(self) -> Mapping[str, Secret]:
         """Those of them that Heat gets, because no image holds them."""
-        held = {name for image in self.secrets_images for name in image.secrets}
+        held = {name for image in self.neighbours.secrets_images for name in image.secrets}
         return {name: secret for name, secret in self.secrets.items() if name not in held}
 
     def body(self, tags: Iterable[str], *, absent: Collection[str] = ()) -> tuple[Values, list[Secret]]:
@@ -160,7 +159,7 @@ class Inputs(ByProjectUser, Adoptable):
             raise package
         secrets = self.secrets_for_heat
         values = self.given | {name: secret.reveal() for name, secret in secrets.items()}
-        for image in self.secrets_images:
+        for image in self.neighbours.secrets_images:
             values |= {name: placeholder(name, form) for name, (_, form) in image.secrets.items()}
         values |= dict.fromkeys(absent, "")
         body: Values = {
@@ -175,7 +174,7 @@ class Inputs(ByProjectUser, Adoptable):
 
     def absent_images(self, run: CloudRun) -> list[str]:
         """Return the parameters that name images with secrets which do not exist yet."""
-        return [image.parameter for image in self.secrets_images if run.look(image) is None]
+        return [image.parameter for image in self.neighbours.secrets_images if run.look(image) is None]
 
     # --- its needs ------------------------------------------------------------------------
 
@@ -227,7 +226,7 @@ class Inputs(ByProjectUser, Adoptable):
         return {**(self.parameters or {}), **{name: value for name, value in provided.items() if name in asked}}
 
     def needs(self) -> Iterable[Key]:
-        return (*super().needs(), *(each.key for each in (*self.after, *self.uses())))
+        return (*super().needs(), *(each.key for each in (*self.neighbours.after, *self.uses())))
 
     def references(self) -> Iterable[Resource]:
         return (*super().references(), *self.uses())
@@ -258,7 +257,7 @@ class Inputs(ByProjectUser, Adoptable):
             what = f"secret_parameters: {name} is not hidden in the template, so Heat would show its value"
             yield Found(name, what, "add hidden: true to the template")
         yield from self._list_misplaced(package)
-        written = {str(each.file) for each in self.after if isinstance(each, InCloudsYaml)}
+        written = {str(each.file) for each in self.neighbours.after if isinstance(each, InCloudsYaml)}
         for name, secret in (self.secret_parameters or {}).items():
             if secret.awaited and not secret.ready and secret.path not in written:
                 what = f"secret_parameters: {name}: {secret.path} does not exist, and this spec writes no entry to it"
@@ -268,11 +267,11 @@ class Inputs(ByProjectUser, Adoptable):
         """Yield the placeholders that Heat would refuse, or that something would use as they are."""
         given = {**self.given, **dict.fromkeys(self.secrets, NOT_EMPTY)}
         flow, registry = Flow(package.template, given), package.environment.get("resource_registry") or {}
-        managed = {image.parameter for image in self.secrets_images}
+        managed = {image.parameter for image in self.neighbours.secrets_images}
         own = {name for name in package.secret_images if self.given.get(name) and name not in managed}
-        forms = {name: form for image in self.secrets_images for name, (_, form) in image.secrets.items()}
+        forms = {name: form for image in self.neighbours.secrets_images for name, (_, form) in image.secrets.items()}
         for name, form in sorted(forms.items()):
-            holding = own | {image.parameter for image in self.secrets_images if name in image.secrets}
+            holding = own | {image.parameter for image in self.neighbours.secrets_images if name in image.secrets}
             covered = {resource for resource in flow.resources if holding & flow.into(resource)}
             without = ", ".join(f'{each}: ""' for each in sorted(managed | own))
             fix = f"use another parameter there, or set {without} in parameters, for Heat to get and show the secrets"
@@ -285,7 +284,7 @@ class Inputs(ByProjectUser, Adoptable):
 
     def awaits(self, run: CloudRun) -> bool:
         """Whether a resource of the spec that it may refer to, as only Heat knows, does not exist yet."""
-        return any(run.look(each) is None for each in self.after)
+        return any(run.look(each) is None for each in self.neighbours.after)
 
     def askable(self, run: CloudRun) -> bool:
         """Whether Heat can preview it: a connection may do so, and all resources that it refers to exist."""

@@ -23,7 +23,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Condition, Key, Observed, Resolved
+from openstack_prep.core.model import Condition, Context, Key, Observed, Resource
 from openstack_prep.resources.heat.heat_flow import NOT_EMPTY, Flow
 from openstack_prep.resources.heat.heat_package import Package
 from openstack_prep.resources.image.glance import ImageRecord
@@ -80,7 +80,7 @@ def _salted(text: bytes, purpose: bytes) -> bytes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecretsImage(Resolved[CloudRun], Image):
+class SecretsImage(Image):
     """The image with secrets of one stack, for the servers that ask for it by one parameter of its template."""
 
     implied: ClassVar[frozenset[str]] = Image.implied | {"checksum"}
@@ -91,6 +91,10 @@ class SecretsImage(Resolved[CloudRun], Image):
     """By name of the hidden parameter."""
     writers: tuple[Key, ...] = ()
     """What writes files that the secrets are read from."""
+
+    def resolve(self, context: Context) -> Sequence[Resource]:
+        """Return it as it is: the stack has resolved it."""
+        return (self,)
 
     @property
     def ready(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import pytest
@@ -20,7 +20,6 @@ from openstack_prep.core.model import (
     FromContext,
     Key,
     Observed,
-    Resolved,
     Resource,
 )
 from openstack_prep.core.resource import (
@@ -201,18 +200,24 @@ def test_what_several_resources_derive_is_derived_once() -> None:
     assert Context(resources=(), cloud=None).read_once("a", derive) == (1, 1, 1)
 
 
+@dataclass(frozen=True)
+class Beside(FromContext):
+    """What a context says."""
+
+    names: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
-class ResolvedPlain(Plain, Resolved[Any]):
-    """With what its context says."""
+class Placed(Plain):
+    """A kind with what its context says."""
 
-    after: tuple[str, ...] = ()
+    beside: Beside = Beside()
 
 
-def test_a_resolved_kind_has_what_was_declared_and_what_was_taken() -> None:
-    resolved = ResolvedPlain.of(Plain(name="a", size=2), after=("b",))
-    assert resolved == ResolvedPlain(name="a", size=2, after=("b",))
-    assert ResolvedPlain.of(Plain(name="a"), size=3).size == 3
-    assert resolved.resolve(Context(resources=(), cloud=None)) == (resolved,)
+def test_what_comes_from_the_context_is_kept_by_a_copy_and_never_compared() -> None:
+    placed = Placed(name="a", size=2, beside=Beside(("b",)))
+    assert replace(placed, size=3).beside == Beside(("b",))
+    assert placed.desired() == {"size": 2}
 
 
 # --- reading a spec -----------------------------------------------------------------------

@@ -17,7 +17,7 @@ from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Context, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.resource import ListsMistakes, supports
-from openstack_prep.exposures.exposure import Exposure, ResolvedExposure
+from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.left_claim import LeftClaim
 from openstack_prep.exposures.model import ExposedPort, ExposureTarget
 from openstack_prep.exposures.pool_file import PoolFile
@@ -387,7 +387,7 @@ def test_claims_that_the_spec_no_longer_declares_are_found_and_released(
         assert each.find_one(run.fresh()) is None
     assert set(file.register(run).held()) == {"kept"}
     assert left(run.fresh(), file, *placed) == []
-    assert all(isinstance(each, ResolvedExposure) for each in placed)
+    assert all(each.neighbours.exposures for each in placed if isinstance(each, Exposure))
 
 
 def files(tmp_path: Path, *names: str) -> list[PoolFile]:

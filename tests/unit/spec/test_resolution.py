@@ -11,7 +11,7 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Context, FromContext, Key, Resolved, Resource
+from openstack_prep.core.model import Context, FromContext, Key, Resource
 from openstack_prep.core.resource import followed_keys
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.exposure import Exposure
@@ -28,7 +28,6 @@ from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.orchestration.stack import Stack
-from openstack_prep.resources.orchestration.stack_secrets import SecretsImage
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.resolution import list_warnings, refuse_mistakes, resolve_spec
 
@@ -77,20 +76,10 @@ def test_warnings_have_the_place_of_their_resource(run: CloudRun) -> None:
 def test_the_examples_have_every_kind_that_takes_fields_from_others() -> None:
     kinds = {type(each) for example in EXAMPLES for each in load_spec(example).resources}
     assert kinds >= set(KNOWING)
-    of_two_classes = [each for each in KNOWING if each is not AddressPairs]
-    resolved = {each for each in Resolved.__subclasses__() if each.__module__.startswith("openstack_prep.")}
-    assert resolved == {*map(_resolved, of_two_classes), SecretsImage}  # which a stack declares
-
-
-def _resolved(kind: type[Resource]) -> type[Resource]:
-    (found,) = [each for each in kind.__subclasses__() if issubclass(each, Resolved)]
-    return found
 
 
 def _taken(kind: type[Resource]) -> set[str]:
     """Return the fields that a kind takes from the rest of its spec, or a scan from the cloud."""
-    if kind is not AddressPairs:
-        return {each.name for each in fields(_resolved(kind))} - {each.name for each in fields(kind)} - {"quota"}
     return {each.name for each in fields(kind) if isinstance(each.default, FromContext)}
 
 

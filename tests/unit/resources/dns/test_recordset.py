@@ -17,7 +17,7 @@ from openstack_prep.core.model import Observed, OwnershipTag
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.dns import recordsets
-from openstack_prep.resources.dns.recordset import Recordset, ResolvedRecordset
+from openstack_prep.resources.dns.recordset import Recordset, RecordsetNeighbours
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.resolution import refuse_mistakes
 from openstack_prep.spec.spec import load_spec
@@ -175,7 +175,7 @@ def test_the_address_of_a_floating_ip_may_be_declared_as_well(run: CloudRun, des
     web, other = (FloatingIP(name=each, external_network="e") for each in ("web", "other"))
     for each, address in ((web, "192.0.2.1"), (other, "192.0.2.2")):
         run.known[each.key] = Observed(id=each.name, outputs={"address": address})
-    wanted = ResolvedRecordset.of(replace(WWW, floating_ips=("web", "other")), sources=(web, other))
+    wanted = replace(WWW, floating_ips=("web", "other"), neighbours=RecordsetNeighbours((web, other)))
     designate.listed = [designate.recordset(records=["192.0.2.2", "192.0.2.1"])]
     assert not plan(run, wanted)
     designate.listed = [designate.recordset(records=["192.0.2.1", "192.0.2.3"])]

@@ -19,7 +19,7 @@ from openstack_prep.resources.heat.heat_package import SECRETS_IMAGE
 from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.image.image import Family
 from openstack_prep.resources.orchestration import stack_secrets
-from openstack_prep.resources.orchestration.stack import ResolvedStack, Stack
+from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.resources.orchestration.stack_record import StackRecord
 from openstack_prep.resources.orchestration.stack_secrets import SecretsImage
 
@@ -48,11 +48,11 @@ def _never() -> str:
 NEVER = Secret(fetch=_never)
 
 
-def resolve(run: CloudRun, *more: Any, **fields: Any) -> tuple[ResolvedStack, dict[str, SecretsImage]]:
+def resolve(run: CloudRun, *more: Any, **fields: Any) -> tuple[Stack, dict[str, SecretsImage]]:
     default = {"template": "shipped:rke2-cluster.yaml", "secret_parameters": SECRETS}
     stack = Stack(name="c1", **default | fields)
     first, *images = stack.resolve(Context(resources=[*more, stack], cloud=run.admin, for_apply=True))
-    assert isinstance(first, ResolvedStack)
+    assert isinstance(first, Stack)
     return first, {each.name: each for each in images if isinstance(each, SecretsImage)}
 
 
