@@ -10,7 +10,7 @@ from openstack_prep.base.raw import Values
 from openstack_prep.base.style import indented
 
 
-class Status(StrEnum):
+class DiagnosticStatus(StrEnum):
     """What a diagnostic says of its subject.
 
     ``ok``: it works.  ``warning``: it may fail.  ``error``: it fails.  ``unknown``: these credentials may not read
@@ -23,7 +23,7 @@ class Status(StrEnum):
     UNKNOWN = "unknown"
 
 
-ORDER = (Status.ERROR, Status.WARNING, Status.UNKNOWN, Status.OK)
+ORDER = (DiagnosticStatus.ERROR, DiagnosticStatus.WARNING, DiagnosticStatus.UNKNOWN, DiagnosticStatus.OK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Diagnostic:
 
     code: str = ""
     """Stable name of the problem, such as quota.short, for ``openstack-prep explain``; empty when the status is ok."""
-    status: Status = Status.ERROR
+    status: DiagnosticStatus = DiagnosticStatus.ERROR
     """How bad it is."""
     where: str
     """What it is about: a field of install-config.yaml such as platform.openstack.apiFloatingIP, or quota.cores."""
@@ -75,16 +75,16 @@ def by_weight(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def errors(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return those that are errors."""
-    return [each for each in diagnostics if each.status is Status.ERROR]
+    return [each for each in diagnostics if each.status is DiagnosticStatus.ERROR]
 
 
 def summary(diagnostics: Iterable[Diagnostic]) -> str:
     """Return how many errors, warnings and unknown results are among them, or "no problems found"."""
     statuses = [each.status for each in diagnostics]
     counts = {
-        "error": statuses.count(Status.ERROR),
-        "warning": statuses.count(Status.WARNING),
-        "unknown": statuses.count(Status.UNKNOWN),
+        "error": statuses.count(DiagnosticStatus.ERROR),
+        "warning": statuses.count(DiagnosticStatus.WARNING),
+        "unknown": statuses.count(DiagnosticStatus.UNKNOWN),
     }
     words = [_count(number, word) for word, number in counts.items() if number]
     return ", ".join(words) or "no problems found"

@@ -254,7 +254,7 @@ class Vanished(PrepError):
 
 
 @dataclass(frozen=True)
-class Group:
+class LeaseGroup:
     """A project's default security group as it was read."""
 
     cloud: Cloud
@@ -262,11 +262,11 @@ class Group:
     revision: int
     text: Description
 
-    def again(self) -> Group:
+    def again(self) -> LeaseGroup:
         """Read it again, by its id: a list would create the group of a deleted project again."""
         return _group(self.cloud, self.cloud.network.get(f"/security-groups/{self.id}")["security_group"])
 
-    def swap(self, text: Description) -> Group:
+    def swap(self, text: Description) -> LeaseGroup:
         """Write the description unless it was changed since it was read; raises CloudError with status 412 then."""
         answer = self.cloud.network.put(
             f"/security-groups/{self.id}",
@@ -276,16 +276,16 @@ class Group:
         return _group(self.cloud, answer["security_group"])
 
 
-def _group(cloud: Cloud, raw: dict[str, object]) -> Group:
+def _group(cloud: Cloud, raw: dict[str, object]) -> LeaseGroup:
     if "revision_number" not in raw:
         raise NotFound("this Neutron does not support revisions (extension standard-attr-revisions)")
-    return Group(
+    return LeaseGroup(
         cloud, str(raw["id"]), int(str(raw["revision_number"])), Description.read(str(raw.get("description") or ""))
     )
 
 
 @dataclass(frozen=True)
-class Sight:
+class LeaseReading:
     """The lease of a spec as it was before anything else was read.
 
     ``project`` is where the lease is stored, None for the connection's own. ``group`` is None if it was not readable.
@@ -297,7 +297,7 @@ class Sight:
     """Whether the spec declares the project."""
     existed: bool = True
     """Whether the project existed."""
-    group: Group | None = None
+    group: LeaseGroup | None = None
     ended: bool = False
     """Whether the holder's process had ended by then, such as after a kill: nobody was at work."""
 
@@ -312,13 +312,13 @@ class Sight:
         return None if self.ended else self.holder
 
 
-def look(run: CloudRun, spec: str, project: Resource | None, *, declared: bool = False) -> Sight:
+def look(run: CloudRun, spec: str, project: Resource | None, *, declared: bool = False) -> LeaseReading:
     """Return the present lease; problems are reported when the lease is taken. One request."""
     group, existed = None, True
     with contextlib.suppress(CloudError):
         existed = project is None or project_id(run, project) is not None
         group = read(run, project) if existed else None
-    seen = Sight(spec, project, declared, existed, group)
+    seen = LeaseReading(spec, project, declared, existed, group)
     return replace(seen, ended=seen.holder is not None and has_ended(seen.holder))
 
 
@@ -327,7 +327,7 @@ def project_id(run: CloudRun, project: Resource | None) -> str | None:
     return None if found == "None" else found  # the id for an unscoped token
 
 
-def read(run: CloudRun, project: Resource | None) -> Group:
+def read(run: CloudRun, project: Resource | None) -> LeaseGroup:
     """Return the default group of a project, read by whoever may see it; raises NotFound, NotAllowed."""
     owner = project_id(run, project)
     if owner is None:
@@ -351,7 +351,7 @@ def _default_of(groups: Sequence[Values]) -> list[Values]:
     return [group for group in groups if group.get("name") == "default"]
 
 
-def unlock(sight: Sight) -> None:
+def unlock(sight: LeaseReading) -> None:
     """Remove the lease of the run that was seen to hold it; raises LeaseHeld if another run holds it by then."""
     group, holder = sight.group, sight.holder
     while group is not None and holder is not None:
@@ -397,7 +397,7 @@ def pause(swaps: int) -> float:
 class Lease:
     """A lease that this run holds, renewed by its own thread until it is released."""
 
-    def __init__(self, group: Group, entry: Entry, spec: str, sent: float) -> None:
+    def __init__(self, group: LeaseGroup, entry: Entry, spec: str, sent: float) -> None:
         self._group, self._entry, self._spec, self._renewed = group, entry, spec, sent
         self._lost = ""
         self._lock = threading.Lock()
@@ -515,7 +515,7 @@ class Held:
 
 
 @contextlib.contextmanager
-def held(run: CloudRun, sight: Sight, timeout: float = LOCK_TIMEOUT) -> Iterator[Held]:
+def held(run: CloudRun, sight: LeaseReading, timeout: float = LOCK_TIMEOUT) -> Iterator[Held]:
     """Hold the lease of a spec during a block; if it cannot be stored, warn and continue without it.
 
     Raises LeaseHeld if somebody else holds it for longer than ``timeout`` seconds, Vanished if the project is deleted.
@@ -541,7 +541,7 @@ def held(run: CloudRun, sight: Sight, timeout: float = LOCK_TIMEOUT) -> Iterator
     found.lease.release()
 
 
-def is_outdated(run: CloudRun, sight: Sight) -> bool:
+def is_outdated(run: CloudRun, sight: LeaseReading) -> bool:
     """Return whether another run has worked on the spec, or may have, since this sight of its lease.
 
     The answers that were read meanwhile may show that run's incomplete work. One request.
@@ -575,7 +575,7 @@ def _entry_of(spec: str) -> Entry:
 class _Wait:
     """One attempt to take the lease: what was seen of its holder so far."""
 
-    def __init__(self, run: CloudRun, sight: Sight, timeout: float) -> None:
+    def __init__(self, run: CloudRun, sight: LeaseReading, timeout: float) -> None:
         self.run, self.sight, self.timeout = run, sight, timeout
         self.untouched = sight.holder is None and (sight.group is not None or not sight.existed)
         self.seen: tuple[str, int] | None = None
@@ -635,7 +635,7 @@ class _Wait:
         _log.debug("taking the lease on spec %s, retrying: %s", self.sight.spec, error)
         time.sleep(FIRST_PAUSE * 2 ** (self.failures - 1))
 
-    def _first(self) -> Group:
+    def _first(self) -> LeaseGroup:
         """Return the group of a project that this run has created, or could not read before."""
         group = None
         while group is None:
@@ -647,7 +647,7 @@ class _Wait:
             self.untouched = False
         return group
 
-    def _confirm_project(self, group: Group, lease: Lease) -> None:
+    def _confirm_project(self, group: LeaseGroup, lease: Lease) -> None:
         """Raise Vanished if the group outlives its project, which another run has just deleted.
 
         Project.delete deletes the group after the project: listing groups in between creates the group again, so a
@@ -669,7 +669,7 @@ class _Wait:
         except CloudError as error:
             _log.debug("cannot check whether project %s exists: %s", owner, error)
 
-    def _try(self, group: Group) -> Lease | None:
+    def _try(self, group: LeaseGroup) -> Lease | None:
         """Write our entry; None if the group must be read again: somebody else has changed it, or a transient error."""
         sent = now()
         ours = group.text.of_run(self.entry)  # from a request whose answer was lost

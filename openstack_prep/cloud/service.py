@@ -83,7 +83,7 @@ class Misshapen(CloudError):
 
 
 @dataclass(frozen=True)
-class Origin:
+class AnswerOrigin:
     """Where an answer comes from, for errors: method, service and path. Nothing of the answer is repeated."""
 
     asked: str
@@ -110,7 +110,7 @@ class Answer(dict[str, Any]):
 
     __slots__ = ("origin",)
 
-    def __init__(self, members: dict[str, Any], origin: Origin) -> None:
+    def __init__(self, members: dict[str, Any], origin: AnswerOrigin) -> None:
         # lists of objects only get here as plain lists: json calls its hook for objects alone
         super().__init__({name: Items(each, origin) if type(each) is list else each for name, each in members.items()})
         self.origin = origin
@@ -124,7 +124,7 @@ class Items(list[Any]):
 
     __slots__ = ("origin",)
 
-    def __init__(self, items: list[Any], origin: Origin) -> None:
+    def __init__(self, items: list[Any], origin: AnswerOrigin) -> None:
         super().__init__(items)
         self.origin = origin
 
@@ -139,7 +139,7 @@ class Items(list[Any]):
 
 def read_object(response: requests.Response, asked: str, *, may_be_empty: bool = False) -> Answer:
     """Return the object that an answer consists of; raises CloudError. A request that writes may get nothing."""
-    origin = Origin.of(response, asked)
+    origin = AnswerOrigin.of(response, asked)
     if may_be_empty and response.content.strip() in (b"", b"null"):
         return Answer({}, origin)
     found = _parsed(response, origin)
@@ -166,11 +166,11 @@ def page_reader(name: str) -> Callable[[requests.Response, str], Answer]:
 
 def read_list(response: requests.Response, asked: str) -> list[Answer]:
     """Return the list of objects that an answer consists of; raises CloudError."""
-    origin = Origin.of(response, asked)
+    origin = AnswerOrigin.of(response, asked)
     return objects(_parsed(response, origin), origin)
 
 
-def objects(found: object, origin: Origin) -> list[Answer]:
+def objects(found: object, origin: AnswerOrigin) -> list[Answer]:
     """Return a part of an answer that must be a list of objects; raises CloudError."""
     if not isinstance(found, list) or not all(isinstance(each, Answer) for each in found):
         origin.refuse("has no list of objects")
@@ -190,7 +190,7 @@ def next_page(page: Raw, name: str) -> str | None:
     return following if isinstance(following, str) else None
 
 
-def _parsed(response: requests.Response, origin: Origin) -> object:
+def _parsed(response: requests.Response, origin: AnswerOrigin) -> object:
     if not response.content:
         origin.refuse("is empty")
     try:
@@ -291,7 +291,7 @@ class Service:
                 raise translated from (None if hidden else error)
             asked.answered(response)
             if response.is_redirect:  # keystoneauth gives up after 30, and returns the last one like a success
-                Origin.of(response, self._asked(method, path)).refuse("redirects in a circle")
+                AnswerOrigin.of(response, self._asked(method, path)).refuse("redirects in a circle")
             return response
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:

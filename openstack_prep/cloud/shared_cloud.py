@@ -50,7 +50,7 @@ def of(name: str) -> RowValues:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeList:
+class ProjectList:
     """A list of all projects.
 
     ``by`` are the parameters that select from it, the one with the fewest rows first. ``fixed`` are parameters of the
@@ -83,9 +83,9 @@ def _scope_of(row: Raw) -> Iterable[object]:
     return (row["scope"].get("project", {}).get("id"),)
 
 
-WHOLE: Mapping[str, Mapping[str, WholeList]] = {
+WHOLE: Mapping[str, Mapping[str, ProjectList]] = {
     "identity": {
-        "/projects": WholeList(
+        "/projects": ProjectList(
             member="projects",
             by={
                 "id": of("id"),
@@ -95,16 +95,16 @@ WHOLE: Mapping[str, Mapping[str, WholeList]] = {
             },
             sure=_is_named,
         ),
-        "/users": WholeList(member="users", by={"name": of("name")}, per=("domain_id",), sure=_is_named),
-        "/groups": WholeList(member="groups", by={"name": of("name")}, per=("domain_id",), sure=_is_named),
-        "/role_assignments": WholeList(
+        "/users": ProjectList(member="users", by={"name": of("name")}, per=("domain_id",), sure=_is_named),
+        "/groups": ProjectList(member="groups", by={"name": of("name")}, per=("domain_id",), sure=_is_named),
+        "/role_assignments": ProjectList(
             member="role_assignments", by={"scope.project.id": _scope_of}, fixed={"include_names": True}
         ),
     },
     "network": {
-        "/networks": WholeList(member="networks", by={"project_id": of("project_id")}),
-        "/subnets": WholeList(member="subnets", by={"network_id": of("network_id"), "project_id": of("project_id")}),
-        "/ports": WholeList(
+        "/networks": ProjectList(member="networks", by={"project_id": of("project_id")}),
+        "/subnets": ProjectList(member="subnets", by={"network_id": of("network_id"), "project_id": of("project_id")}),
+        "/ports": ProjectList(
             member="ports",
             by={
                 "device_id": of("device_id"),
@@ -113,21 +113,23 @@ WHOLE: Mapping[str, Mapping[str, WholeList]] = {
                 "device_owner": of("device_owner"),
             },
         ),
-        "/routers": WholeList(member="routers", by={"project_id": of("project_id")}),
-        "/security-groups": WholeList(member="security_groups", by={"project_id": of("project_id")}, sure=_has_default),
-        "/floatingips": WholeList(
+        "/routers": ProjectList(member="routers", by={"project_id": of("project_id")}),
+        "/security-groups": ProjectList(
+            member="security_groups", by={"project_id": of("project_id")}, sure=_has_default
+        ),
+        "/floatingips": ProjectList(
             member="floatingips",
             by={"port_id": of("port_id"), "router_id": of("router_id"), "project_id": of("project_id")},
         ),
-        "/trunks": WholeList(member="trunks", by={"project_id": of("project_id")}),
-        "/rbac-policies": WholeList(
+        "/trunks": ProjectList(member="trunks", by={"project_id": of("project_id")}),
+        "/rbac-policies": ProjectList(
             member="rbac_policies",
             by={"object_id": of("object_id"), "target_tenant": of("target_tenant")},
             fixed={"object_type": "network", "action": "access_as_shared"},
         ),
     },
     "image": {
-        "/images": WholeList(
+        "/images": ProjectList(
             member="images",
             by={"name": of("name"), "owner": of("owner")},
             fixed={"visibility": "all", "limit": PAGE},
@@ -225,7 +227,7 @@ PAGED = ("identity", "network")
 class RowIndex:
     """The rows of a list, by the values of its parameters."""
 
-    def __init__(self, shape: WholeList, path: str, rows: Sequence[Answer]) -> None:
+    def __init__(self, shape: ProjectList, path: str, rows: Sequence[Answer]) -> None:
         self._list, self._path, self._rows = shape, path, rows
         self._index: dict[str, Mapping[str, Sequence[Answer]]] = {}
         self._lock = threading.Lock()
@@ -264,7 +266,7 @@ def _limited(row: Answer, fields: object) -> Answer:
     return Answer({name: row[name] for name in names if name in row}, row.origin)
 
 
-def answers(shape: WholeList, params: Raw) -> bool:
+def answers(shape: ProjectList, params: Raw) -> bool:
     """Whether a list of all projects answers a read with these parameters."""
     selecting = params.keys() & shape.by.keys()
     others = {name: value for name, value in params.items() if name not in selecting and name != "fields"}
@@ -274,7 +276,7 @@ def answers(shape: WholeList, params: Raw) -> bool:
     )
 
 
-def read(service: Service, path: str, shape: WholeList, params: Raw, most: int) -> RowIndex | None:
+def read(service: Service, path: str, shape: ProjectList, params: Raw, most: int) -> RowIndex | None:
     """Return the list of all projects; None if the service refuses it or fails, or if it has over ``most`` rows."""
     asked: Values = {**shape.fixed, **{name: params[name] for name in shape.per}}
     if service.type in PAGED:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from openstack_prep.base.diagnostic import Diagnostic, Status, errors
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, errors
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
@@ -174,5 +174,5 @@ def warnings(findings: Iterable[Diagnostic], ingress_floating_ip: str | None) ->
     """Yield all but the errors, without the advice to attach later what ipi attaches itself."""
     for each in findings:
         attached = ingress_floating_ip and each.code == "floating-ip.ingress-unset"
-        if each.status is not Status.ERROR and not attached:
+        if each.status is not DiagnosticStatus.ERROR and not attached:
             yield each

@@ -51,7 +51,7 @@ class Configuration(NamedTuple):
     """The resource of the stack that has this template; empty for the stack's own."""
 
 
-class Found(NamedTuple):
+class StackFault(NamedTuple):
     """What is wrong in one of the parameters, or in the template itself."""
 
     parameter: str
@@ -77,7 +77,7 @@ def _has_rke2(stack: Stack) -> bool:
     return not isinstance(package, PrepError) and any(_configurations(package.template, {}, package.files))
 
 
-def _of_stack(stack: Stack, *, has_cluster: bool) -> Iterator[Found]:
+def _of_stack(stack: Stack, *, has_cluster: bool) -> Iterator[StackFault]:
     """Yield the mistakes of one stack; those of its networks are reported by its cluster if it has one."""
     assert not isinstance(stack.package, PrepError)
     for each in _configurations(stack.package.template, stack.given, stack.package.files):
@@ -139,7 +139,7 @@ def _has_functions(value: object) -> bool:
     return isinstance(value, list | tuple) and any(map(_has_functions, value))
 
 
-def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Iterator[Found]:
+def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Iterator[StackFault]:
     from openstack_prep.kubernetes.keys.schema import dotted, load_schema  # few specs have such a stack
     from openstack_prep.kubernetes.rke2_rules import document_faults
 
@@ -148,7 +148,7 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
         schema = load_schema("server" if form == "server" else "agent")
         written = dict(_written(configuration.template, parameter))
         for fault in document_faults(written, schema):
-            yield Found("", f"{dotted(fault.steps)} beside {parameter}: {fault.what}", fault.fix, fault.code)
+            yield StackFault("", f"{dotted(fault.steps)} beside {parameter}: {fault.what}", fault.fix, fault.code)
         config = declared.get(parameter)
         if not isinstance(config, Mapping):  # another type, which the stack reports, or JSON as text
             continue
@@ -156,14 +156,14 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
         values = {name: declared[_parameter(name)] or None for name in names} if form == "server" else {}
         taken = dict(_taken(config, values))
         for name, (what, fix) in taken.items():
-            yield Found(parameter, f"{parameter}.{name}: {what}", fix, Code.CLUSTER_STACK)
+            yield StackFault(parameter, f"{parameter}.{name}: {what}", fix, Code.CLUSTER_STACK)
         for fault in document_faults({**values, **config}, schema):
             name = str(fault.steps[0])
             if name in values and name not in config:  # the template's own, which its constraints and the cluster judge
                 if fault.code == Code.CLUSTER_NETWORKS and not has_cluster:
-                    yield Found(_parameter(name), f"{_parameter(name)}: {fault.what}", fault.fix, fault.code)
+                    yield StackFault(_parameter(name), f"{_parameter(name)}: {fault.what}", fault.fix, fault.code)
             elif name not in taken:
-                yield Found(parameter, f"{parameter}.{dotted(fault.steps)}: {fault.what}", fault.fix, fault.code)
+                yield StackFault(parameter, f"{parameter}.{dotted(fault.steps)}: {fault.what}", fault.fix, fault.code)
     yield from _registries(declared.get("registries"))
 
 
@@ -205,8 +205,8 @@ def _parameter(key: str) -> str:
     return key.replace("-", "_")
 
 
-def _registries(given: object) -> Iterator[Found]:
+def _registries(given: object) -> Iterator[StackFault]:
     for name in given if isinstance(given, Mapping) else ():
         if name not in REGISTRY_KEYS:
             fix = suggest(str(name), REGISTRY_KEYS) or f"write one of {', '.join(REGISTRY_KEYS)}"
-            yield Found("registries", f"registries.{name}: unknown key", fix, Code.SPEC_UNKNOWN_KEY)
+            yield StackFault("registries", f"registries.{name}: unknown key", fix, Code.SPEC_UNKNOWN_KEY)

@@ -25,7 +25,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.fields import is_address
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.access_path import some
@@ -229,7 +229,7 @@ def compare(chain: Chain, outcomes: Sequence[ProbeOutcome]) -> Iterator[Diagnost
         fix = "give --base-domain DOMAIN, --hosts FILE, or the floating IP"
         yield unknown("probe.no-address", PROBE, "no address to connect to is known", fix)
         return
-    broken = next((link for link in chain.links if link.status is Status.ERROR), None)
+    broken = next((link for link in chain.links if link.status is DiagnosticStatus.ERROR), None)
     for each in outcomes:
         yield from _of(each, broken, outcomes)
     if broken is not None and all(map(_passes, outcomes)):
@@ -237,7 +237,7 @@ def compare(chain: Chain, outcomes: Sequence[ProbeOutcome]) -> Iterator[Diagnost
             code="probe.disagrees",
             where=broken.where,
             what=f"requests pass, although OpenStack shows: {broken.what}",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
 
 
@@ -320,7 +320,7 @@ def _certificate(outcome: ProbeOutcome) -> Iterator[Diagnostic]:
             code="certificate.ends-soon",
             where=MACHINES,
             what=f"{_place(outcome)}: the certificate ends on {certificate.until:%Y-%m-%d %H:%M} UTC",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
 
 

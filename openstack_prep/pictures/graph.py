@@ -15,7 +15,7 @@ from openstack_prep.core import planner
 from openstack_prep.core.model import Action, Resource
 from openstack_prep.core.plan import Plan
 from openstack_prep.pictures import svg
-from openstack_prep.pictures.layers import Spot, lay_out
+from openstack_prep.pictures.layers import BoxPosition, lay_out
 
 # --- graph ------------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ def _label(name: str) -> tuple[str, str]:
     return (kind.replace("_", " "), svg.cut(rest, MOST)) if rest else ("", svg.cut(kind, MOST))
 
 
-def _node(spot: Spot, name: str, label: tuple[str, str], action: Action | None) -> str:
+def _node(spot: BoxPosition, name: str, label: tuple[str, str], action: Action | None) -> str:
     symbol = action.symbol if action and action is not Action.KEEP else ""
     return svg.element(
         "g",

@@ -23,7 +23,7 @@ BETWEEN, PER_EDGE, MOST_BETWEEN = 48.0, 3.0, 140.0
 
 
 @dataclass(frozen=True)
-class Spot:
+class BoxPosition:
     """The upper left corner of a box, and its size."""
 
     x: float
@@ -40,7 +40,7 @@ class Spot:
 class Layout:
     """Where boxes are, and over which points edges go, from who needs to what is needed."""
 
-    spots: tuple[Spot, ...]
+    spots: tuple[BoxPosition, ...]
     paths: Mapping[tuple[int, int], tuple[tuple[float, float], ...]]
     width: float
     height: float
@@ -203,12 +203,12 @@ def _placed(
     """Return the layout, in which all boxes of a column are as wide as its widest."""
     lowest = min(tops, default=0.0)
     arriving = Counter(box for chain in chains.values() for box in chain[1:])
-    spots: dict[int, Spot] = {}
+    spots: dict[int, BoxPosition] = {}
     x = 0.0
     for column in columns:
         widest = max((boxes[each][0] for each in column), default=0.0)
         for each in column:
-            spots[each] = Spot(x, tops[each] - lowest, widest, boxes[each][1])
+            spots[each] = BoxPosition(x, tops[each] - lowest, widest, boxes[each][1])
         edges = sum(arriving[each] for each in column)
         x += widest + min(BETWEEN + PER_EDGE * edges, MOST_BETWEEN)
     paths = {ends: tuple(_path([spots[each] for each in chain])) for ends, chain in chains.items()}
@@ -217,7 +217,7 @@ def _placed(
     return Layout(tuple(spots[each] for each in range(count)), paths, width, height)
 
 
-def _path(spots: Sequence[Spot]) -> Iterable[tuple[float, float]]:
+def _path(spots: Sequence[BoxPosition]) -> Iterable[tuple[float, float]]:
     """Yield the points of an edge: it leaves a box on the left, and enters the next one on the right."""
     yield spots[0].x, spots[0].middle
     for spot in spots[1:-1]:

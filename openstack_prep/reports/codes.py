@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from openstack_prep import extensions
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.formats.foreign_text import shipped_yaml
 
 REPORTS = "openstack_prep.reports"
@@ -14,7 +14,13 @@ COMMANDS = ("openstack ", "openstack-prep ", "kubectl ", "oc ", "unset ", "expor
 
 
 def documented(
-    *, code: str, where: str, what: str, why: str | None = None, fix: str | None = None, status: Status = Status.ERROR
+    *,
+    code: str,
+    where: str,
+    what: str,
+    why: str | None = None,
+    fix: str | None = None,
+    status: DiagnosticStatus = DiagnosticStatus.ERROR,
 ) -> Diagnostic:
     """Return a diagnostic with the ``why`` and ``fix`` that codes.yaml has for its code, as far as none are given."""
     entry = _entries()[code]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.style import indented, printable
 
@@ -106,7 +106,7 @@ def of_warning(text: str) -> Diagnostic:
     """Return a warning about a valid setting, a text that begins with its place, as a diagnostic."""
     place = Place.of(text)
     where = f"{place.file}:{place.line}" if place.file else ""
-    return Diagnostic(code="spec.warning", status=Status.WARNING, where=where, what=place.field)
+    return Diagnostic(code="spec.warning", status=DiagnosticStatus.WARNING, where=where, what=place.field)
 
 
 def of_drift(drift: Drift, places: Mapping[Key, str]) -> Diagnostic:

@@ -36,7 +36,7 @@ class Item:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class PageSection:
     """A heading with items."""
 
     title: str
@@ -63,7 +63,7 @@ class Page:
     verdict: str
     good: bool
     facts: Sequence[tuple[str, str]] = ()
-    sections: Sequence[Section] = ()
+    sections: Sequence[PageSection] = ()
     pictures: Sequence[Picture] = ()
     made: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -109,7 +109,7 @@ class Page:
         yield '<output id="found" aria-live="polite"></output></nav>'
 
 
-def _section(section: Section) -> str:
+def _section(section: PageSection) -> str:
     note = f'<p class="note">{_lines(section.note)}</p>' if section.note else ""
     items = "\n".join(map(_item, section.items))
     head = f"<h2>{_text(section.title)} <b>{len(section.items)}</b></h2>"

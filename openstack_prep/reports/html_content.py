@@ -16,7 +16,7 @@ from openstack_prep.pictures import graph as graph_drawing
 from openstack_prep.pictures.graph import Graph
 from openstack_prep.pictures.topology import drawing
 from openstack_prep.pictures.topology.elements import Topology
-from openstack_prep.reports.html import Item, Picture, Section
+from openstack_prep.reports.html import Item, PageSection, Picture
 
 # --- content ----------------------------------------------------------------------------------
 
@@ -27,32 +27,32 @@ SIGNS = {"ok": "ok", "warning": "!", "error": "x", "unknown": "?", "done": "ok",
 """Of the status of a diagnostic or a result; a colour alone would not do."""
 
 
-def plan_sections(data: Raw) -> Iterator[Section]:
+def plan_sections(data: Raw) -> Iterator[PageSection]:
     """Yield what a plan would do, what it leaves, and why it may not be carried out."""
     refusals = [_diagnostic(each) for each in data["refusals"]]
     if refusals:
-        yield Section(title="Refused", items=refusals)
+        yield PageSection(title="Refused", items=refusals)
     if data["warnings"]:
-        yield Section(title="Warnings", items=[warning(each) for each in data["warnings"]])
+        yield PageSection(title="Warnings", items=[warning(each) for each in data["warnings"]])
     changing = [_step(each) for each in data["steps"] if each["action"] != Action.KEEP]
     if changing:
-        yield Section(title="Changes", items=changing)
+        yield PageSection(title="Changes", items=changing)
     yield from _undeclared(data["undeclared"])
     same = [_step(each) for each in data["steps"] if each["action"] == Action.KEEP]
     if same:
-        yield Section(title="Unchanged", items=same, closed=True)
+        yield PageSection(title="Unchanged", items=same, closed=True)
 
 
-def _undeclared(steps: Sequence[Raw]) -> Iterator[Section]:
+def _undeclared(steps: Sequence[Raw]) -> Iterator[PageSection]:
     """Yield what the spec no longer declares: what apply deletes with --prune, and what it keeps in any case."""
     removals = [_step(each) for each in steps if each["action"] != Action.KEEP]
     if removals:
         note = "Managed by the spec and no longer in it; apply deletes them only with --prune."
-        yield Section(title="No longer declared", items=removals, note=note)
+        yield PageSection(title="No longer declared", items=removals, note=note)
     kept = [_step(each) for each in steps if each["action"] == Action.KEEP]
     if kept:
         note = "No longer in the spec; apply keeps them also with --prune, for the reason that each states."
-        yield Section(title="No longer declared, kept", items=kept, note=note)
+        yield PageSection(title="No longer declared, kept", items=kept, note=note)
 
 
 def warning(text: str) -> Item:
@@ -107,20 +107,20 @@ def value_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def report_sections(data: Raw, planned: Sequence[Raw]) -> Iterator[Section]:
+def report_sections(data: Raw, planned: Sequence[Raw]) -> Iterator[PageSection]:
     """Yield what a run has done, what failed first; ``planned`` are the steps of its plan, for what they change."""
     changes = {each["resource"]: _step(each).rows for each in planned}
     done = [each for each in data["steps"] if each["action"] != Action.KEEP or each["status"] != "done"]
     wrong = [_result(each, changes) for each in done if each["status"] != "done"]
     if wrong:
-        yield Section(title="Failed or skipped", items=wrong)
+        yield PageSection(title="Failed or skipped", items=wrong)
     right = [_result(each, changes) for each in done if each["status"] == "done"]
     if right:
-        yield Section(title="Done", items=right)
+        yield PageSection(title="Done", items=right)
     yield from _undeclared(data.get("undeclared", ()))
     same = [_result(each, {}) for each in data["steps"] if each not in done]
     if same:
-        yield Section(title="Unchanged", items=same, closed=True)
+        yield PageSection(title="Unchanged", items=same, closed=True)
 
 
 def _result(data: Raw, changes: Mapping[str, Sequence[tuple[str, ...]]]) -> Item:
@@ -140,9 +140,9 @@ def _result(data: Raw, changes: Mapping[str, Sequence[tuple[str, ...]]]) -> Item
     )
 
 
-def findings(title: str, data: Iterable[Raw]) -> Section:
+def findings(title: str, data: Iterable[Raw]) -> PageSection:
     """Return diagnostics, as check and verify have them."""
-    return Section(title=title, items=list(map(_diagnostic, data)))
+    return PageSection(title=title, items=list(map(_diagnostic, data)))
 
 
 def _diagnostic(data: Raw) -> Item:
@@ -152,13 +152,13 @@ def _diagnostic(data: Raw) -> Item:
     )
 
 
-def drift_section(data: Sequence[Raw]) -> Section:
+def drift_section(data: Sequence[Raw]) -> PageSection:
     """Return what audit found."""
     items = [
         Item(kind=each["code"], sign="x", name=each["resource"], summary=each["what"], rows=[("code", each["code"])])
         for each in data
     ]
-    return Section(title="Drift", items=items, note="" if items else "None: everything is as the spec declares it.")
+    return PageSection(title="Drift", items=items, note="" if items else "None: everything is as the spec declares it.")
 
 
 # --- picture ----------------------------------------------------------------------------------

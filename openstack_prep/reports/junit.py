@@ -8,7 +8,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from openstack_prep.base.diagnostic import Status
+from openstack_prep.base.diagnostic import DiagnosticStatus
 from openstack_prep.base.style import printable
 from openstack_prep.reports.findings import Finding, Findings
 
@@ -41,10 +41,10 @@ def _add_finding(suite: Element, finding: Finding, findings: Findings) -> None:
     subject = place.file or next(named, next(iter(findings.subjects), findings.command))
     case = _add_case(suite, subject, finding.title or findings.command)
     text = f"{printable(place.file)}:{place.line}: {finding.text}" if place.file else finding.text
-    if found.status is Status.OK:
+    if found.status is DiagnosticStatus.OK:
         return
-    if found.status is Status.WARNING:  # JUnit knows no warnings
+    if found.status is DiagnosticStatus.WARNING:  # JUnit knows no warnings
         SubElement(case, "system-out").text = f"warning: {text}"
         return
-    tag = "skipped" if found.status is Status.UNKNOWN else "error" if finding.ended_the_run else "failure"
+    tag = "skipped" if found.status is DiagnosticStatus.UNKNOWN else "error" if finding.ended_the_run else "failure"
     SubElement(case, tag, type=str(found.code), message=printable(found.what)).text = text

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from openstack_prep.base.diagnostic import Status
+from openstack_prep.base.diagnostic import DiagnosticStatus
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import indented, printable
 from openstack_prep.reports.codes import read_codes
@@ -23,7 +23,7 @@ from openstack_prep.reports.findings import Finding, Findings, Place
 from openstack_prep.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-LEVELS = {Status.ERROR: "error", Status.WARNING: "warning", Status.UNKNOWN: "note"}
+LEVELS = {DiagnosticStatus.ERROR: "error", DiagnosticStatus.WARNING: "warning", DiagnosticStatus.UNKNOWN: "note"}
 FINGERPRINT = "primaryLocationLineHash"
 """The only fingerprint that GitHub compares; without it, its upload hashes the line, which moves."""
 

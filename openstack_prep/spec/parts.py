@@ -50,7 +50,7 @@ def _foreign(path: Path, data: Mapping[Any, Any]) -> Mistake | None:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class NoDocument:
     """Represents a document if the spec was not read from YAML."""
 
     origin: str

@@ -19,7 +19,7 @@ from openstack_prep.core.model import Resource
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import completion
 from openstack_prep.spec.completion import Declaration
-from openstack_prep.spec.parts import Elsewhere, Part, merged, read_parts
+from openstack_prep.spec.parts import NoDocument, Part, merged, read_parts
 from openstack_prep.spec.sections import Clouds, Sections, read
 from openstack_prep.spec.substitution import Tokens
 from openstack_prep.spec.variables import Given
@@ -176,7 +176,7 @@ def spec_of(data: Raw, place: str, base: Path) -> Spec:
 
     Raises SpecError.
     """
-    part, warnings = Part(Elsewhere(place), base / place, base, dict(data)), list[str]()
+    part, warnings = Part(NoDocument(place), base / place, base, dict(data)), list[str]()
     return _assemble([(part, _sections(part, warnings, Tokens(), None))], warnings, [])
 
 

@@ -10,7 +10,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, Mistake, PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
-from openstack_prep.cloud.lease import LOCK_TIMEOUT, Sight
+from openstack_prep.cloud.lease import LOCK_TIMEOUT, LeaseReading
 from openstack_prep.core import executor, observation, permission, planner
 from openstack_prep.core.deletion_loss import DeletionLoss
 from openstack_prep.core.executor import JOBS, Event, silent
@@ -193,7 +193,7 @@ def _is_current(made: LivePlan) -> bool:
     return made.age <= FRESH and not made.run.carried_out
 
 
-def look_for_lease(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> Sight:
+def look_for_lease(cloud: Cloud, wanted: Wanted, *, jobs: int = JOBS) -> LeaseReading:
     """Return who is at work on a spec, if anybody is."""
     spec, run = open_run(cloud, wanted, jobs)
     with cloud.reading(ADMINISTRATOR):

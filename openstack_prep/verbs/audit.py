@@ -43,7 +43,7 @@ CLOUD_WIDE = ("flavor", "user")
 """Kinds that others legitimately create besides the spec: users show by their roles."""
 
 
-class Code(StrEnum):
+class DriftCode(StrEnum):
     """What is wrong, for programs."""
 
     CHANGED = "changed"
@@ -63,7 +63,7 @@ class Drift:
 
     resource: str
     """Kind and name, such as ``network/web``."""
-    code: Code
+    code: DriftCode
     """What is wrong, for programs."""
     what: str
     """What is wrong, for people."""
@@ -118,7 +118,9 @@ def _hidden_stacks(run: CloudRun, homes: Iterable[Project | None]) -> tuple[list
             for raw in hidden_stacks(run, home):
                 owner = ", ".join(OwnershipTag.specs_in(raw.get("tags") or ()))
                 whose = f"is managed by the spec {owner}" if owner else "is not managed by any spec"
-                found.append(Drift(resource=f"stack/{raw['name']}", code=Code.UNMANAGED, what=f"{raw['id']} {whose}"))
+                found.append(
+                    Drift(resource=f"stack/{raw['name']}", code=DriftCode.UNMANAGED, what=f"{raw['id']} {whose}")
+                )
         except NotAllowed as error:
             left_out.append(f"every stack: {error.reason}")
     return found, left_out
@@ -128,12 +130,12 @@ def _of_plan(plan: Plan) -> Iterator[Drift]:
     for step in plan.pending:
         details = text.details(step)
         what = f"plan: {step.action}" + (f": {details}" if details else "")
-        yield Drift(resource=str(step), code=Code.CHANGED, what=what)
+        yield Drift(resource=str(step), code=DriftCode.CHANGED, what=what)
     for step in plan.undeclared:
-        yield Drift(resource=str(step), code=Code.UNDECLARED, what=step.reason)
+        yield Drift(resource=str(step), code=DriftCode.UNDECLARED, what=step.reason)
     for step in plan:
         if step.observed is not None and step.observed.values.get("enabled") is False and step not in plan.pending:
-            yield Drift(resource=str(step), code=Code.DISABLED, what="is disabled")
+            yield Drift(resource=str(step), code=DriftCode.DISABLED, what="is disabled")
 
 
 def _untagged(plan: Plan) -> Iterator[Drift]:
@@ -145,7 +147,7 @@ def _untagged(plan: Plan) -> Iterator[Drift]:
         if resource.adopt or not resource.can_be_managed:
             continue
         fix = "adopt: permanently restores the tag, adopt: true accepts that the spec does not manage it"
-        yield Drift(resource=str(step), code=Code.UNTAGGED, what=f"is declared, but has no ownership tag; {fix}")
+        yield Drift(resource=str(step), code=DriftCode.UNTAGGED, what=f"is declared, but has no ownership tag; {fix}")
 
 
 def _unmanaged(
@@ -159,7 +161,7 @@ def _unmanaged(
             continue
         if resource.key.kind == SecurityGroup.kind and resource.name == "default":
             continue  # Neutron creates this group; its rules are compared
-        yield Drift(resource=names[resource.key], code=Code.UNMANAGED, what=f"{found.id} {_whose(run, found)}")
+        yield Drift(resource=names[resource.key], code=DriftCode.UNMANAGED, what=f"{found.id} {_whose(run, found)}")
 
 
 def _whose(run: CloudRun, found: Observed) -> str:
@@ -194,7 +196,7 @@ def _rules(standing: Sequence[scan.Standing], plan: Plan) -> Iterator[Drift]:
             if is_reported and not opened:
                 continue
             if words not in known and not is_made_by_neutron(rule, resource.name):
-                code, more = (Code.OPEN, ", which opens it to the world") if opened else (Code.RULE, "")
+                code, more = (DriftCode.OPEN, ", which opens it to the world") if opened else (DriftCode.RULE, "")
                 yield Drift(resource=str(resource.group.key), code=code, what=f"rule {words} is not declared{more}")
 
 
@@ -206,7 +208,7 @@ def _access(run: CloudRun, plan: Plan) -> Iterator[Drift]:
         with contextlib.suppress(NotAllowed):
             for project_id in sorted(_users(run, step.resource, step.observed)):
                 what = f"project {project_name(run, project_id)} may use it, but is not declared"
-                yield Drift(resource=str(step), code=Code.ACCESS, what=what)
+                yield Drift(resource=str(step), code=DriftCode.ACCESS, what=what)
 
 
 def _users(run: CloudRun, resource: Resource, found: Observed) -> set[str]:
@@ -237,7 +239,7 @@ def _pairs(run: CloudRun, homes: Iterable[Project | None], plan: Plan) -> Iterat
             allowed = {str(block(pair.ip_address)) for pair in port.allowed_address_pairs}
             for address in sorted(allowed - known):
                 what = f"allows the address {address}, which no spec has added"
-                yield Drift(resource=f"port/{port.name or port.id}", code=Code.PAIRS, what=what)
+                yield Drift(resource=f"port/{port.name or port.id}", code=DriftCode.PAIRS, what=what)
 
 
 # --- what only users of a project can list, for an audit or an export by somebody else ---

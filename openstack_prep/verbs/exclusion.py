@@ -17,13 +17,15 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs.live_plan import LivePlan
 
 
-def look(run: CloudRun, spec: str, resources: Sequence[Resource]) -> lease.Sight:
+def look(run: CloudRun, spec: str, resources: Sequence[Resource]) -> lease.LeaseReading:
     """Return who is at work on a spec, to be called before anything else is read for a plan."""
     home, declared = _home(resources)
     return lease.look(run, spec, home, declared=declared)
 
 
-def attempt(run: CloudRun, seen: lease.Sight, purpose: Literal["apply", "destroy"], make: Callable[[], Plan]) -> Plan:
+def attempt(
+    run: CloudRun, seen: lease.LeaseReading, purpose: Literal["apply", "destroy"], make: Callable[[], Plan]
+) -> Plan:
     """Return a plan, refused if another run changes resources while they are read, such as between two requests."""
     try:
         made = make()

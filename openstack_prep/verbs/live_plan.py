@@ -9,7 +9,7 @@ from typing import Self
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.lease import Sight
+from openstack_prep.cloud.lease import LeaseReading
 from openstack_prep.core.plan import Plan
 from openstack_prep.spec import Spec
 
@@ -24,7 +24,7 @@ class LivePlan(Plan):
 
     wanted: Spec = field(repr=False, compare=False)
     run: CloudRun = field(repr=False, compare=False)
-    lease: Sight = field(repr=False, compare=False)
+    lease: LeaseReading = field(repr=False, compare=False)
     remake: Callable[[], LivePlan] | None = field(default=None, repr=False, compare=False)
     made: float = field(default_factory=time.monotonic, repr=False, compare=False)
 
@@ -35,7 +35,7 @@ class LivePlan(Plan):
         *,
         wanted: Spec,
         run: CloudRun,
-        lease: Sight,
+        lease: LeaseReading,
         remake: Callable[[], LivePlan] | None = None,
     ) -> Self:
         """Return a plan with its inputs."""

@@ -157,7 +157,7 @@ def _is_in_each_project(scan: Scan) -> bool:
 
 
 @dataclass(frozen=True)
-class Sight:
+class ScanResult:
     """The existing resources in the projects of a spec, and the projects that carry its name, before any decision.
 
     ``failed`` are the kinds whose service answered with an error.
@@ -182,7 +182,7 @@ def plural(kind: type[Resource]) -> str:
 
 def look(
     run: CloudRun, resources: Sequence[Resource], *, jobs: int, folder: Path | None = None, all_may_fail: bool = False
-) -> Sight:
+) -> ScanResult:
     """Read the input of ``undeclared``; ``folder`` is that of the spec, below which files may be left.
 
     The service of a kind that the spec declares must answer, unless ``all_may_fail``.
@@ -199,12 +199,12 @@ def look(
 
     with beside(lambda: everything(run, (), [Project], jobs=jobs), jobs=jobs) as projects:
         inside = _tagged(run, homes, _scans(run, homes), jobs=jobs, failed=note)
-        return Sight(projects() or [], homes, [*inside, *_entries(run, resources, folder)], failed)
+        return ScanResult(projects() or [], homes, [*inside, *_entries(run, resources, folder)], failed)
 
 
 def undeclared(
     run: CloudRun,
-    seen: Sight,
+    seen: ScanResult,
     resources: Sequence[Resource],
     observed: Mapping[Key, Observed],
     *,

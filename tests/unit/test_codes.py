@@ -18,7 +18,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.cli.reference.explain import PARTS
 from openstack_prep.fleet.running import FleetFailed
 from openstack_prep.reports.codes import REPORTS, read_codes
-from openstack_prep.verbs.audit import Code as Drifted
+from openstack_prep.verbs.audit import DriftCode as Drifted
 
 ROOT = Path(openstack_prep.__path__[0])
 REPORTING = re.compile(r"^from openstack_prep\.base\.(diagnostic|errors) import", re.MULTILINE)

@@ -25,6 +25,17 @@ def test_names_are_what_type_checkers_see() -> None:
     assert set(openstack_prep.__all__) <= set(dir(openstack_prep))
 
 
+def test_each_public_class_has_a_name_of_its_own() -> None:
+    root = Path(openstack_prep.__path__[0])
+    places: dict[str, list[str]] = {}
+    for path in sorted(root.rglob("*.py")):
+        for line in ast.parse(path.read_text()).body:
+            if isinstance(line, ast.ClassDef) and not line.name.startswith("_"):
+                places.setdefault(line.name, []).append(f"{path.relative_to(root)}:{line.lineno}")
+    assert "Network" in places
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_submodules_need_no_import_of_their_own() -> None:
     script = "import openstack_prep; openstack_prep.hooks.post_ipi; openstack_prep.base.errors.PrepError"
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from openstack_prep import extensions
 from openstack_prep.base.diagnostic import Diagnostic
-from openstack_prep.base.diagnostic import Status as DiagnosticStatus
+from openstack_prep.base.diagnostic import DiagnosticStatus as DiagnosticStatus
 from openstack_prep.base.raw import Values
 from openstack_prep.cli.reference.explain import PARTS
 from openstack_prep.cli.shapes import (
@@ -31,7 +31,7 @@ from openstack_prep.cli.shapes import (
 from openstack_prep.core.deletion_loss import LossEffect, Unchecked
 from openstack_prep.core.model import Action, Status
 from openstack_prep.pictures.topology import elements
-from openstack_prep.verbs.audit import Code, Drift
+from openstack_prep.verbs.audit import Drift, DriftCode
 
 EXISTS = {"id": TEXT, "ours": BOOLEAN, "outputs": BY_NAME}
 STEP = {
@@ -81,16 +81,16 @@ PARTS_OF_DOCUMENTS = {
     ),
     "unchecked": record(Unchecked),
     "chain": json_object({"name": TEXT, "target": TEXT, "links": list_of("diagnostic")}),
-    "drift": record(Drift, code=enumeration(Code)),
+    "drift": record(Drift, code=enumeration(DriftCode)),
     "topology_network": record(
-        elements.Network,
+        elements.TopologyNetwork,
         external=BOOLEAN,
         foreign=BOOLEAN,
         exists=BOOLEAN,
-        subnets={"type": "array", "items": record(elements.Subnet, exists=BOOLEAN)},
+        subnets={"type": "array", "items": record(elements.TopologySubnet, exists=BOOLEAN)},
     ),
     "topology_router": record(
-        elements.Router,
+        elements.TopologyRouter,
         gateway={"anyOf": [INTERFACE, {"type": "null"}]},
         interfaces={"type": "array", "items": INTERFACE},
         exists=BOOLEAN,
@@ -99,13 +99,13 @@ PARTS_OF_DOCUMENTS = {
         elements.Server,
         ports={
             "type": "array",
-            "items": record(elements.Port, addresses=TEXTS, pairs=TEXTS, floating_ips=TEXTS),
+            "items": record(elements.TopologyPort, addresses=TEXTS, pairs=TEXTS, floating_ips=TEXTS),
         },
     ),
     "virtual_address": record(
         elements.VirtualAddress, addresses=TEXTS, floating_ips=TEXTS, pool=BOOLEAN, exists=BOOLEAN
     ),
-    "topology_floating_ip": record(elements.FloatingIP, exists=BOOLEAN),
+    "topology_floating_ip": record(elements.TopologyFloatingIP, exists=BOOLEAN),
     "topology_cluster": record(elements.Cluster, networks=TEXTS, pairs=TEXTS),
 }
 REPORT = {"seconds": NUMBER, "steps": list_of("result")}

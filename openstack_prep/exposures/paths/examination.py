@@ -8,7 +8,7 @@ from pathlib import Path
 from pathlib import Path as FilePath
 from typing import Any
 
-from openstack_prep.base.diagnostic import Status, errors, summary
+from openstack_prep.base.diagnostic import DiagnosticStatus, errors, summary
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -103,7 +103,9 @@ class PathReport:
 
     def __str__(self) -> str:
         links = [link for each in self.paths for link in each.chain.links]
-        wrong = [each for each in self.paths if any(link.status is not Status.OK for link in each.chain.links)]
+        wrong = [
+            each for each in self.paths if any(link.status is not DiagnosticStatus.OK for link in each.chain.links)
+        ]
         trees = [line for each in wrong for line in ("", *tree(each.chain))]
         rows = [HEADER, *(each.row() for each in self.paths)]
         return "\n".join([*_table(rows), *trees, "", f"{self.spec}: {summary(links)}"])

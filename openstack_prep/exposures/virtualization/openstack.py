@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.exposures.model import PlacedExposure
 from openstack_prep.exposures.virtualization.manifests import Attachment, attachments
 from openstack_prep.exposures.virtualization.model import Virtualization
@@ -146,7 +146,7 @@ def _unknown_network(attached: Attachment) -> Diagnostic:
     what = f"network {network.openstack_network} of {network.name} does not exist, or its name is not unique"
     return documented(
         code="bridge.network-unknown",
-        status=Status.ERROR if network.openstack_network else Status.UNKNOWN,
+        status=DiagnosticStatus.ERROR if network.openstack_network else DiagnosticStatus.UNKNOWN,
         where=attached.placed.exposure.name,
         what=what if network.openstack_network else f"the network in OpenStack of {network.name} is not declared",
         fix=f"set openstack_network of network {network.name} to the name or id of a network",
@@ -255,7 +255,7 @@ def _by_ovn(path: Path) -> Iterator[Diagnostic]:
     off = path.visible.openstack("port", "set", "--no-security-group", "--no-allowed-address")
     yield Diagnostic(
         code="bridge.ovn-one-port",
-        status=Status.ERROR if ovn else Status.UNKNOWN,
+        status=DiagnosticStatus.ERROR if ovn else DiagnosticStatus.UNKNOWN,
         where=path.name,
         what=f"{len(path.wanting)} ports of {path.network.name} are to have {path.mac}"
         + ("" if ovn else ", and whether OVN runs the network is not visible"),

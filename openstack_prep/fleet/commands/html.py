@@ -10,7 +10,7 @@ from openstack_prep.cli.reports import judge_reports, write_html
 from openstack_prep.fleet.commands import tables
 from openstack_prep.fleet.commands.tables import SIGNS
 from openstack_prep.fleet.order import BAD, TargetOutcome, TargetStatus
-from openstack_prep.reports.html import Item, Page, Section
+from openstack_prep.reports.html import Item, Page, PageSection
 
 if TYPE_CHECKING:
     from openstack_prep.fleet.running import Chosen, FleetResult
@@ -36,12 +36,12 @@ def _page(chosen: Chosen, result: FleetResult, verb: str) -> Page:
         TargetStatus.INTERRUPTED,
         TargetStatus.NOT_BEGUN,
     ):
-        sections.append(Section(title=status.value.capitalize(), items=list(map(_item, result.of(status)))))
+        sections.append(PageSection(title=status.value.capitalize(), items=list(map(_item, result.of(status)))))
     sections.append(
-        Section(title="Changes", items=list(map(_item, result.of(TargetStatus.CHANGES, TargetStatus.DONE))))
+        PageSection(title="Changes", items=list(map(_item, result.of(TargetStatus.CHANGES, TargetStatus.DONE))))
     )
     unchanged = list(map(_item, result.of(TargetStatus.UNCHANGED)))
-    sections.append(Section(title="Unchanged", items=unchanged, closed=True))
+    sections.append(PageSection(title="Unchanged", items=unchanged, closed=True))
     return Page(
         title=f"{verb.capitalize()} of the fleet {chosen.fleet.name}",
         verdict=tables.total(result, "").removeprefix(": "),

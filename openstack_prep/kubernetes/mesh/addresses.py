@@ -10,7 +10,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.kubernetes.mesh.routing import longest
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
 from openstack_prep.neutron.addresses import Address, Block, covers
@@ -39,7 +39,7 @@ def own_addresses(visible: VisibleNetworks, cluster: MeshCluster) -> Iterator[Di
                 fix=f"check the routers for a route to {address}"
                 if cluster.by_bgp
                 else f"choose an address in {cidrs}",
-                status=Status.WARNING if cluster.by_bgp else Status.ERROR,
+                status=DiagnosticStatus.WARNING if cluster.by_bgp else DiagnosticStatus.ERROR,
             )
         block = ipaddress.ip_network(address)
         missing = [port for port in _of_version(cluster, block) if not allows(port, block)]
@@ -87,7 +87,7 @@ def _partly(visible: VisibleNetworks, cluster: MeshCluster, ports: Sequence[Port
     commands = [visible.openstack("port", "set", "--allowed-address", f"ip-address={pods}", each.id) for each in ports]
     return Diagnostic(
         code="pairs.partial",
-        status=Status.UNKNOWN,
+        status=DiagnosticStatus.UNKNOWN,
         where=cluster.name,
         what=f"the ports {cluster.port_names(port.id for port in ports)} have allowed address pairs for a part of "
         f"the pods' {pods} only",

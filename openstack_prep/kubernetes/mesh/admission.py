@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.kubernetes.cilium import Passage
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
 from openstack_prep.neutron.addresses import Block, covers
@@ -209,5 +209,5 @@ class GroupFilter:
             f"{describe(self.passage)} through is unknown",
             why=self.passage.why,
             fix="run this with an administrator's --os-cloud",
-            status=Status.UNKNOWN,
+            status=DiagnosticStatus.UNKNOWN,
         )

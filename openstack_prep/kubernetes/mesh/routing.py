@@ -12,7 +12,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
 from openstack_prep.neutron.addresses import Address, Block, covers
 from openstack_prep.neutron.allocation_pools import pools, pools_without
@@ -140,7 +140,7 @@ class PacketPath:
             what=what + ("" if sure else ", as far as these credentials show"),
             why=self.why,
             fix=fix,
-            status=Status.ERROR if sure else Status.WARNING,
+            status=DiagnosticStatus.ERROR if sure else DiagnosticStatus.WARNING,
         )
 
     # --- from a node to its first router ------------------------------------------------------
@@ -188,7 +188,7 @@ class PacketPath:
                     what=f"{what.replace('  ', ' ')} of {port.device_owner or 'a device'}: not a Neutron router",
                     why="whether it forwards packets is not visible to OpenStack",
                     fix=f"{show}  # and check its forwarding there",
-                    status=Status.WARNING,
+                    status=DiagnosticStatus.WARNING,
                 )
         return None
 
@@ -201,7 +201,7 @@ class PacketPath:
         if router is None:
             return Diagnostic(
                 code="access.denied",
-                status=Status.UNKNOWN,
+                status=DiagnosticStatus.UNKNOWN,
                 where=self.where,
                 what=f"{name} is not visible with these credentials",
                 why=self.why,

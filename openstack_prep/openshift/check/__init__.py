@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight
 from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.openshift.check import credentials, mirror, names, services, tls
 from openstack_prep.openshift.check.capacity import flavors, image, object_store, quota, zones
@@ -61,5 +61,5 @@ def _run(one: Check, context: CheckContext) -> Iterator[Diagnostic]:
             fix="give this user the right to read it, or check it yourself"
             if forbidden
             else "try again; if it persists, ask the administrator of the cloud",
-            status=Status.UNKNOWN if forbidden else Status.ERROR,
+            status=DiagnosticStatus.UNKNOWN if forbidden else DiagnosticStatus.ERROR,
         )

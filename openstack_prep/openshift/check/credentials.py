@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.openshift.check.context import CheckContext
 
@@ -64,7 +64,7 @@ def _password(context: CheckContext, where: str) -> Diagnostic:
         what="holds a user's password",
         why=f"{COPIED}: with the password, and changing the password stops the cluster",
         fix=f"{create_credential(context)}; or declare application_credentials in a spec",
-        status=Status.WARNING,
+        status=DiagnosticStatus.WARNING,
     )
 
 
@@ -120,5 +120,5 @@ def _expiring(context: CheckContext, where: str, credential_id: str) -> Iterator
             else "afterwards the cluster can neither scale nor mount volumes"
         ),
         fix=create_credential(context),  # without --expiration
-        status=Status.ERROR if soon else Status.WARNING,
+        status=DiagnosticStatus.ERROR if soon else DiagnosticStatus.WARNING,
     )

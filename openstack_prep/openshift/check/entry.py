@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud import clouds_yaml
@@ -137,7 +137,7 @@ def _size(where: str, named: str, size: int) -> Iterator[Diagnostic]:
             why="the installer encodes it twice into the bootstrap machine's user data, of which "
             "Nova accepts 65535 bytes",
             fix="keep only the CA of this cloud in it",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
 
 
@@ -164,7 +164,7 @@ def _environment(cloud: str) -> Iterator[Diagnostic]:
             what=f"is {shell!r}, but install-config.yaml makes the installer use {cloud!r}",
             why="other tools in this shell show another cloud or project than the cluster's",
             fix=f"export OS_CLOUD={shlex.quote(cloud)}",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
     named = os.environ.get("OS_CLIENT_CONFIG_FILE")
     if named and not Path(named).is_file():
@@ -173,7 +173,7 @@ def _environment(cloud: str) -> Iterator[Diagnostic]:
             where="OS_CLIENT_CONFIG_FILE",
             what=f"{named} is not a file",
             why=f"the installer reads {_first(CLOUDS) or 'no other'} instead, silently",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
     ignored = sorted(each for each in os.environ if IGNORED.fullmatch(each))
     if ignored:
@@ -183,5 +183,5 @@ def _environment(cloud: str) -> Iterator[Diagnostic]:
             what=f"{', '.join(ignored)} {'is' if len(ignored) == 1 else 'are'} set",
             why="the installer ignores all but OS_CLOUD and OS_CLIENT_CONFIG_FILE: only clouds.yaml counts",
             fix=shlex.join(["unset", *ignored]),
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )

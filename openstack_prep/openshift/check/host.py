@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.openshift.install_config import InstallConfigFields
 from openstack_prep.openshift.install_config.releases import FIPS_HOSTS, minor
 
@@ -39,5 +39,5 @@ def fips(cluster: InstallConfigFields, fips_file: Path = FIPS_FILE) -> Iterator[
         "FIPS-capable build does; 4.15 warns",
         fix="run the installer on such a host, as the openshift-install-fips that "
         "oc adm release extract --command=openshift-install-fips RELEASE_IMAGE writes",
-        status=Status.WARNING,  # the installer may run on another machine
+        status=DiagnosticStatus.WARNING,  # the installer may run on another machine
     )

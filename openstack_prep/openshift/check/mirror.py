@@ -37,7 +37,7 @@ from urllib.parse import urlencode, urlsplit
 
 import yaml
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.given_file import read_text
@@ -344,7 +344,7 @@ def _incomplete(context: CheckContext) -> Iterator[Diagnostic]:
         fix=f"add {lines}"
         if lines
         else f"copy the imageDigestMirrors of {WORKSPACE}/idms-oc-mirror.yaml, which oc mirror --v2 writes, to it",
-        status=Status.WARNING,
+        status=DiagnosticStatus.WARNING,
     )
 
 
@@ -371,7 +371,7 @@ def _unknown(context: CheckContext, image: str | None) -> Diagnostic:
         where=context.place("image_mirrors"),
         what=f"{what}, so the mirrors were not asked for its signature",
         fix="give --installer FILE, the openshift-install that will run",
-        status=Status.UNKNOWN,
+        status=DiagnosticStatus.UNKNOWN,
     )
 
 
@@ -414,7 +414,7 @@ def _ask(context: CheckContext, mirrored: str, digest: str, policy: str) -> Diag
         fix=f"{AGAIN.format(shlex.quote(host))}  # copies signatures too; oc adm release mirror does not"
         if at_boot
         else f"{copied}  # or mirror again with oc mirror --v2",
-        status=Status.ERROR if at_boot else Status.WARNING,
+        status=DiagnosticStatus.ERROR if at_boot else DiagnosticStatus.WARNING,
     )
 
 
@@ -460,7 +460,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Manife
                 what=f"this machine gets no answer: {outcome.detail}",
                 why="machines pull from it; from this machine it could not be checked",
                 fix=f"curl -v {url}  # shows what fails: name, route, firewall or the registry",
-                status=Status.WARNING,  # the machines may reach it
+                status=DiagnosticStatus.WARNING,  # the machines may reach it
             )
         case _:
             return documented(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed, virtual_addresses
 from openstack_prep.openshift.names.hosts import ROUTES, ClusterNames
@@ -73,7 +73,7 @@ def _led(
         what=what,
         why=why,
         fix=_write(context, *(["--replace"] if addresses else [])),
-        status=Status.ERROR if sure else Status.WARNING,
+        status=DiagnosticStatus.ERROR if sure else DiagnosticStatus.WARNING,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight, errors
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight, errors
 from openstack_prep.base.errors import CloudError, ConfigError, Mistake
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -55,17 +55,17 @@ class Verdict:
 
     @property
     def errors(self) -> int:
-        return self._count(Status.ERROR)
+        return self._count(DiagnosticStatus.ERROR)
 
     @property
     def warnings(self) -> int:
-        return self._count(Status.WARNING)
+        return self._count(DiagnosticStatus.WARNING)
 
     @property
     def unknown(self) -> int:
-        return self._count(Status.UNKNOWN)
+        return self._count(DiagnosticStatus.UNKNOWN)
 
-    def _count(self, status: Status) -> int:
+    def _count(self, status: DiagnosticStatus) -> int:
         return sum(each.status is status for each in self.findings)
 
     def data(self) -> Values:
@@ -142,7 +142,7 @@ def _of_document(
             what=each.what,
             why=why,
             fix=each.fix,
-            status=Status.ERROR if is_fatal(each) else Status.WARNING,
+            status=DiagnosticStatus.ERROR if is_fatal(each) else DiagnosticStatus.WARNING,
         )
     for each in mistakes(cluster, contents):
         yield Diagnostic(
@@ -161,7 +161,7 @@ def _newer(release: str) -> Diagnostic:
         where="release",
         what=f"{release} is newer than {known}, the newest release that this openstack-prep knows",
         why=f"the file is checked by the rules of {known}, which {release} may have changed",
-        status=Status.WARNING,
+        status=DiagnosticStatus.WARNING,
     )
 
 

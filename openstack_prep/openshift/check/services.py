@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.reports.codes import documented
@@ -79,5 +79,5 @@ def _server_groups(context: CheckContext) -> Iterator[Diagnostic]:
             where="service compute",
             what=f"Nova's newest microversion is {'.'.join(map(str, newest))}",
             fix="choose another cloud: this Nova is older than Rocky",
-            status=Status.ERROR if context.release >= CLUSTER_API_SINCE else Status.WARNING,
+            status=DiagnosticStatus.ERROR if context.release >= CLUSTER_API_SINCE else DiagnosticStatus.WARNING,
         )

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.reports.codes import documented
@@ -66,7 +66,7 @@ def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Dia
             where=where,
             what=f"this machine cannot connect: {error}",
             fix=f"curl -v {shlex.quote(where)}  # shows what fails: name, route or firewall",
-            status=Status.WARNING,  # a proxy may lead there
+            status=DiagnosticStatus.WARNING,  # a proxy may lead there
         )
     else:
         if not names:
@@ -77,7 +77,7 @@ def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Dia
                 why=f"since 4.{SINCE} the common name is ignored" if release >= SINCE else "later releases require one",
                 fix="its administrator must re-issue the certificate, for example with "
                 f"openssl req -addext subjectAltName=DNS:{host}",
-                status=Status.ERROR if release >= SINCE else Status.WARNING,
+                status=DiagnosticStatus.ERROR if release >= SINCE else DiagnosticStatus.WARNING,
             )
 
 

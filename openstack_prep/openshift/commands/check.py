@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight, summary
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight, summary
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
 from openstack_prep.cli.html_report import page_of_findings
 from openstack_prep.cli.reports import judge_reports, report, write_html
@@ -139,7 +139,7 @@ def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
         what=f"is {chosen!r}, but the installer uses {verdict.cloud!r}, which was checked",
         why="the installer follows install-config.yaml, and OS_CLOUD only where that names no cloud",
         fix=f"write platform.openstack.cloud: {chosen}, or leave --os-cloud out",
-        status=Status.WARNING,
+        status=DiagnosticStatus.WARNING,
     )
     return replace(verdict, findings=tuple(by_weight([*verdict.findings, chosen_ignored])))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from openstack_prep.base.diagnostic import Diagnostic, Status, errors, summary
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, errors, summary
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import indented
 
@@ -15,12 +15,12 @@ INDENT = 28
 
 def ok(where: str, what: str) -> Diagnostic:
     """Return a link that works."""
-    return Diagnostic(status=Status.OK, where=where, what=what)
+    return Diagnostic(status=DiagnosticStatus.OK, where=where, what=what)
 
 
 def unknown(code: str, where: str, what: str, fix: str = "") -> Diagnostic:
     """Return a link that cannot be judged: these credentials may not read it, or the input does not say it."""
-    return Diagnostic(code=code, status=Status.UNKNOWN, where=where, what=what, fix=fix)
+    return Diagnostic(code=code, status=DiagnosticStatus.UNKNOWN, where=where, what=what, fix=fix)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Verification:
     @property
     def unknown(self) -> tuple[Diagnostic, ...]:
         """The links that cannot be judged: these credentials may not read them, or the input does not say it."""
-        return tuple(link for link in self.links if link.status is Status.UNKNOWN)
+        return tuple(link for link in self.links if link.status is DiagnosticStatus.UNKNOWN)
 
     @property
     def ok(self) -> bool:
@@ -82,7 +82,7 @@ def tree(chain: Chain) -> Iterator[str]:
     yield f"{chain.name}  {chain.target}"
     for number, link in enumerate(chain.links, 1):
         last = number == len(chain.links)
-        symbol = link.status.upper() if link.status is Status.ERROR else link.status.value
+        symbol = link.status.upper() if link.status is DiagnosticStatus.ERROR else link.status.value
         yield indented(f"{'└─' if last else '├─'} {symbol:<7}  {link.where:<15}  {link.text}")
         for line in link.advice:
             yield indented(f"{' ' if last else '│'}{'':<{INDENT}}{line}")

@@ -11,7 +11,7 @@ import ipaddress
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.neutron.ovn import WHY, networks_around, runs_ovn
 from openstack_prep.neutron.pairs import allows
 from openstack_prep.neutron.rules import Admission, Traffic, admission
@@ -37,7 +37,7 @@ def pairs(path: AccessPath) -> Iterator[Diagnostic]:
             what=f"port security is off on {_names(unprotected)}",
             why="nothing is filtered there: the path works, and so does what nobody should reach",
             fix=_filter_again(path, unprotected, addresses(path.port)),
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
     protected = [port for port in path.nodes if port.port_security_enabled]
     for address in addresses(path.port):
@@ -69,7 +69,7 @@ def _with_ovn(path: AccessPath, address: str) -> Diagnostic | None:
         what=f"{address} is allowed only as part of {', '.join(around)}",
         why=WHY if sure else f"if this cloud runs OVN, which these credentials do not show: {WHY}",
         fix=f"{path.repair} --vip {address}",
-        status=Status.ERROR if sure else Status.WARNING,
+        status=DiagnosticStatus.ERROR if sure else DiagnosticStatus.WARNING,
     )
 
 
@@ -166,7 +166,7 @@ def bootstrap(path: AccessPath) -> Iterator[Diagnostic]:
         return
     yield documented(
         code="bootstrap.left",
-        status=Status.WARNING,
+        status=DiagnosticStatus.WARNING,
         where=BOOTSTRAP,
         what=f"{what} beside the machines of the cluster",
         fix=path.to_continue,

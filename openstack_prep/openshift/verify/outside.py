@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView, addresses, some
 from openstack_prep.openshift.verify.chain import ok, unknown
@@ -114,7 +114,7 @@ def _attached(path: AccessPath, found: FloatingIPRecord) -> Diagnostic:
             what=f"{path.address} serves the port, ACTIVE; the port has addresses of both IP versions",
             why="with OVN it can stop working when the virtual address moves to another machine (OCPBUGS-50599)",
             fix=f"{path.client} floating ip unset --port {path.address} && {path.attach}  # when that happens",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
     return ok(FLOATING_IP, f"{path.address} serves the port, ACTIVE")
 

@@ -12,16 +12,16 @@ from typing import TypeVar
 
 from openstack_prep.base.style import printable
 from openstack_prep.pictures import svg
-from openstack_prep.pictures.layers import Spot, keep_apart
+from openstack_prep.pictures.layers import BoxPosition, keep_apart
 from openstack_prep.pictures.topology.elements import (
     Cluster,
-    FloatingIP,
     Interface,
-    Network,
-    Port,
-    Router,
     Server,
     Topology,
+    TopologyFloatingIP,
+    TopologyNetwork,
+    TopologyPort,
+    TopologyRouter,
     VirtualAddress,
 )
 
@@ -169,7 +169,7 @@ class Blocks:
             if not network.external or servers[key] or virtual[key] or coming[key]:
                 found[key] = self._block(network, servers[key], virtual[key], coming[key])
         if servers[""] or virtual[""] or coming[""]:
-            nowhere = Network(key="", name="not on a known network", exists=False)
+            nowhere = TopologyNetwork(key="", name="not on a known network", exists=False)
             found[""] = self._block(nowhere, servers[""], virtual[""], coming[""])
         return found
 
@@ -181,7 +181,7 @@ class Blocks:
 
     def _block(
         self,
-        network: Network,
+        network: TopologyNetwork,
         servers: Sequence[Server],
         virtual: Sequence[VirtualAddress],
         coming: Sequence[Cluster],
@@ -196,7 +196,7 @@ class Blocks:
         rest = self._members(_of(servers, ""), _of(virtual, ""), network.key, frozenset())
         return self._under_bar(network, column([*frames, rest]))
 
-    def _under_bar(self, network: Network, inner: Tile) -> Tile:
+    def _under_bar(self, network: TopologyNetwork, inner: Tile) -> Tile:
         hue, coming = self.hues[network.key], "" if network.exists else " coming"
         ranges = [each.cidr for each in network.subnets]
         bar = [network.name, *ranges, *(["of another project"] if network.foreign and not network.external else [])]
@@ -254,7 +254,7 @@ class Blocks:
             lines += self._ends(port, shared if port.network == here else frozenset())
         return card(lines, "node", name=f"server {server.name}: {server.status}")
 
-    def _ends(self, port: Port, shared: frozenset[str]) -> Iterator[Line]:
+    def _ends(self, port: TopologyPort, shared: frozenset[str]) -> Iterator[Line]:
         for address in port.addresses:
             yield Line(address, "mono", dot=self.hues[port.network], most=40)
         for address in port.floating_ips:
@@ -277,7 +277,7 @@ def _by_role(servers: Iterable[Server]) -> list[Server]:
     return sorted(servers, key=lambda each: (FIRST.index(each.role) if each.role in FIRST else len(FIRST), each.role))
 
 
-def _shared(ports: Sequence[Port]) -> frozenset[str]:
+def _shared(ports: Sequence[TopologyPort]) -> frozenset[str]:
     """Return the pairs that all ports have."""
     return reduce(frozenset.__and__, (frozenset(each.pairs) for each in ports))
 
@@ -306,7 +306,7 @@ LEGEND = " \N{MIDDLE DOT} ".join(
 class Rows:
     """Where the networks are: their bars by key, the row of each, and the upper edge of each row."""
 
-    bars: Mapping[str, Spot]
+    bars: Mapping[str, BoxPosition]
     row: Mapping[str, int]
     tops: tuple[float, ...]
     parts: tuple[str, ...]
@@ -345,7 +345,7 @@ def _title(topology: Topology, x: float) -> Iterator[str]:
     yield svg.text(x, MARGIN + 25, LEGEND, "soft", size=10.5)
 
 
-def _floating(floating_ips: Sequence[FloatingIP], network: str, width: float) -> Tile:
+def _floating(floating_ips: Sequence[TopologyFloatingIP], network: str, width: float) -> Tile:
     """Return the floating IPs of a network, which stand on its bar."""
     tiles = []
     for each in (each for each in floating_ips if each.network == network):
@@ -357,12 +357,12 @@ def _floating(floating_ips: Sequence[FloatingIP], network: str, width: float) ->
     return grid(tiles, across)
 
 
-def _external(outside: Sequence[Network], x: float, y: float, width: float) -> dict[str, Spot]:
+def _external(outside: Sequence[TopologyNetwork], x: float, y: float, width: float) -> dict[str, BoxPosition]:
     share = (width - GAP * (len(outside) - 1)) / max(1, len(outside))
-    return {each.key: Spot(x + index * (share + GAP), y, share, BAR) for index, each in enumerate(outside)}
+    return {each.key: BoxPosition(x + index * (share + GAP), y, share, BAR) for index, each in enumerate(outside)}
 
 
-def _bar(network: Network, spot: Spot) -> str:
+def _bar(network: TopologyNetwork, spot: BoxPosition) -> str:
     return svg.element(
         "g",
         svg.title(f"external network {network.name}"),
@@ -390,13 +390,13 @@ def _row_width(tiles: Mapping[str, Tile], row: Sequence[str]) -> float:
 
 
 def _place(rows: Sequence[Sequence[str]], tiles: Mapping[str, Tile], left: float, y: float) -> Rows:
-    bars: dict[str, Spot] = {}
+    bars: dict[str, BoxPosition] = {}
     tops, parts, right = [], [], left
     for row in rows:
         x = left
         tops.append(y)
         for key in row:
-            bars[key] = Spot(x, y, tiles[key].w, tiles[key].h)
+            bars[key] = BoxPosition(x, y, tiles[key].w, tiles[key].h)
             parts.append(tiles[key].paint(x, y, tiles[key].w))
             x += tiles[key].w + GAP
         right = max(right, x - GAP)
@@ -408,12 +408,12 @@ def _place(rows: Sequence[Sequence[str]], tiles: Mapping[str, Tile], left: float
 # --- routers ------------------------------------------------------------------------------
 
 
-def _routers_height(routers: Sequence[Router]) -> float:
+def _routers_height(routers: Sequence[TopologyRouter]) -> float:
     return ROUTER + 44 + LANE * len(routers) if routers else 0.0
 
 
 def _routers(
-    routers: Sequence[Router], placed: Rows, external: Mapping[str, Spot], y: float, left: float
+    routers: Sequence[TopologyRouter], placed: Rows, external: Mapping[str, BoxPosition], y: float, left: float
 ) -> Iterator[str]:
     """Yield the routers with their lines, which end side by side where several routers share a network."""
     widths = [max(150.0, svg.width(svg.cut(each.name, 30), 12.5) + 40) for each in routers]
@@ -428,19 +428,19 @@ def _routers(
         yield from _gateway(router, x, y, external)
         for end in router.interfaces:
             yield from _wire(end, ends.get((index, end.network)), x, y + ROUTER, lane, placed, left)
-        yield _router(router, Spot(x - widths[index] / 2, y, widths[index], ROUTER))
+        yield _router(router, BoxPosition(x - widths[index] / 2, y, widths[index], ROUTER))
 
 
 def _half_widths(widths: Sequence[float]) -> Callable[[int, int], float]:
     return lambda one, other: (widths[one] + widths[other]) / 2 + 110  # room for the address of a gateway
 
 
-def _middle(router: Router, placed: Rows, left: float) -> float:
+def _middle(router: TopologyRouter, placed: Rows, left: float) -> float:
     bars = [placed.bars[each.network] for each in router.interfaces if each.network in placed.bars]
     return sum(bar.x + bar.w / 2 for bar in bars) / len(bars) if bars else left + 100
 
 
-def _ends(routers: Sequence[Router], placed: Rows) -> dict[tuple[int, str], float]:
+def _ends(routers: Sequence[TopologyRouter], placed: Rows) -> dict[tuple[int, str], float]:
     """Return where the line of each router meets each of its networks."""
     users: dict[str, list[int]] = defaultdict(list)
     for index, router in enumerate(routers):
@@ -453,7 +453,7 @@ def _ends(routers: Sequence[Router], placed: Rows) -> dict[tuple[int, str], floa
     return found
 
 
-def _router(router: Router, spot: Spot) -> str:
+def _router(router: TopologyRouter, spot: BoxPosition) -> str:
     coming = "" if router.exists else " coming"
     middle = spot.x + spot.w / 2
     return svg.element(
@@ -465,7 +465,7 @@ def _router(router: Router, spot: Spot) -> str:
     )
 
 
-def _gateway(router: Router, x: float, y: float, external: Mapping[str, Spot]) -> Iterator[str]:
+def _gateway(router: TopologyRouter, x: float, y: float, external: Mapping[str, BoxPosition]) -> Iterator[str]:
     bar = external.get(router.gateway.network) if router.gateway else None
     if bar is None or router.gateway is None:
         return

@@ -13,7 +13,7 @@ from openstack_prep.base.raw import Values
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subnet:
+class TopologySubnet:
     """A range of addresses on a network."""
 
     name: str
@@ -22,7 +22,7 @@ class Subnet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network:
+class TopologyNetwork:
     """A network, drawn as a bar."""
 
     key: str
@@ -30,7 +30,7 @@ class Network:
     external: bool = False
     foreign: bool = False
     """Whether another project owns it."""
-    subnets: tuple[Subnet, ...] = ()
+    subnets: tuple[TopologySubnet, ...] = ()
     exists: bool = True
 
 
@@ -43,7 +43,7 @@ class Interface:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Router:
+class TopologyRouter:
     """A router, and the networks that it connects; the gateway is its end in an external network."""
 
     key: str
@@ -54,7 +54,7 @@ class Router:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Port:
+class TopologyPort:
     """An end of a server in a network: its addresses, and those that it may use besides."""
 
     network: str
@@ -72,7 +72,7 @@ class Server:
     status: str = ""
     role: str = ""
     cluster: str = ""
-    ports: tuple[Port, ...] = ()
+    ports: tuple[TopologyPort, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class VirtualAddress:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloatingIP:
+class TopologyFloatingIP:
     """An address of an external network; ``target`` is the server or virtual address that it leads to."""
 
     key: str
@@ -121,11 +121,11 @@ class Topology:
 
     subject: str
     """What it shows, such as "project mesh"."""
-    networks: tuple[Network, ...] = ()
-    routers: tuple[Router, ...] = ()
+    networks: tuple[TopologyNetwork, ...] = ()
+    routers: tuple[TopologyRouter, ...] = ()
     servers: tuple[Server, ...] = ()
     virtual_addresses: tuple[VirtualAddress, ...] = ()
-    floating_ips: tuple[FloatingIP, ...] = ()
+    floating_ips: tuple[TopologyFloatingIP, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     unread: tuple[str, ...] = ()
     """What these credentials may not read."""

@@ -23,14 +23,14 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.pictures.topology.elements import (
     Cluster,
-    FloatingIP,
     Interface,
-    Network,
-    Port,
-    Router,
     Server,
-    Subnet,
     Topology,
+    TopologyFloatingIP,
+    TopologyNetwork,
+    TopologyPort,
+    TopologyRouter,
+    TopologySubnet,
     VirtualAddress,
     in_order,
     joined,
@@ -149,12 +149,12 @@ def topology_of(lists: Lists, subject: str) -> Topology:
     )
 
 
-def _networks(lists: Lists) -> Iterator[Network]:
+def _networks(lists: Lists) -> Iterator[TopologyNetwork]:
     subnets = defaultdict(list)
     for subnet in lists.subnets:
-        subnets[subnet.network_id].append(Subnet(name=subnet.name, cidr=subnet.cidr))
+        subnets[subnet.network_id].append(TopologySubnet(name=subnet.name, cidr=subnet.cidr))
     for each in lists.networks:
-        yield Network(
+        yield TopologyNetwork(
             key=each.id,
             name=each.name or each.id,
             external=bool(each.external),
@@ -163,13 +163,13 @@ def _networks(lists: Lists) -> Iterator[Network]:
         )
 
 
-def _router(record: RouterRecord, lists: Lists) -> Router:
+def _router(record: RouterRecord, lists: Lists) -> TopologyRouter:
     outside, addresses = record.gateway_network_id, in_order(record.gateway_addresses)
     inner: dict[str, list[str]] = defaultdict(list)
     for port in lists.ports:
         if port.device_id == record.id and port.device_owner in INTERFACES:
             inner[port.network_id] += (each.ip_address for each in port.fixed_ips)
-    return Router(
+    return TopologyRouter(
         key=record.id,
         name=record.name or record.id,
         gateway=Interface(network=outside, addresses=addresses) if outside else None,
@@ -177,7 +177,7 @@ def _router(record: RouterRecord, lists: Lists) -> Router:
     )
 
 
-def _ends(lists: Lists, floating: Mapping[str, list[str]]) -> Mapping[str, list[tuple[PortRecord, Port]]]:
+def _ends(lists: Lists, floating: Mapping[str, list[str]]) -> Mapping[str, list[tuple[PortRecord, TopologyPort]]]:
     """Return the ports of each server."""
     ends = defaultdict(list)
     for record in lists.ports:
@@ -186,8 +186,8 @@ def _ends(lists: Lists, floating: Mapping[str, list[str]]) -> Mapping[str, list[
     return ends
 
 
-def _port(record: PortRecord, floating: Mapping[str, list[str]]) -> Port:
-    return Port(
+def _port(record: PortRecord, floating: Mapping[str, list[str]]) -> TopologyPort:
+    return TopologyPort(
         network=record.network_id,
         addresses=in_order(each.ip_address for each in record.fixed_ips),
         pairs=joined(each.ip_address.removesuffix("/32") for each in record.allowed_address_pairs),
@@ -195,7 +195,7 @@ def _port(record: PortRecord, floating: Mapping[str, list[str]]) -> Port:
     )
 
 
-def _server(record: ServerRecord, ends: Iterable[tuple[PortRecord, Port]]) -> Server:
+def _server(record: ServerRecord, ends: Iterable[tuple[PortRecord, TopologyPort]]) -> Server:
     infra_id = next(filter(None, (_infra_id(port) for port, _ in ends)), "")
     role = naming.role(record.name, infra_id) if infra_id else None
     return Server(
@@ -261,8 +261,8 @@ def _names_by_port(lists: Lists) -> dict[str, str]:
     return {each.id: servers.get(each.device_id) or each.name or each.id for each in lists.ports}
 
 
-def _floating_ip(record: FloatingIPRecord, names: Mapping[str, str]) -> FloatingIP:
-    return FloatingIP(
+def _floating_ip(record: FloatingIPRecord, names: Mapping[str, str]) -> TopologyFloatingIP:
+    return TopologyFloatingIP(
         key=record.id,
         address=record.address,
         network=record.network_id,

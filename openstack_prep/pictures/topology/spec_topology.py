@@ -12,12 +12,12 @@ from typing import Protocol, TypeVar, runtime_checkable
 from openstack_prep.core.model import Resource
 from openstack_prep.pictures.topology.elements import (
     Cluster,
-    FloatingIP,
     Interface,
-    Network,
-    Router,
-    Subnet,
     Topology,
+    TopologyFloatingIP,
+    TopologyNetwork,
+    TopologyRouter,
+    TopologySubnet,
     VirtualAddress,
     joined,
 )
@@ -61,7 +61,7 @@ def with_declared(found: Topology, resources: Sequence[Resource], home: Project 
     """Return a topology with what a spec declares in a project and what does not exist in it."""
     place = (home.domain, home.name) if home else ()
     mine = [each for each in resources if isinstance(each, InProject) and each.place in (place, ())]
-    declared = Declared(found, mine)
+    declared = DeclaredResources(found, mine)
     networks = declared.networks()
     declared = replace(declared, found=replace(found, networks=networks))
     clusters = tuple(declared.clusters())
@@ -77,7 +77,7 @@ def with_declared(found: Topology, resources: Sequence[Resource], home: Project 
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredResources:
     """Resources of one project, beside what exists in it."""
 
     found: Topology
@@ -100,22 +100,22 @@ class Declared:
 
     # --- networks -------------------------------------------------------------------------
 
-    def networks(self) -> tuple[Network, ...]:
+    def networks(self) -> tuple[TopologyNetwork, ...]:
         """Return all networks: those that exist with further subnets, declared ones, and those that are referred to."""
         known = {each.key: each for each in self.found.networks}  # several may have the same name
         for each in self.of(network.Network):
             key = self.key(each.name)
-            known.setdefault(key, Network(key=key, name=each.name, external=bool(each.external), exists=False))
+            known.setdefault(key, TopologyNetwork(key=key, name=each.name, external=bool(each.external), exists=False))
         for name in self._outside():
             key = self.key(name)
-            known.setdefault(key, Network(key=key, name=name, external=True, foreign=True))
+            known.setdefault(key, TopologyNetwork(key=key, name=name, external=True, foreign=True))
         for inner in self.of(subnet.Subnet):
             if inner.network is None:  # only one that exists may leave it out
                 continue
             key = self.key(inner.network)
-            there = known.setdefault(key, Network(key=key, name=inner.network))
+            there = known.setdefault(key, TopologyNetwork(key=key, name=inner.network))
             if inner.cidr and inner.name not in {each.name for each in there.subnets}:
-                added = Subnet(name=inner.name, cidr=str(inner.cidr), exists=False)
+                added = TopologySubnet(name=inner.name, cidr=str(inner.cidr), exists=False)
                 known[key] = replace(there, subnets=(*there.subnets, added))
         return tuple(known.values())
 
@@ -125,7 +125,7 @@ class Declared:
         yield from (each.external_network for each in self.of(floating_ip.FloatingIP))
         yield from filter(None, (_parameter(each, "floating_network") for each in self.of(Stack)))
 
-    def routers(self) -> Iterator[Router]:
+    def routers(self) -> Iterator[TopologyRouter]:
         names = {each.name for each in self.found.routers}
         for each in (each for each in self.of(router.Router) if each.name not in names):
             gateway = each.external_network and Interface(
@@ -134,7 +134,7 @@ class Declared:
             ends = dict.fromkeys(filter(None, map(self.network_of, each.interfaces or ())))
             inner = tuple(Interface(network=end) for end in ends)
             key = f"router/{each.name}"
-            yield Router(key=key, name=each.name, gateway=gateway or None, interfaces=inner, exists=False)
+            yield TopologyRouter(key=key, name=each.name, gateway=gateway or None, interfaces=inner, exists=False)
 
     # --- addresses ------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class Declared:
                 exists=each.reserve == "outside" and each.subnet in subnets,
             )
 
-    def floating_ips(self) -> Iterator[FloatingIP]:
+    def floating_ips(self) -> Iterator[TopologyFloatingIP]:
         targets = {
             each.floating_ip or each.address: each.port for each in self.of(floating_ip_attachment.FloatingIPAttachment)
         }
@@ -189,7 +189,9 @@ class Declared:
                 target = targets.get(each.name) or targets.get(each.address) or ""
                 outside = self.key(each.external_network)
                 key = f"floating_ip/{each.name}"
-                yield FloatingIP(key=key, address=address, network=outside, name=each.name, target=target, exists=False)
+                yield TopologyFloatingIP(
+                    key=key, address=address, network=outside, name=each.name, target=target, exists=False
+                )
 
     # --- clusters -------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ ATTRIBUTES = ("get_attr", "Fn::GetAtt")
 RESOURCES = ("get_resource",)
 
 
-class Use(NamedTuple):
+class ValueUse(NamedTuple):
     """A value that a part of a template takes from elsewhere."""
 
     place: str
@@ -78,7 +78,7 @@ class Conditions:
         return operand
 
 
-def uses(value: object, place: str, conditions: Conditions) -> Iterator[Use]:
+def uses(value: object, place: str, conditions: Conditions) -> Iterator[ValueUse]:
     """Yield what a part of a template takes from parameters, and from resources."""
     if isinstance(value, Mapping):
         for key, each in value.items():
@@ -94,12 +94,12 @@ def uses(value: object, place: str, conditions: Conditions) -> Iterator[Use]:
             yield from uses(each, f"{place}[{number}]", conditions)
 
 
-def _use(place: str, by: str, taken: object) -> Use:
+def _use(place: str, by: str, taken: object) -> ValueUse:
     """Return one use: a name, a list that begins with a name, or RESOURCE.ATTRIBUTE of CloudFormation."""
     names = [str(each) for each in taken] if isinstance(taken, list) else [str(taken)]
     if by == "Fn::GetAtt" and len(names) == 1:
         names = names[0].split(".", 1)
-    return Use(place, names[0], by, names[1] if by in ATTRIBUTES and len(names) > 1 else "")
+    return ValueUse(place, names[0], by, names[1] if by in ATTRIBUTES and len(names) > 1 else "")
 
 
 class Flow:
@@ -110,7 +110,7 @@ class Flow:
     """
 
     def __init__(
-        self, template: Raw, given: Raw | None = None, narrow: Callable[[Use, Raw], object] | None = None
+        self, template: Raw, given: Raw | None = None, narrow: Callable[[ValueUse, Raw], object] | None = None
     ) -> None:
         self._narrow = narrow or (lambda use, definition: definition)
         self._conditions = Conditions(template, given)
@@ -126,7 +126,7 @@ class Flow:
         """Return the parameters whose values reach an output."""
         return self._reaching(self.outputs.get(output), frozenset())
 
-    def uses_of_output(self, output: str) -> list[Use]:
+    def uses_of_output(self, output: str) -> list[ValueUse]:
         """Return what an output takes from resources, also by attributes of other resources."""
         part = self.outputs.get(output)
         parts = (part, *self._parts_behind(part, frozenset()))

@@ -17,7 +17,7 @@ import yaml
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import HIDDEN
-from openstack_prep.resources.heat.heat_flow import Flow, Use
+from openstack_prep.resources.heat.heat_flow import Flow, ValueUse
 from openstack_prep.resources.heat.heat_package import Package, hidden_in
 
 ALL: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ def _outputs(template: Raw, files: Mapping[str, str | bytes], registry: Raw, dep
 def _flow(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> Flow:
     """Return the flow of a template, which knows of what attributes of servers and of nested templates are made."""
 
-    def narrow(use: Use, definition: Raw) -> object:
+    def narrow(use: ValueUse, definition: Raw) -> object:
         member, attribute = _member(use, definition)
         kind, properties = str(member.get("type")), member.get("properties") or {}
         kind = str(registry.get(kind, kind))
@@ -109,7 +109,7 @@ def _flow(template: Raw, files: Mapping[str, str | bytes], registry: Raw, depth:
     return Flow(template, narrow=narrow)
 
 
-def _member(use: Use, definition: Raw) -> tuple[Raw, str]:
+def _member(use: ValueUse, definition: Raw) -> tuple[Raw, str]:
     """Return a resource, or the definition of the members of a group, and the attribute that is taken from it."""
     inner, attribute = MEMBERS.get(str(definition.get("type"))), use.attribute
     if inner is None:
@@ -119,7 +119,7 @@ def _member(use: Use, definition: Raw) -> tuple[Raw, str]:
     return (definition.get("properties") or {}).get(inner) or {}, attribute
 
 
-def _is_source(use: Use, resources: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> bool:
+def _is_source(use: ValueUse, resources: Raw, files: Mapping[str, str | bytes], registry: Raw, depth: int) -> bool:
     """Whether what is taken from a resource is a secret."""
     definition, attribute = _member(use, resources.get(use.name) or {})
     kind = str(definition.get("type"))

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight, errors, summary
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight, errors, summary
 
 SHORT = Diagnostic(code="quota.short", where="quota.cores", what="24 are needed, 23 are free", why="so", fix="do")
-WARNING = Diagnostic(code="dns.missing", status=Status.WARNING, where="name", what="x")
-UNKNOWN = Diagnostic(code="access.denied", status=Status.UNKNOWN, where="machines", what="x")
-OK = Diagnostic(status=Status.OK, where="port", what="api-port")
+WARNING = Diagnostic(code="dns.missing", status=DiagnosticStatus.WARNING, where="name", what="x")
+UNKNOWN = Diagnostic(code="access.denied", status=DiagnosticStatus.UNKNOWN, where="machines", what="x")
+OK = Diagnostic(status=DiagnosticStatus.OK, where="port", what="api-port")
 
 
 def test_how_it_is_printed() -> None:

@@ -358,7 +358,7 @@ def test_one_name_in_two_projects_cannot_claim_in_one_file(run: CloudRun, tmp_pa
 
 def left(run: CloudRun, *wanted: Any) -> Sequence[scan.Standing]:
     run.known.clear()
-    seen = scan.Sight((), (None,), [*LeftClaim.scan(run, None), *scan._entries(run, wanted)])
+    seen = scan.ScanResult((), (None,), [*LeftClaim.scan(run, None), *scan._entries(run, wanted)])
     observed = observation.observe(run, wanted)
     return scan.undeclared(run, seen, wanted, observed, jobs=1)
 

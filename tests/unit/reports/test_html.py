@@ -24,7 +24,7 @@ from openstack_prep.core.model import Action, Result, Status
 from openstack_prep.core.plan import Report
 from openstack_prep.pictures.topology.elements import Topology
 from openstack_prep.reports import files, html_content
-from openstack_prep.reports.html import Item, Page, Picture, Section
+from openstack_prep.reports.html import Item, Page, PageSection, Picture
 from openstack_prep.spec import load_spec
 from openstack_prep.verbs import api
 from tests.unit.conftest import ENDPOINTS, connection, failure
@@ -124,10 +124,10 @@ def test_names_of_others_are_text_and_the_policy_knows_our_script_alone() -> Non
         title=NAME,
         verdict=NAME,
         facts=[(NAME, NAME)],
-        sections=[Section(title=NAME, items=[item], note=NAME)],
+        sections=[PageSection(title=NAME, items=[item], note=NAME)],
         pictures=[Picture(title=NAME, note=NAME)],
     ).html()
-    plain = page(sections=[Section(title="a", items=[Item(kind="a", sign="a", name="a", rows=[("a", "b", "c")])])])
+    plain = page(sections=[PageSection(title="a", items=[Item(kind="a", sign="a", name="a", rows=[("a", "b", "c")])])])
     read = Reader(hostile)
     assert read.tags - Reader(plain.html()).tags <= {"p", "pre"}
     assert not {each for each in read.attributes if each.startswith("on") or each in ("src", "href", "style")}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.key import Key
 from openstack_prep.reports.findings import Findings, Place, of_drift, of_warning, placed
 from openstack_prep.reports.junit import junit
 from openstack_prep.reports.sarif import sarif
-from openstack_prep.verbs.audit import Code, Drift
+from openstack_prep.verbs.audit import Drift, DriftCode
 from tests.unit.reports.schemas import read_junit, read_sarif
 
 STARTED = datetime(2026, 11, 23, 17, 0, 0, tzinfo=UTC)
@@ -44,9 +44,9 @@ def results(*found: Diagnostic) -> list[dict[str, Any]]:
 
 SHORT = Diagnostic(code="quota.short", where="quota.cores", what="40 are needed, 12 are free", why="w", fix="f")
 PLACED = Diagnostic(code="spec.unknown-key", where="spec.yaml:7: flavors[0].vcpu", what="unknown key")
-OK = Diagnostic(status=Status.OK, where="port", what="exists")
-LOOSE = Diagnostic(code="dns.missing", status=Status.WARNING, where="name", what="has no address")
-HIDDEN = Diagnostic(code="access.denied", status=Status.UNKNOWN, where="routers", what="cannot be read")
+OK = Diagnostic(status=DiagnosticStatus.OK, where="port", what="exists")
+LOOSE = Diagnostic(code="dns.missing", status=DiagnosticStatus.WARNING, where="name", what="has no address")
+HIDDEN = Diagnostic(code="access.denied", status=DiagnosticStatus.UNKNOWN, where="routers", what="cannot be read")
 
 
 def test_a_place_is_a_file_a_line_and_a_field(folder: Path) -> None:
@@ -159,8 +159,8 @@ def test_paths_are_relative_to_the_working_directory_and_escaped(folder: Path, t
 
 def test_drift_has_the_line_of_its_resource() -> None:
     places = {Key("network", "nodes"): "spec.yaml:4"}
-    declared = Drift(resource="network/nodes", code=Code.CHANGED, what="plan: update")
-    unknown = Drift(resource="network/other", code=Code.UNMANAGED, what="1 is not managed by any spec")
+    declared = Drift(resource="network/nodes", code=DriftCode.CHANGED, what="plan: update")
+    unknown = Drift(resource="network/other", code=DriftCode.UNMANAGED, what="1 is not managed by any spec")
     found = [of_drift(each, places) for each in (declared, unknown)]
     assert [(each.code, each.where) for each in found] == [
         ("drift.changed", "spec.yaml:4: network/nodes"),

@@ -25,7 +25,7 @@ from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.spec import Spec
-from openstack_prep.verbs.audit import Code, Drift, _of_plan, audit
+from openstack_prep.verbs.audit import Drift, DriftCode, _of_plan, audit
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, port_row, without
 
 NEUTRON, NOVA = "http://neutron/v2.0", "http://nova/v2.1"
@@ -215,6 +215,8 @@ def test_the_default_group_needs_no_tag(cloud: requests_mock.Mocker) -> None:
 
 
 def test_a_name_cannot_look_like_a_line_of_its_own() -> None:
-    told = str(Drift(resource="security_group/x\naudit lab: no drift\x1b[2m", code=Code.UNMANAGED, what="is foreign"))
+    told = str(
+        Drift(resource="security_group/x\naudit lab: no drift\x1b[2m", code=DriftCode.UNMANAGED, what="is foreign")
+    )
     assert [each for each in told.splitlines() if not each.startswith(" ")] == ["security_group/x"]
     assert "\x1b" not in told

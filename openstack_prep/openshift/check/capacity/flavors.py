@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.capacity.machines import POOLS, effective, flavors, said_in
 from openstack_prep.openshift.check.context import CheckContext
@@ -60,7 +60,7 @@ def _one(context: CheckContext, where: str, pool: str, like: Machines) -> Iterat
             what=f"a {like.root_volume.size} GiB root volume is below the recommendation",
             why=f"the installer accepts {DISK} GiB and recommends {GOOD_DISK} GiB",
             fix=f"set it to {GOOD_DISK}",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
 
 
@@ -120,5 +120,5 @@ def _disk(context: CheckContext, where: str, pool: str, like: Machines, flavor: 
             what=f"flavor {flavor['name']!r} has a disk of {flavor['disk']} GiB",
             why=f"the installer refuses less than {DISK}" if fatal else f"the installer recommends {GOOD_DISK}",
             fix=f"{_suggest_flavor(context, pool, like)}; or give the machines a rootVolume",
-            status=Status.ERROR if fatal else Status.WARNING,
+            status=DiagnosticStatus.ERROR if fatal else DiagnosticStatus.WARNING,
         )

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import get_args
 from urllib.parse import parse_qs, urlsplit
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import DownloadError, NotFound, PrepError
 from openstack_prep.download.rhcos import Arch, ask_installer, find_release
 from openstack_prep.download.source import open_source, shown
@@ -123,7 +123,7 @@ def _of_installer(installer: Path, where: str, name: str, sealed: str, stream: s
             where=where,
             what=f"image {name!r} is this installer's RHCOS of {other}, not of {stream or 'its default stream'}",
             fix=f"{fix}; or osImageStream: {other} in install-config.yaml",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
         return
     yield Diagnostic(
@@ -132,7 +132,7 @@ def _of_installer(installer: Path, where: str, name: str, sealed: str, stream: s
         what=f"image {name!r} has sha256 {sealed}, which is not that of this installer's RHCOS",
         why="an image too old for its installer does not understand its Ignition config, and never boots",
         fix=fix,
-        status=Status.WARNING,
+        status=DiagnosticStatus.WARNING,
     )
 
 
@@ -171,7 +171,7 @@ def _at_url(where: str, url: str) -> Iterator[Diagnostic]:
             code="image-url.no-checksum",
             where=where,
             what=f"{shown(url)} has no ?sha256=",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
     if PurePosixPath(parts.path.removesuffix(".gz").removesuffix(".xz")).suffix == ".raw":
         yield documented(

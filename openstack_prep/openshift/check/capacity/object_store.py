@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import CloudError
 from openstack_prep.core.run import query
 from openstack_prep.openshift.check.context import CheckContext
@@ -46,7 +46,7 @@ def object_store(context: CheckContext) -> Iterator[Diagnostic]:
         what=why,
         why=f"{release} puts the bootstrap's Ignition there, and stops without it" if needed else VOLUME,
         fix=_fix(context),
-        status=Status.ERROR if needed else Status.WARNING,
+        status=DiagnosticStatus.ERROR if needed else DiagnosticStatus.WARNING,
     )
 
 

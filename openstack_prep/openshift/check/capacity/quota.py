@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import CloudError, NotAllowed, NotFound
 from openstack_prep.openshift.check.capacity.machines import MachineSet, flavors, groups
 from openstack_prep.openshift.check.capacity.object_store import why_unusable
@@ -175,7 +175,7 @@ def _in_store(context: CheckContext, store: Store, wanted: Mapping[str, Need]) -
             why=f"the cluster needs {names}; the installer's own check "
             + ("is skipped, too" if hidden else "fails, too"),
             fix=f"openstack quota show --usage {context.cloud.project_id}  # as an administrator",
-            status=Status.UNKNOWN if hidden else Status.ERROR,
+            status=DiagnosticStatus.UNKNOWN if hidden else DiagnosticStatus.ERROR,
         )
         return
     for name, need in wanted.items():

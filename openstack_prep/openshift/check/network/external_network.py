@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed, named_networks
@@ -83,7 +83,7 @@ def _several(context: CheckContext, where: str, found: Sequence[NetworkRecord], 
         what=f"{len(found)} networks are called {context.cluster.external_network!r}: {ids}",
         why=SILENT if external == 1 else f"{SILENT}; then it uses any of them",
         fix=context.leave_name("network", others, kept.id, own=own),
-        status=Status.WARNING if external == 1 else Status.ERROR,
+        status=DiagnosticStatus.WARNING if external == 1 else DiagnosticStatus.ERROR,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.fields import is_address
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import external_network, listed
@@ -102,7 +102,7 @@ def _missing(context: CheckContext) -> Iterator[Diagnostic]:
             what="no floating IP is set",
             why="unless the machines' network is routed here, the installer waits 20 minutes for the API, then fails",
             fix=create,
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
     if not cluster.ingress_floating_ip:
         what = (
@@ -120,5 +120,5 @@ def _missing(context: CheckContext) -> Iterator[Diagnostic]:
             fix=f"{create}; or, during the installation: {later}"
             if context.release >= INGRESS_SINCE
             else f"{create.partition('  # ')[0]}  # and attach it during the installation: {later}",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.neutron.addresses import Address, Block
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import (
@@ -79,7 +79,7 @@ def _external(context: CheckContext) -> Iterator[Diagnostic]:
             what=f"these credentials see no subnet of {network.name!r}, so overlaps cannot be checked",
             why="a machine network that overlaps it makes its floating IPs unreachable",
             fix=f"openstack subnet list --network {network.id}  # as an administrator",
-            status=Status.UNKNOWN,
+            status=DiagnosticStatus.UNKNOWN,
         )
     for subnet in subnets:
         for where, own in overlaps(context, ipaddress.ip_network(subnet.cidr)):
@@ -216,5 +216,5 @@ def _installers_own(context: CheckContext) -> Iterator[Diagnostic]:
             what="is missing: the subnet that the installer creates names no DNS servers",
             why="unless the cloud's DHCP offers DNS servers, machines resolve no names and pull no images",
             fix=f"write the machines' DNS servers in {context.place('external_dns')}",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.neutron.ovn import WHY, networks_around, runs_ovn
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed
@@ -40,7 +40,7 @@ def _unattached(context: CheckContext, floating_ip: FloatingIPRecord, port: Port
         what=what,
         why=WHY if sure else f"if this cloud runs OVN, which these credentials do not show: {WHY}",
         fix=_fix(context, port, address),
-        status=Status.ERROR if sure else Status.WARNING,
+        status=DiagnosticStatus.ERROR if sure else DiagnosticStatus.WARNING,
     )
 
 

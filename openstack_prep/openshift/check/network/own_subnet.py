@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.neutron.allocation_pools import pools, pools_beside, pools_without
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.networks import overlaps, suggest_network
@@ -79,7 +79,7 @@ def _subnet(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator
             what=f"subnet {subnet_id} names no DNS servers",
             why="unless the cloud's DHCP offers DNS servers, machines resolve no names and pull no images",
             fix=f"name one: {context.openstack('subnet', 'set', '--dns-nameserver', 'ADDRESS', subnet_id)}",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
 
 
@@ -112,7 +112,7 @@ def _routers_out(context: CheckContext, where: str, subnet: SubnetRecord) -> Ite
             + ("" if mine else ", as far as these credentials show"),
             why=f"floating IPs of {external.name!r} cannot be attached to ports there",
             fix=_add_router(context, external, subnet_id),
-            status=Status.ERROR if mine else Status.WARNING,
+            status=DiagnosticStatus.ERROR if mine else DiagnosticStatus.WARNING,
         )
     for router in _routers(context, interfaces):
         beyond = router.gateway_network_id
@@ -162,7 +162,7 @@ def _around(context: CheckContext, where: str, subnet: SubnetRecord) -> Iterator
                 what=f"{own} overlaps {destination}, {origin}",
                 why="the cluster cannot reach that network",
                 fix=f"write a network that does not overlap {destination}{suggest_network(context, own)}",
-                status=Status.WARNING,
+                status=DiagnosticStatus.WARNING,
             )
 
 
@@ -250,7 +250,7 @@ def _fitting(
             "and the ports of the virtual addresses have chosen ones",
             fix="ask its administrator whether the policy create_port:fixed_ips:ip_address allows it, "
             "or name a network of this project",
-            status=Status.WARNING,
+            status=DiagnosticStatus.WARNING,
         )
     if network.port_security_enabled is False:
         yield Diagnostic(

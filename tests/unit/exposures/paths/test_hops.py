@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.paths.examination import ExposurePath, PathReport
@@ -76,7 +76,7 @@ RIGHT = View(
 
 
 def found(placed: PlacedExposure, view: View) -> list[Diagnostic]:
-    return [each for each in hops(placed, view) if each.status is not Status.OK]
+    return [each for each in hops(placed, view) if each.status is not DiagnosticStatus.OK]
 
 
 def test_all_is_right() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from openstack_prep.base.diagnostic import Status
+from openstack_prep.base.diagnostic import DiagnosticStatus
 from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.paths.hops import VisibleRecordset, recordset_hops
 from openstack_prep.resources.dns.recordset import Recordset
@@ -38,18 +38,18 @@ RECORD = RecordsetRecord(
 @pytest.mark.parametrize(
     ("record", "status", "code"),
     [
-        (RECORD, Status.OK, ""),
-        (None, Status.ERROR, "recordset.missing"),
-        (replace(RECORD, records=("10.1.0.209",)), Status.ERROR, "recordset.differs"),
-        (replace(RECORD, status="ERROR"), Status.ERROR, "recordset.failed"),
-        (replace(RECORD, status="PENDING"), Status.UNKNOWN, "recordset.pending"),
+        (RECORD, DiagnosticStatus.OK, ""),
+        (None, DiagnosticStatus.ERROR, "recordset.missing"),
+        (replace(RECORD, records=("10.1.0.209",)), DiagnosticStatus.ERROR, "recordset.differs"),
+        (replace(RECORD, status="ERROR"), DiagnosticStatus.ERROR, "recordset.failed"),
+        (replace(RECORD, status="PENDING"), DiagnosticStatus.UNKNOWN, "recordset.pending"),
     ],
 )
-def test_the_hop(record: RecordsetRecord | None, status: Status, code: str) -> None:
+def test_the_hop(record: RecordsetRecord | None, status: DiagnosticStatus, code: str) -> None:
     (hop,) = recordset_hops(PLACED, [VisibleRecordset(DECLARED, record)], "openstack-prep apply s.yaml")
     assert hop.status is status
     assert code in ("", hop.code)
-    assert hop.fix == ("openstack-prep apply s.yaml" if status is Status.ERROR else hop.fix)
+    assert hop.fix == ("openstack-prep apply s.yaml" if status is DiagnosticStatus.ERROR else hop.fix)
 
 
 def test_other_recordsets_say_nothing() -> None:

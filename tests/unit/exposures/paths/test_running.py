@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.paths.running import Running, hops
 from openstack_prep.kubernetes.services import ServiceRecord
@@ -53,7 +53,7 @@ def judged(
 )
 def test_the_service_is_right(placed: PlacedExposure, found: ServiceRecord, what: str) -> None:
     hop = judged(placed, found)
-    assert (hop.status, hop.where, hop.what) == (Status.OK, "Service", what)
+    assert (hop.status, hop.where, hop.what) == (DiagnosticStatus.OK, "Service", what)
 
 
 PATCH = f"{KUBECTL} -n shop patch service frontend --type merge -p "
@@ -98,7 +98,7 @@ ADD = PATCH + '\'{"spec": {"externalIPs": ["10.1.0.209"]}}\''
 )
 def test_one_thing_is_wrong(placed: PlacedExposure, found: ServiceRecord | None, code: str, fix: str) -> None:
     hop = judged(placed, found)
-    assert (hop.status, hop.code, hop.fix) == (Status.ERROR, f"kubernetes-service.{code}", fix)
+    assert (hop.status, hop.code, hop.fix) == (DiagnosticStatus.ERROR, f"kubernetes-service.{code}", fix)
 
 
 def test_a_patch_keeps_the_addresses_of_all_exposures_of_a_service() -> None:
@@ -109,7 +109,7 @@ def test_a_patch_keeps_the_addresses_of_all_exposures_of_a_service() -> None:
 
 def test_a_virtual_machine_has_a_service_of_the_name_of_the_exposure() -> None:
     machine = exposure(target=ExposureTarget(virtual_machine="shop/db"))
-    assert judged(machine, GIVEN, name="shop/shop").status is Status.OK
+    assert judged(machine, GIVEN, name="shop/shop").status is DiagnosticStatus.OK
     apply = f"{KUBECTL} apply -f '/far/my files/virtual-machine-services.yaml'"
     assert judged(machine, None).fix == apply
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openstack_prep.base.diagnostic import Status
+from openstack_prep.base.diagnostic import DiagnosticStatus
 from openstack_prep.exposures.virtualization import Virtualization, VisibleNodes, diagnose
 from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, SubnetRecord, TrunkRecord
 from tests.unit.conftest import subnet_row
@@ -57,7 +57,7 @@ def test_without_port_security_no_pair_is_needed() -> None:
 @pytest.mark.parametrize("pairs", [[], [{"ip_address": "192.0.2.10", "mac_address": "fa:16:3e:00:00:01"}]])
 def test_without_a_pair_with_its_mac_address_frames_are_dropped(pairs: list[dict[str, str]]) -> None:
     (found,) = diagnose(SETTINGS, (WEB,), visible(port("p1", "s1", allowed_address_pairs=pairs)))
-    assert (found.code, found.status) == ("bridge.pair-missing", Status.ERROR)
+    assert (found.code, found.status) == ("bridge.pair-missing", DiagnosticStatus.ERROR)
     assert ("another MAC address" in found.what) == bool(pairs)
     assert found.fix == "openstack-prep apply"
 
@@ -102,9 +102,9 @@ def test_the_pair_of_tagged_frames_is_that_of_the_subport() -> None:
 def test_ovn_has_one_port_per_mac_address() -> None:
     ports = [port(f"p{each}", f"s{each}", allowed_address_pairs=[PAIR]) for each in (1, 2)]
     (found,) = diagnose(SETTINGS, (WEB,), visible(*ports, port("o3", **OVN), servers=2))
-    assert (found.code, found.status) == ("bridge.ovn-one-port", Status.ERROR)
+    assert (found.code, found.status) == ("bridge.ovn-one-port", DiagnosticStatus.ERROR)
     (unknown,) = diagnose(SETTINGS, (WEB,), visible(*ports, servers=2))
-    assert unknown.status is Status.UNKNOWN
+    assert unknown.status is DiagnosticStatus.UNKNOWN
     agent = port("d3", device_owner="network:dhcp", device_id="dhcp0-x")
     assert codes(visible(*ports, agent, servers=2)) == []
     off = [{**each, "port_security_enabled": False, "allowed_address_pairs": []} for each in ports]
@@ -139,12 +139,14 @@ def test_ovn_answers_for_a_reserved_address_that_no_pair_has() -> None:
 @pytest.mark.parametrize(
     ("name", "networks", "status"),
     [
-        ("provider", [], Status.ERROR),
-        ("provider", [{"id": "a", "name": "provider"}, {"id": "b", "name": "provider"}], Status.ERROR),
-        (None, [{"id": "n", "name": "provider"}], Status.UNKNOWN),
+        ("provider", [], DiagnosticStatus.ERROR),
+        ("provider", [{"id": "a", "name": "provider"}, {"id": "b", "name": "provider"}], DiagnosticStatus.ERROR),
+        (None, [{"id": "n", "name": "provider"}], DiagnosticStatus.UNKNOWN),
     ],
 )
-def test_a_network_that_is_not_known(name: str | None, networks: list[dict[str, str]], status: Status) -> None:
+def test_a_network_that_is_not_known(
+    name: str | None, networks: list[dict[str, str]], status: DiagnosticStatus
+) -> None:
     settings = replace(SETTINGS, networks=(replace(OUTSIDE, openstack_network=name),))
     (found,) = diagnose(settings, (WEB,), visible(networks=networks))
     assert (found.code, found.status) == ("bridge.network-unknown", status)

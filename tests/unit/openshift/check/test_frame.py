@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import requests_mock
 
-from openstack_prep.base.diagnostic import Diagnostic, Status, by_weight
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight
 from openstack_prep.openshift import check as package
 from openstack_prep.openshift.check import CheckContext, check
 from openstack_prep.openshift.check.network.external_network import external_network
@@ -35,7 +35,7 @@ def test_what_cannot_be_looked_at_is_found_and_the_rest_goes_on(
 
 def test_errors_come_first_and_what_is_found_twice_once(neutron: Neutron) -> None:
     words = {"where": "here", "what": "it", "why": "so", "fix": "do"}
-    warning, error = Diagnostic(**words, status=Status.WARNING), Diagnostic(**words)
+    warning, error = Diagnostic(**words, status=DiagnosticStatus.WARNING), Diagnostic(**words)
     assert by_weight([warning, error, warning]) == [error, warning]
 
 

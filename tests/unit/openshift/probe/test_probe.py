@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.base.diagnostic import Diagnostic, Status
+from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.probe import Failure, ProbeOutcome, ProbeRequest, compare, probe
 from openstack_prep.openshift.verify.chain import Chain, Verification
@@ -103,7 +103,7 @@ def test_no_address_to_connect_to() -> None:
     assert probe(given, evaluate(given, right().view, {})).chains[0].links[-1].code == "probe.refused"
 
 
-CHAIN = Chain(name="api", target="", links=(Diagnostic(status=Status.OK, where="router", what="right"),))
+CHAIN = Chain(name="api", target="", links=(Diagnostic(status=DiagnosticStatus.OK, where="router", what="right"),))
 
 
 def outcome(failure: Failure, port: int = 6443) -> ProbeOutcome:
@@ -126,4 +126,4 @@ def test_the_hop_where_a_connection_ends(failures: Sequence[Failure], hop: str) 
     outcomes = [outcome(each, 6443 + number) for number, each in enumerate(failures)]
     first = next(iter(compare(CHAIN, outcomes)))
     assert first.where == hop
-    assert first.status is (Status.UNKNOWN if failures[0] is Failure.NO_ROUTE else Status.ERROR)
+    assert first.status is (DiagnosticStatus.UNKNOWN if failures[0] is Failure.NO_ROUTE else DiagnosticStatus.ERROR)
