@@ -30,12 +30,14 @@ from openstack_prep.openshift import install_config
 from openstack_prep.openshift.install_config import FileContents, InstallConfigFields
 from openstack_prep.openshift.install_config.document import compact, nested
 from openstack_prep.openshift.install_config.rules.contents import are_public_keys
+from openstack_prep.openshift.install_config.rules.machines import image_format
 from openstack_prep.openshift.installer import copy_of
 from openstack_prep.resources.addresses.floating_ip import FloatingIP, given_address
 from openstack_prep.resources.files.clouds_entry import folder_of
 from openstack_prep.resources.files.owned_file import foreign_file, is_up_to_date, refuse_file_of_others, unwritable
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.installer_input import InstallerInput
+from openstack_prep.resources.image.image_fields import ImageFields
 from openstack_prep.resources.lists import queries
 
 GONE = Condition("(the file is gone)")
@@ -197,6 +199,14 @@ class InstallConfig(InstallerInput, InstallConfigFields):
             if field.replace("_policy", "_file") not in unread:
                 what = f"{field}: {_in_the_spec(each.what)}"
                 yield self.mistake(what, _in_the_spec(each.fix), each.code, field)
+        yield from self._image_mistakes(context)
+
+    def _image_mistakes(self, context: Context) -> Iterator[Mistake]:
+        """Yield what is wrong with the image of the machines if the spec declares it; ``check`` asks Glance."""
+        named = [each for each in context.declared(ImageFields) if each.name == self.cluster_os_image]
+        for image in named if len(named) == 1 else ():  # of several projects, nobody knows which
+            for each in image_format(image.name, image.output_format or image.disk_format):
+                yield self.mistake(f"{each.where}: {each.what}", each.fix, each.code, each.where)
 
     def _unread(self) -> Iterator[tuple[str, str]]:
         """Yield the files that cannot be read, by their fields."""

@@ -23,13 +23,13 @@ from openstack_prep.download.rhcos import Arch, ask_installer, find_release
 from openstack_prep.download.source import open_source, shown
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config.releases import STREAMS
+from openstack_prep.openshift.install_config.rules.machines import image_format
 from openstack_prep.reports.codes import documented
 from openstack_prep.resources.image.glance import ImageRecord, sums
 
 # --- image ------------------------------------------------------------------------------------
 
 
-DISKS = ("qcow2", "raw")
 ON_ITS_WAY = ("queued", "saving", "uploading", "importing")
 SCHEMES = ("http", "https", "file")
 SKIPPED = (
@@ -82,13 +82,13 @@ def _one(context: CheckContext, where: str, image: ImageRecord) -> Iterator[Diag
             what=f"image {image.name!r} is {image.status}",
             fix=_activate(context, image),
         )
-    if image.disk_format not in DISKS:
+    for found in image_format(image.name, image.disk_format):
         yield Diagnostic(
-            code="image.wrong-format",
+            code=found.code,
             where=where,
-            what=f"image {image.name!r} is {image.disk_format}, not {' or '.join(DISKS)}",
+            what=found.what,
             why="RHCOS for OpenStack is qcow2, or raw after a conversion; other formats do not boot",
-            fix="upload the right image, for example with rhcos: in a spec",
+            fix=found.fix,
         )
     if context.installer and (sealed := sums(image).get("sha256")):
         yield from _of_installer(context.installer, where, image.name, sealed, context.cluster.os_image_stream)

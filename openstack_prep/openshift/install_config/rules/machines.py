@@ -19,6 +19,7 @@ from openstack_prep.openshift.install_config.model import InstallConfigFields, M
 
 SMALLEST_ROOT_VOLUME = 25  # GiB
 POOLS = ("control_plane", "compute")
+IMAGE_FORMATS = ("qcow2", "raw")  # RHCOS is published as qcow2, and converted to raw for Ceph
 SCHEMES = (None, "http", "https", "file")
 
 
@@ -114,6 +115,14 @@ def _image(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     if cluster.cluster_os_image_properties and image and "://" not in image:
         what = f"is ignored, because the installer does not upload {image!r}"
         yield Mistake("cluster_os_image_properties", what, "set the properties of that image, or leave this out")
+
+
+def image_format(name: str, disk_format: str | None) -> Iterator[Mistake]:
+    """Yield the format of an image from which no machine boots; of a declared image it may be unknown."""
+    if disk_format not in (None, *IMAGE_FORMATS):
+        what = f"image {name!r} is {disk_format}, not {' or '.join(IMAGE_FORMATS)}"
+        fix = "upload the right image, for example with rhcos: in a spec"
+        yield Mistake("cluster_os_image", what, fix, code="image.wrong-format")
 
 
 def _scheme(image: str) -> str | None:
