@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from openstack_prep.base.errors import Mistake, NotAllowed, SpecError
-from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import LOCK_TIMEOUT
@@ -23,11 +22,12 @@ from openstack_prep.core.model import Action, Key, OwnershipTag, Step
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.folder import Folder
-from openstack_prep.openshift.installer import Owned, infra_ids
-from openstack_prep.openshift.leftover import LISTED, Leftover, listed
+from openstack_prep.openshift.leftover import LISTED, ClusterRecord, Leftover, Owned, infra_ids, listed, of_kind
 from openstack_prep.resources.lists import cloud_provider_names as provider
-from openstack_prep.resources.lists.neutron_records import FloatingIPRecord
+from openstack_prep.resources.lists.load_balancers import LoadBalancerRecord
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, NetworkRecord
 from openstack_prep.resources.lists.ownership import name_of
+from openstack_prep.resources.lists.volumes import VolumeRecord
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, exclusion
 from openstack_prep.verbs.live_plan import LivePlan
@@ -37,7 +37,8 @@ OPTIONAL = ("container", "load_balancer", "volume", "volume_snapshot")
 
 _log = logging.getLogger(__name__)
 
-Lists = Mapping[str, Sequence[Raw]]
+LeftRecord = tuple[Leftover, ClusterRecord]
+Lists = Mapping[str, Sequence[ClusterRecord]]
 
 
 def cleanup(
@@ -89,17 +90,17 @@ def plan_cleanup(
     def make() -> Plan:
         lists, unread = _read(run, name, jobs, LISTED if installer else provider.THINGS)
         warnings.extend(unread)
-        if release and not any(_is_of(release, raw) for raw in lists["floating_ip"]):
+        if release and not any(_is_of(release, each) for each in of_kind(FloatingIPRecord, lists["floating_ip"])):
             warnings.append(f"no floating IP in project {cloud.project_name} has the ownership tag of spec {release}")
         if installer:
             leftovers = _named(list(_leftovers(lists, name, release)))
         else:
             leftovers = _named(list(_of_kubernetes(lists, name)))
             warnings.extend(_doubts(lists, name))
-        observed = {each.key: each.observe(raw) for each, raw in leftovers}
+        observed = {each.key: each.observe(record) for each, record in leftovers}
         made = planner.plan_destroy(name, [each for each, _ in leftovers], observed)
         refusals = tuple(observation.examine_deletes(run, made, jobs=jobs))
-        notes = {each.key: _note(each, raw) for each, raw in leftovers}
+        notes = {each.key: _note(each, record) for each, record in leftovers}
         return replace(made, steps=tuple(_explained(step, notes) for step in made.steps), refusals=refusals)
 
     def remake() -> LivePlan:
@@ -133,7 +134,7 @@ def _read(run: CloudRun, name: str, jobs: int, things: Sequence[str]) -> tuple[L
     """Read the lists of these kinds in parallel."""
     unread: list[str] = []
 
-    def read(thing: str) -> list[Values]:
+    def read(thing: str) -> Sequence[ClusterRecord]:
         try:
             return listed(run, thing, name)
         except NotAllowed as error:
@@ -146,52 +147,55 @@ def _read(run: CloudRun, name: str, jobs: int, things: Sequence[str]) -> tuple[L
         return dict(zip(things, pool.map(read, things), strict=True)), unread
 
 
-def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[tuple[Leftover, Raw]]:
+def _leftovers(lists: Lists, infra_id: str, release: str | None) -> Iterator[LeftRecord]:
     """Yield resources that belong to the cluster; of the user's own resources only the cluster's changes to them."""
-    known = frozenset(infra_ids(raw for raws in lists.values() for raw in raws))
+    known = frozenset(infra_ids(record for records in lists.values() for record in records))
     others = frozenset(each for each in known if each.startswith(f"{infra_id}-"))
     owned = Owned(infra_id, others)
-    mine = {thing: [raw for raw in raws if owned.owns(thing, raw)] for thing, raws in lists.items()}
-    for thing, raws in mine.items():
-        for raw in raws:
-            yield _leftover(thing, raw, infra_id), raw
+    mine = {thing: [each for each in records if owned.owns(thing, each)] for thing, records in lists.items()}
+    for thing, records in mine.items():
+        for record in records:
+            yield _leftover(thing, record, infra_id), record
     created = list(_created_addresses(lists, mine["load_balancer"], infra_id))
     yield from created
-    known_addresses = [*mine["floating_ip"], *(raw for _, raw in created)]
-    ports = {raw["id"] for raw in mine["port"]}
-    for raw in lists["floating_ip"]:
-        marked = release is not None and _is_of(release, raw)
-        if raw in known_addresses:
+    known_addresses = [*mine["floating_ip"], *(record for _, record in created)]
+    ports = {port.id for port in mine["port"]}
+    for address in of_kind(FloatingIPRecord, lists["floating_ip"]):
+        marked = release is not None and _is_of(release, address)
+        if address in known_addresses:
             continue
-        if marked and (raw["port_id"] is None or raw["port_id"] in ports):
-            yield replace(_leftover("floating_ip", raw, infra_id), detail=raw["port_id"] or "", released=True), raw
-        elif raw["port_id"] in ports:
-            yield replace(_leftover("floating_ip_attachment", raw, infra_id), detail=raw["port_id"]), raw
+        if marked and (address.port_id is None or address.port_id in ports):
+            yield _released(address, infra_id), address
+        elif address.port_id in ports:
+            yield replace(_leftover("floating_ip_attachment", address, infra_id), detail=address.port_id), address
     tag = f"{infra_id}-primaryClusterNetwork"
-    for raw in lists["network"]:
-        if tag in raw["tags"] and raw not in mine["network"]:
-            touched = _leftover("tag", raw, infra_id)
-            yield replace(touched, label=f"{tag} on {touched.label}", detail=tag), raw
+    for network in of_kind(NetworkRecord, lists["network"]):
+        if tag in network.tags and network not in mine["network"]:
+            touched = _leftover("tag", network, infra_id)
+            yield replace(touched, label=f"{tag} on {touched.label}", detail=tag), network
 
 
-def _of_kubernetes(lists: Lists, cluster: str) -> Iterator[tuple[Leftover, Raw]]:
+def _of_kubernetes(lists: Lists, cluster: str) -> Iterator[LeftRecord]:
     """Yield what the cloud provider and the CSI driver of a cluster have created."""
     things = [thing for thing in lists if thing != "floating_ip"]
-    mine = {thing: [raw for raw in lists[thing] if provider.cluster_of(thing, raw) == cluster] for thing in things}
-    for thing, raws in mine.items():
-        for raw in raws:
-            yield _leftover(thing, raw, cluster), raw
+    mine = {thing: [each for each in lists[thing] if provider.cluster_of(each) == cluster] for thing in things}
+    for thing, records in mine.items():
+        for record in records:
+            yield _leftover(thing, record, cluster), record
     yield from _created_addresses(lists, mine["load_balancer"], cluster)
 
 
-def _created_addresses(lists: Lists, balancers: Sequence[Raw], cluster: str) -> Iterator[tuple[Leftover, Raw]]:
+def _created_addresses(lists: Lists, balancers: Sequence[ClusterRecord], cluster: str) -> Iterator[LeftRecord]:
     """Yield floating IPs that the cloud provider has created, unless they serve anything but these load balancers."""
-    served = {raw["vip_port_id"] for raw in balancers}
-    for raw in lists["floating_ip"]:
-        creator = provider.cluster_of("floating_ip", raw)
-        if creator and (raw["port_id"] in served or (raw["port_id"] is None and creator == cluster)):
-            detail = raw["port_id"] or ""
-            yield replace(_leftover("floating_ip", raw, cluster), detail=detail, released=True), raw
+    served = {balancer.vip_port_id for balancer in of_kind(LoadBalancerRecord, balancers)}
+    for address in of_kind(FloatingIPRecord, lists["floating_ip"]):
+        creator = provider.cluster_of(address)
+        if creator and (address.port_id in served or (address.port_id is None and creator == cluster)):
+            yield _released(address, cluster), address
+
+
+def _released(floating_ip: FloatingIPRecord, cluster: str) -> Leftover:
+    return replace(_leftover("floating_ip", floating_ip, cluster), detail=floating_ip.port_id or "", released=True)
 
 
 def _doubts(lists: Lists, cluster: str) -> Iterator[str]:
@@ -199,36 +203,38 @@ def _doubts(lists: Lists, cluster: str) -> Iterator[str]:
     if cluster == provider.DEFAULT:
         yield f"{cluster} is the name of every cluster that was given none; this deletes resources of all of them"
     nameless = [
-        raw["name"] or raw["id"] for raw in lists["volume"] if (raw.get("metadata") or {}).get(provider.CSI) == ""
+        volume.name or volume.id
+        for volume in of_kind(VolumeRecord, lists["volume"])
+        if volume.metadata.get(provider.CSI) == ""
     ]
     if nameless:
         yield f"these volumes are kept, because their CSI driver was given no --cluster: {', '.join(sorted(nameless))}"
 
 
-def _is_of(spec: str, floating_ip: Raw) -> bool:
+def _is_of(spec: str, floating_ip: FloatingIPRecord) -> bool:
     """Whether a floating IP has the ownership tag of a spec."""
-    return name_of(OwnershipTag(spec), FloatingIPRecord.read(floating_ip)) is not None
+    return name_of(OwnershipTag(spec), floating_ip) is not None
 
 
-def _leftover(thing: str, raw: Raw, infra_id: str) -> Leftover:
-    label = raw.get("floating_ip_address") or raw.get("name") or raw["id"]
-    return Leftover(thing=thing, id=raw["id"], label=label, infra_id=infra_id)
+def _leftover(thing: str, record: ClusterRecord, infra_id: str) -> Leftover:
+    label = record.address if isinstance(record, FloatingIPRecord) else record.name or record.id
+    return Leftover(thing=thing, id=record.id, label=label, infra_id=infra_id)
 
 
 def _named(
-    leftovers: list[tuple[Leftover, Raw]],
-) -> list[tuple[Leftover, Raw]]:
+    leftovers: list[LeftRecord],
+) -> list[LeftRecord]:
     """Return the same resources, with ids in the labels of those that share a name."""
     counts = Counter(each.key for each, _ in leftovers)
     return [
-        (replace(each, label=f"{each.label} {each.id}") if counts[each.key] > 1 else each, raw)
-        for each, raw in leftovers
+        (replace(each, label=f"{each.label} {each.id}") if counts[each.key] > 1 else each, record)
+        for each, record in leftovers
     ]
 
 
-def _note(left: Leftover, raw: Raw) -> str:
+def _note(left: Leftover, record: ClusterRecord) -> str:
     kept = {"floating_ip_attachment": "the floating IP itself is kept", "tag": "the network itself is kept"}
-    claim = provider.claim_of(raw) if left.thing == "volume" else ""
+    claim = provider.claim_of(record) if isinstance(record, VolumeRecord) else ""
     return f"claim {claim}" if claim else kept.get(left.thing, "")
 
 

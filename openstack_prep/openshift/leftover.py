@@ -1,7 +1,10 @@
 """Resources that a cluster left: found by its infraID or name, never declared, only deleted.
 
-Source: OpenShift installer docs/source, "What gets created, names and tags" and what its ``destroy`` does;
-cloud-provider-openstack 1.36.0, pkg/openstack/loadbalancer.go: Services of several clusters may share a load balancer.
+A name never decides against a tag of another cluster: ``dev-x7k2p`` and ``dev-x7k2p-web-b3c4d`` may be in one project.
+
+Source: OpenShift installer docs/source, "What gets created, names and tags" and what its ``destroy`` looks for (4.21,
+pkg/destroy/openstack/openstack.go); cloud-provider-openstack, to which OpenShift gives the infraID as the cluster's
+name, 1.36.0, pkg/openstack/loadbalancer.go: Services of several clusters may share a load balancer.
 
 Sources: Compute, Networking, Image, Block Storage, Object Store and Load Balancer API references.
 """
@@ -9,11 +12,12 @@ Sources: Compute, Networking, Image, Block Storage, Object Store and Load Balanc
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import quote
 
 import tenacity
@@ -27,17 +31,42 @@ from openstack_prep.base.errors import (
     WaitTimeout,
     is_transient,
 )
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import ATTACHED, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import query
+from openstack_prep.resources.image import glance
+from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.cloud_provider_names import cluster_of, cluster_of_tag
-from openstack_prep.resources.lists.neutron_records import FixedIP, PortRecord
-from openstack_prep.resources.lists.queries import list_images
-from openstack_prep.resources.network.neutron import changed
+from openstack_prep.resources.lists.cloud_provider_names import CSI, cluster_of, cluster_of_tag
+from openstack_prep.resources.lists.installer_names import TAG
+from openstack_prep.resources.lists.load_balancers import (
+    LoadBalancerRecord,
+    MemberRecord,
+    list_load_balancers,
+    list_members,
+)
+from openstack_prep.resources.lists.neutron_records import (
+    FixedIP,
+    FloatingIPRecord,
+    GroupRecord,
+    NetworkRecord,
+    NeutronRecord,
+    PortRecord,
+    RouterRecord,
+    SubnetRecord,
+    TrunkRecord,
+    list_records,
+)
+from openstack_prep.resources.lists.servers import ServerGroupRecord, ServerRecord, list_server_groups, list_servers
+from openstack_prep.resources.lists.volumes import SnapshotRecord, VolumeRecord, list_snapshots, list_volumes
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.neutron import changed, unchanged
+from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import INTERFACES, remove_interface
 
 # --- service ----------------------------------------------------------------------------------
@@ -51,106 +80,203 @@ OBJECTS = 8
 """Objects of a container deleted in parallel."""
 META = "x-container-meta-"
 
-NETWORK = {
-    "floating_ip": "floatingips",
-    "trunk": "trunks",
-    "port": "ports",
-    "router": "routers",
-    "subnet": "subnets",
-    "network": "networks",
-    "security_group": "security-groups",
+T = TypeVar("T")
+NETWORK: dict[str, type[NeutronRecord]] = {
+    "floating_ip": FloatingIPRecord,
+    "trunk": TrunkRecord,
+    "port": PortRecord,
+    "router": RouterRecord,
+    "subnet": SubnetRecord,
+    "network": NetworkRecord,
+    "security_group": GroupRecord,
 }
-VOLUME = {"volume_snapshot": "snapshots", "volume": "volumes"}
+DECLARABLE: dict[str, type[Network] | type[Subnet] | type[SecurityGroup]] = {
+    "network": Network,
+    "subnet": Subnet,
+    "security_group": SecurityGroup,
+}
+"""Kinds of a spec that delete a cluster's resources just as they delete their own.
+
+The others would do more, or less: a router loses only the interfaces in subnets of its spec; a port is kept as soon as
+Nova changes it, as it does while the cluster's servers go; and a floating IP asks for port forwardings, which that of
+a bootstrap machine never has.
+"""
+
+
+# --- owner ------------------------------------------------------------------------------------
+
+
+GUESTS = "k8s-clusterapi-cluster-openshift-cluster-api-guests-"
+MACHINE = r"(master|worker|bootstrap)(-.+)?"
+NAMES = {
+    "network": ("{id}-openshift", GUESTS + "{id}"),
+    "subnet": ("{id}-nodes", GUESTS + "{id}"),
+    "router": ("{id}-external-router", GUESTS + "{id}"),
+    "port": ("{id}-(api-port|ingress-port)", "{id}-" + MACHINE),
+    "trunk": ("{id}-" + MACHINE,),
+    "security_group": ("{id}-(master|worker)",),
+    "server_group": ("{id}-master", "{id}-worker(-.+)?"),
+    "image": ("{id}-(rhcos|ignition)",),
+    "volume": ("{id}-dynamic-pvc-.+", "{id}-" + MACHINE),
+    "volume_snapshot": (),
+}
+"""Full names that the installer gives: patterns around the infraID, for resources without a tag."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeletableResource:
-    """A resource of any kind, as far as its deletion needs it."""
+class ContainerRecord:
+    """A container of Swift, whose name is its id."""
 
-    id: str
     name: str
-    description: str = ""
-    revision_number: int = 0
-    protected: bool = False
-    subnets: frozenset[str] = frozenset()
-    """IDs of the subnets on a network."""
-    has_routes: bool = False
-    interfaces: tuple[str, ...] = ()
-    """IDs of the ports by which a router is in subnets, as they were judged."""
-    servers: tuple[str, ...] = ()
-    """IDs of the servers that a volume is attached to."""
-    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, str]
+    """By key in lower case."""
 
-    @classmethod
-    def read(cls, raw: Raw) -> DeletableResource:
-        return cls(
-            id=raw["id"],
-            name=raw.get("name") or "",
-            description=raw.get("description") or "",
-            revision_number=raw.get("revision_number", 0),
-            protected=bool(raw.get("protected")),
-            subnets=frozenset(raw.get("subnets") or ()),
-            has_routes=bool(raw.get("routes")),
-            servers=tuple(each["server_id"] for each in raw.get("attachments") or ()),
-            tags=tuple(raw.get("tags") or ()),
-        )
+    @property
+    def id(self) -> str:
+        return self.name
+
+
+TaggedRecord = NeutronRecord | ImageRecord
+ClusterRecord = (
+    TaggedRecord
+    | ServerRecord
+    | ServerGroupRecord
+    | VolumeRecord
+    | SnapshotRecord
+    | LoadBalancerRecord
+    | ContainerRecord
+)
+
+
+@dataclass(frozen=True)
+class Owned:
+    """Tells what belongs to a cluster, given the other clusters of the project."""
+
+    infra_id: str
+    others: frozenset[str] = frozenset()
+    """InfraIDs of clusters whose names begin with this one's: dev-x7k2p-web-b3c4d."""
+
+    def owns(self, thing: str, record: ClusterRecord) -> bool:
+        """Whether a resource of a kind belongs to the cluster."""
+        decide = _BY.get(thing)
+        return decide(self, record) if decide else self._by_tag(thing, cast(TaggedRecord, record))
+
+    def _by_tag(self, thing: str, record: TaggedRecord) -> bool:
+        tag = naming.tag(self.infra_id)
+        if tag in record.tags:
+            return True
+        return not naming.foreign_tags(record.tags, tag) and self._named(thing, record.name)
+
+    def _named(self, thing: str, name: str) -> bool:
+        if any(name.startswith(f"{other}-") for other in self.others):
+            return False
+        patterns = (each.format(id=re.escape(self.infra_id)) for each in NAMES[thing])
+        return any(re.fullmatch(each, name) for each in patterns)
+
+    def _by_metadata(self, thing: str, record: VolumeRecord | SnapshotRecord) -> bool:
+        infra_ids = [record.metadata[key] for key in (TAG, CSI) if key in record.metadata]
+        return self.infra_id in infra_ids if infra_ids else self._named(thing, record.name)
+
+    def _port(self, port: PortRecord) -> bool:
+        """Ports of Neutron itself, such as a router's, are deleted with their device."""
+        return not port.device_owner.startswith("network:") and self._by_tag("port", port)
+
+    def _server(self, server: ServerRecord) -> bool:
+        return server.metadata.get(TAG) == self.infra_id
+
+    def _floating_ip(self, floating_ip: FloatingIPRecord) -> bool:
+        """That of the bootstrap machine; the user's floating IPs have neither its tag nor its description."""
+        tagged = naming.tag(self.infra_id) in floating_ip.tags
+        return tagged or floating_ip.description == f"{self.infra_id}-bootstrap-fip"
+
+    def _load_balancer(self, balancer: LoadBalancerRecord) -> bool:
+        """Load balancers of Services name their cluster; others have the infraID as a word in their description."""
+        cluster = cluster_of(balancer)
+        return cluster == self.infra_id if cluster else self._mentions(balancer.description)
+
+    def _security_group(self, group: GroupRecord) -> bool:
+        """Groups of Services have no tag, and the installer's own destroy leaves them."""
+        return cluster_of(group) == self.infra_id or self._by_tag("security_group", group)
+
+    def _mentions(self, text: str) -> bool:
+        return re.search(rf"(?<![-a-z0-9.]){re.escape(self.infra_id)}(?![-a-z0-9.])", text) is not None
+
+    def _container(self, container: ContainerRecord) -> bool:
+        """Registry containers."""
+        return container.metadata.get(TAG.lower()) == self.infra_id
+
+
+_BY: dict[str, Callable[[Owned, Any], bool]] = {
+    "server": Owned._server,
+    "port": Owned._port,
+    "floating_ip": Owned._floating_ip,
+    "load_balancer": Owned._load_balancer,
+    "security_group": Owned._security_group,
+    "container": Owned._container,
+    "server_group": lambda owned, group: owned._named("server_group", group.name),
+    "volume": lambda owned, volume: owned._by_metadata("volume", volume),
+    "volume_snapshot": lambda owned, snapshot: owned._by_metadata("volume_snapshot", snapshot),
+}
+
+
+def infra_ids(records: Iterable[ClusterRecord]) -> Iterator[str]:
+    """Yield the infraIDs in tags and metadata."""
+    for record in records:
+        if isinstance(record, NeutronRecord | ImageRecord | LoadBalancerRecord):
+            yield from naming.infra_ids(record.tags)
+        elif not isinstance(record, ServerGroupRecord):
+            yield from (record.metadata[key] for key in (TAG, CSI) if record.metadata.get(key))
 
 
 # --- reading ------------------------------------------------------------------------------
 
 
-def list_all(cloud: Cloud, thing: str, infra_id: str) -> list[Values]:
+def list_all(run: CloudRun, thing: str, infra_id: str) -> Sequence[ClusterRecord]:
     """Return all resources of a kind in the connection's project; none if the cloud lacks the service.
 
     Only containers whose names begin with the infraID are read, because each costs a request.  Raises CloudError.
     """
-    mine = cloud.project_id
+    cloud = run.admin
     if thing in NETWORK:
-        return _of_network(cloud, NETWORK[thing], mine)
+        return _of_network(cloud, NETWORK[thing])
     if thing == "server":
-        return cloud.compute.list("/servers/detail", "servers")
+        return list_servers(cloud)
     if thing == "server_group":
-        return cloud.compute.list("/os-server-groups", "server_groups")
+        return list_server_groups(cloud)
     if thing == "image":
-        return list_images(cloud, owner=mine)
-    if thing in VOLUME:
-        plural = VOLUME[thing]
-        return cloud.volume.list(f"/{plural}/detail", plural) if cloud.has("block-storage") else []
+        return glance.owned(run, cloud.project_id)
+    if thing == "volume":
+        return list_volumes(cloud) if cloud.has("block-storage") else []
+    if thing == "volume_snapshot":
+        return list_snapshots(cloud) if cloud.has("block-storage") else []
     if thing == "load_balancer":
-        path = "/lbaas/loadbalancers"
-        return cloud.load_balancer.list(path, "loadbalancers", project_id=mine) if cloud.has("load-balancer") else []
+        return list_load_balancers(cloud, cloud.project_id) if cloud.has("load-balancer") else []
     assert thing == "container", thing
     return _containers(cloud, infra_id) if cloud.has("object-store") else []
 
 
-def members(cloud: Cloud, load_balancer: str) -> list[Values]:
-    """Return the members of all pools of a load balancer; raises CloudError."""
-    pools = cloud.load_balancer.list("/lbaas/pools", "pools", loadbalancer_id=load_balancer)
-    found = (cloud.load_balancer.list(f"/lbaas/pools/{each['id']}/members", "members") for each in pools)
-    return [member for of_pool in found for member in of_pool]
-
-
-def _of_network(cloud: Cloud, collection: str, project_id: str) -> list[Values]:
+def _of_network(cloud: Cloud, kind: type[NeutronRecord]) -> Sequence[NeutronRecord]:
     try:
-        return cloud.network.list(f"/{collection}", collection.replace("-", "_"), project_id=project_id)
+        return list_records(cloud.network, kind, project_id=cloud.project_id)
     except NotFound:
-        if collection != "trunks":
+        if kind is not TrunkRecord:
             raise
         return []  # this Neutron lacks the extension
 
 
-def _containers(cloud: Cloud, infra_id: str) -> list[Values]:
+def _containers(cloud: Cloud, infra_id: str) -> list[ContainerRecord]:
     """Return containers with their metadata by lowercase key."""
     swift = cloud.object_store
     found = swift.ask_list("", params={"format": "json", "prefix": infra_id})
 
-    def described(name: str) -> Values | None:
+    def described(name: str) -> ContainerRecord | None:
         try:
             headers = swift.request("HEAD", f"/{quote(name, safe='')}", log=False).headers  # may contain Temp-URL keys
         except NotFound:  # deleted meanwhile; or Swift still lists it
             return None
-        metadata = {key.lower().removeprefix(META): value for key, value in headers.items()}
-        return {"id": name, "name": name, "metadata": metadata}
+        return ContainerRecord(
+            name=name, metadata={key.lower().removeprefix(META): value for key, value in headers.items()}
+        )
 
     with ThreadPoolExecutor(OBJECTS) as pool:
         return [each for each in pool.map(described, (each["name"] for each in found)) if each is not None]
@@ -159,42 +285,52 @@ def _containers(cloud: Cloud, infra_id: str) -> list[Values]:
 # --- deleting -----------------------------------------------------------------------------
 
 
-def remove(cloud: Cloud, thing: str, left: DeletableResource) -> None:
+def remove(run: CloudRun, thing: str, record: ClusterRecord) -> None:
     """Delete a resource, and return when it is gone; a missing one counts as deleted."""
-    special = _REMOVALS.get(thing)
-    if special:
-        special(cloud, left)
-    elif thing in NETWORK:
-        # a trunk's subports and Nova change what they belong to while the cluster is deleted
-        _of_neutron(cloud, f"/{NETWORK[thing]}/{left.id}", {} if thing in ("trunk", "port") else _unchanged(left))
-    elif thing == "image":
-        cloud.image.delete(f"/images/{left.id}")
-    else:
-        cloud.compute.delete(f"/os-server-groups/{left.id}")
+    cloud = run.admin
+    match record:
+        case ServerRecord():
+            _server(cloud, record)
+        case VolumeRecord() | SnapshotRecord():
+            _volume(cloud, record)
+        case LoadBalancerRecord():
+            _load_balancer(cloud, record)
+        case ContainerRecord():
+            _container(cloud, record)
+        case ImageRecord():
+            glance.delete(run, record)
+        case ServerGroupRecord():
+            cloud.compute.delete(f"/os-server-groups/{record.id}")
+        case _:
+            _of_neutron(run, thing, record)
 
 
-def _unchanged(left: DeletableResource) -> Mapping[str, str]:
-    """Return the condition that it was not changed since it was read; after a 412 the executor reads it again."""
-    return {"If-Match": f"revision_number={left.revision_number}"}
-
-
-def _of_neutron(cloud: Cloud, path: str, condition: Mapping[str, str] | None = None) -> None:
-    """Delete; Neutron also answers 403 while another request deletes the resource."""
+def _of_neutron(run: CloudRun, thing: str, record: NeutronRecord) -> None:
     try:
-        cloud.network.delete(path, headers=condition or {})
+        if thing in DECLARABLE:
+            DECLARABLE[thing](name=record.name).delete(run, Observed(id=record.id, ours=True, record=record))
+        else:
+            # a trunk's subports and Nova change what they belong to while the cluster is deleted
+            headers = unchanged(record) if isinstance(record, FloatingIPRecord) else {}
+            run.admin.network.delete(f"/{record.collection}/{record.id}", headers=headers)
     except NotAllowed as error:
-        raise CloudError(str(error), retryable=True, status=error.status) from error
+        raise being_deleted(error) from error
 
 
-def _server(cloud: Cloud, left: DeletableResource) -> None:
-    path = f"/servers/{left.id}"
+def being_deleted(error: NotAllowed) -> CloudError:
+    """Return the error of a resource that another request deletes, for which Neutron also answers 403."""
+    return CloudError(str(error), retryable=True, status=error.status)
+
+
+def _server(cloud: Cloud, server: ServerRecord) -> None:
+    path = f"/servers/{server.id}"
     cloud.compute.delete(path)
-    _until_gone(f"server {left.name}", lambda: str(cloud.compute.get(path)["server"]["status"]))
+    _until_gone(f"server {server.name}", lambda: str(cloud.compute.get(path)["server"]["status"]))
 
 
-def _volume(cloud: Cloud, left: DeletableResource, collection: str = "volumes") -> None:
-    path, member = f"/{collection}/{left.id}", collection.removesuffix("s")
-    what = f"{member} {left.name or left.id}"
+def _volume(cloud: Cloud, record: VolumeRecord | SnapshotRecord) -> None:
+    member = "volume" if isinstance(record, VolumeRecord) else "snapshot"
+    path, what = f"/{member}s/{record.id}", f"{member} {record.name or record.id}"
 
     def status() -> str:
         return str(cloud.volume.get(path)[member]["status"])
@@ -209,47 +345,50 @@ def _volume(cloud: Cloud, left: DeletableResource, collection: str = "volumes") 
         _until_gone(what, status)
 
 
-def _load_balancer(cloud: Cloud, left: DeletableResource) -> None:
-    path = f"/lbaas/loadbalancers/{left.id}"
+def _load_balancer(cloud: Cloud, balancer: LoadBalancerRecord) -> None:
+    path = f"/lbaas/loadbalancers/{balancer.id}"
     with contextlib.suppress(NotFound):
         cloud.load_balancer.request("DELETE", path, params={"cascade": "true"})
-    what = f"load balancer {left.name or left.id}"
+    what = f"load balancer {balancer.name or balancer.id}"
     _until_gone(what, lambda: str(cloud.load_balancer.get(path)["loadbalancer"]["provisioning_status"]))
 
 
-def _router(cloud: Cloud, left: DeletableResource) -> None:
-    """Delete routes first, then the interfaces that were judged: each prevents the next deletion.
+def remove_router(run: CloudRun, router: RouterRecord, interfaces: Iterable[str]) -> None:
+    """Delete routes first, then the interfaces with these ports, which were judged: each prevents the next deletion.
 
     Neutron would compare the revision of a router with a gateway twice, see ``Router.delete``, so it is read again
     right before instead.
     """
-    neutron, path = cloud.network, f"/routers/{left.id}"
+    neutron, path = run.admin.network, f"/routers/{router.id}"
     with contextlib.suppress(NotFound):
-        if left.has_routes:
-            neutron.put(path, {"router": {"routes": []}}, headers=_unchanged(left))
-        for port_id in left.interfaces:
-            remove_interface(cloud, left.id, {"port_id": port_id})
-        now = neutron.get(path)["router"]
-        if now.get("routes"):
-            raise changed(f"router {left.id}")
-        _of_neutron(cloud, path, {} if now.get("external_gateway_info") else _unchanged(DeletableResource.read(now)))
+        if router.routes:
+            neutron.put(path, {"router": {"routes": []}}, headers=unchanged(router))
+        for port_id in interfaces:
+            remove_interface(run.admin, router.id, {"port_id": port_id})
+        now = RouterRecord.read(neutron.get(path)["router"])
+        if now.routes:
+            raise changed(f"router {router.id}")
+        try:
+            neutron.delete(path, headers={} if now.gateway_network_id else unchanged(now))
+        except NotAllowed as error:
+            raise being_deleted(error) from error
 
 
-def detach(cloud: Cloud, left: DeletableResource, note: OwnershipTag) -> None:
+def detach(cloud: Cloud, floating_ip: FloatingIPRecord, note: OwnershipTag) -> None:
     """Detach a floating IP from its port, and remove our note of the attachment; the user's text is kept."""
-    text = left.description
+    text = floating_ip.description
     body = {"port_id": None, "description": note.strip(text) if note.owns(text) else text}
     with contextlib.suppress(NotFound):
-        cloud.network.put(f"/floatingips/{left.id}", {"floatingip": body}, headers=_unchanged(left))
+        cloud.network.put(f"/floatingips/{floating_ip.id}", {"floatingip": body}, headers=unchanged(floating_ip))
 
 
-def untag(cloud: Cloud, collection: str, left: DeletableResource, tag: str) -> None:
-    cloud.network.delete(f"/{collection}/{left.id}/tags/{quote(tag, safe='')}")
+def untag(cloud: Cloud, record: NeutronRecord, tag: str) -> None:
+    cloud.network.delete(f"/{record.collection}/{record.id}/tags/{quote(tag, safe='')}")
 
 
-def _container(cloud: Cloud, left: DeletableResource) -> None:
+def _container(cloud: Cloud, container: ContainerRecord) -> None:
     """Delete the objects first, page by page; if a running registry adds more, Swift answers 409."""
-    swift, path = cloud.object_store, f"/{quote(left.name, safe='')}"
+    swift, path = cloud.object_store, f"/{quote(container.name, safe='')}"
 
     def remove_object(name: str) -> None:
         # as one segment: requests would otherwise turn "../b/c" into the object c of the container b
@@ -261,16 +400,6 @@ def _container(cloud: Cloud, left: DeletableResource) -> None:
             list(pool.map(remove_object, (each["name"] for each in page)))
             marker = page[-1]["name"]
     swift.delete(path)
-
-
-_REMOVALS: dict[str, Callable[[Cloud, DeletableResource], None]] = {
-    "server": _server,
-    "volume": _volume,
-    "volume_snapshot": lambda cloud, left: _volume(cloud, left, "snapshots"),
-    "load_balancer": _load_balancer,
-    "router": _router,
-    "container": _container,
-}
 
 
 # --- waiting ------------------------------------------------------------------------------
@@ -382,60 +511,66 @@ class Leftover(Resource[CloudRun], Undeclarable):
         things = sorted({each.listing for each in wanted})
         with ThreadPoolExecutor(len(things)) as pool:
             lists = dict(zip(things, pool.map(lambda thing: listed(run, thing, infra_id), things), strict=True))
-        by_id = {(thing, raw["id"]): raw for thing, raws in lists.items() for raw in raws}
+        by_id = {(thing, record.id): record for thing, records in lists.items() for record in records}
         found = ((each, by_id.get((each.listing, each.id))) for each in wanted)
-        return {each.key: each.observe(raw) for each, raw in found if raw is not None and each._is_there(raw)}
+        return {
+            each.key: each.observe(record) for each, record in found if record is not None and each._is_there(record)
+        }
 
-    def observe(self, raw: Raw) -> Observed:
-        return Observed(id=self.id, ours=True, record=DeletableResource.read(raw))
+    def observe(self, record: ClusterRecord) -> Observed:
+        return Observed(id=self.id, ours=True, record=record)
 
-    def _is_there(self, raw: Raw) -> bool:
-        if self.thing == "floating_ip_attachment":
-            return bool(raw["port_id"] == self.detail)
-        if self.released:
-            return raw["port_id"] in (None, self.detail)
-        return self.thing != "tag" or self.detail in raw["tags"]
+    def _is_there(self, record: ClusterRecord) -> bool:
+        if isinstance(record, FloatingIPRecord):
+            if self.thing == "floating_ip_attachment":
+                return record.port_id == self.detail
+            return not self.released or record.port_id in (None, self.detail)
+        return self.thing != "tag" or (isinstance(record, NetworkRecord) and self.detail in record.tags)
 
     # --- what prevents its deletion --------------------------------------------------------
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         find = _HOLDERS.get(self.thing)
-        record = observed.record_as(DeletableResource)
+        record = observed.record
         for what in find(run, record, going, self.infra_id) if find else ():
             yield Mistake.about(self.key, f"is not used by {self.infra_id} alone: {what}", "move or delete that first")
-        if record.protected:
+        if isinstance(record, ImageRecord) and record.protected:
             fix = shlex.join(["openstack", "image", "set", "--unprotected", self.id])
             yield Mistake.about(self.key, "is protected", fix)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
-        record = observed.record_as(DeletableResource)
         if self.thing == "router":
-            ports = _interfaces_of(run, record, self.infra_id)
-            record = replace(record, interfaces=tuple(sorted(port.id for port in ports)))
-        if self.thing == "floating_ip_attachment":
-            detach(run.admin, record, OwnershipTag(f"{self.infra_id}{ATTACHED}"))
+            router = observed.record_as(RouterRecord)
+            remove_router(run, router, sorted(port.id for port in _interfaces_of(run, router, self.infra_id)))
+        elif self.thing == "floating_ip_attachment":
+            detach(run.admin, observed.record_as(FloatingIPRecord), OwnershipTag(f"{self.infra_id}{ATTACHED}"))
         elif self.thing == "tag":
-            untag(run.admin, "networks", record, self.detail)
+            untag(run.admin, observed.record_as(NetworkRecord), self.detail)
         else:
-            remove(run.admin, self.thing, record)
+            remove(run, self.thing, cast(ClusterRecord, observed.record))
 
 
 @query
-def listed(run: CloudRun, thing: str, infra_id: str) -> list[Values]:
+def listed(run: CloudRun, thing: str, infra_id: str) -> Sequence[ClusterRecord]:
     """Return all resources of a kind in the project."""
-    return list_all(run.admin, thing, infra_id)
+    return list_all(run, thing, infra_id)
+
+
+def of_kind(kind: type[T], records: Iterable[ClusterRecord]) -> list[T]:
+    """Return records with their type: each list has records of one kind."""
+    return [record for record in records if isinstance(record, kind)]
 
 
 def _ports(run: CloudRun, infra_id: str) -> list[PortRecord]:
-    return list(map(PortRecord.read, listed(run, "port", infra_id)))
+    return of_kind(PortRecord, listed(run, "port", infra_id))
 
 
-def _on_network(run: CloudRun, network: DeletableResource, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _on_network(run: CloudRun, network: NetworkRecord, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the ports and subnets on a network that stay; the network's owner sees them all."""
     for port in queries.ports_on(run, network.id):
         if not _goes(port, going):
             yield _described(run, port, infra_id)
-    for subnet_id in sorted(network.subnets - going):
+    for subnet_id in sorted(set(network.subnets) - going):
         yield f"subnet {subnet_id} is on the network"
 
 
@@ -448,69 +583,67 @@ def _described(run: CloudRun, port: PortRecord, infra_id: str) -> str:
     """Return the user of a port, as far as this project sees it."""
     named = " ".join(filter(None, (port.name, port.id)))
     if port.device_owner.startswith("compute:"):
-        servers = {each["id"]: each["name"] for each in listed(run, "server", infra_id)}
+        servers = {each.id: each.name for each in of_kind(ServerRecord, listed(run, "server", infra_id))}
         server = servers.get(port.device_id, f"of project {port.project_id}")
         return f"server {server} {port.device_id} has port {named}"
     owner = f"{port.device_owner} {port.device_id}".strip()
     return f"port {named} exists" + (f" ({owner})" if owner else "")
 
 
-def _of_port(run: CloudRun, port: DeletableResource, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _of_port(run: CloudRun, port: PortRecord, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the server that stays without this port: user-provisioned machines lack the metadata of the installer."""
-    device = next((raw["device_id"] for raw in listed(run, "port", infra_id) if raw["id"] == port.id), "")
-    for server in listed(run, "server", infra_id):
-        if server["id"] == device and device not in going:
-            yield f"server {server['name']} {device} has the port"
+    for server in of_kind(ServerRecord, listed(run, "server", infra_id)):
+        if server.id == port.device_id and server.id not in going:
+            yield f"server {server.name} {server.id} has the port"
 
 
-def _interfaces(run: CloudRun, router: DeletableResource, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _interfaces(run: CloudRun, router: RouterRecord, going: frozenset[str], infra_id: str) -> Iterator[str]:
     """Yield the subnets of a router's interfaces that stay."""
     for port in _interfaces_of(run, router, infra_id):
-        for subnet_id in sorted({each.subnet_id for each in port.fixed_ips} - going):
+        for subnet_id in sorted(port.subnet_ids - going):
             yield f"the router has an interface in subnet {subnet_id}"
 
 
-def _interfaces_of(run: CloudRun, router: DeletableResource, infra_id: str) -> list[PortRecord]:
+def _interfaces_of(run: CloudRun, router: RouterRecord, infra_id: str) -> list[PortRecord]:
     ports = _ports(run, infra_id)
     return [port for port in ports if port.device_id == router.id and port.device_owner in INTERFACES]
 
 
-def _in_group(run: CloudRun, group: DeletableResource, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _in_group(run: CloudRun, group: GroupRecord, going: frozenset[str], infra_id: str) -> Iterator[str]:
     for port in _ports(run, infra_id):
         if group.id in port.security_groups and not _goes(port, going):
             yield _described(run, port, infra_id)
 
 
-def _of_volume(run: CloudRun, volume: DeletableResource, going: frozenset[str], infra_id: str) -> Iterator[str]:
+def _of_volume(run: CloudRun, volume: VolumeRecord, going: frozenset[str], infra_id: str) -> Iterator[str]:
     for server_id in volume.servers:
         if server_id not in going:
             yield f"server {server_id} has the volume attached"
-    for snapshot in listed(run, "volume_snapshot", infra_id):
-        if snapshot["volume_id"] == volume.id and snapshot["id"] not in going:
-            yield f"snapshot {snapshot['name'] or ''} {snapshot['id']} was created from the volume"
+    for snapshot in of_kind(SnapshotRecord, listed(run, "volume_snapshot", infra_id)):
+        if snapshot.volume_id == volume.id and snapshot.id not in going:
+            yield f"snapshot {snapshot.name} {snapshot.id} was created from the volume"
 
 
 def _of_load_balancer(
-    run: CloudRun, balancer: DeletableResource, going: frozenset[str], infra_id: str
+    run: CloudRun, balancer: LoadBalancerRecord, going: frozenset[str], infra_id: str
 ) -> Iterator[str]:
     """Yield Services of other clusters that share a load balancer, and members that are servers that stay."""
-    named = cluster_of("load_balancer", {"name": balancer.name, "description": balancer.description})
+    named = cluster_of(balancer)
     for tag in balancer.tags:
         if cluster_of_tag(tag) not in (None, infra_id, named):
             yield f"{tag} shares it"
     ports = [each for each in _ports(run, infra_id) if each.device_id and not _goes(each, going)]
-    for member in members(run.admin, balancer.id):
+    for member in list_members(run.admin, balancer.id):
         for port in ports:
             if any(_is_at(member, each) for each in port.fixed_ips):
-                yield f"it balances to {member['address']}: {_described(run, port, infra_id)}"
+                yield f"it balances to {member.address}: {_described(run, port, infra_id)}"
 
 
-def _is_at(member: Raw, fixed_ip: FixedIP) -> bool:
-    """Whether a member is this address; without a subnet of its own it may be in any."""
-    return member["address"] == fixed_ip.ip_address and member.get("subnet_id") in (None, fixed_ip.subnet_id)
+def _is_at(member: MemberRecord, fixed_ip: FixedIP) -> bool:
+    return member.address == fixed_ip.ip_address and member.subnet_id in (None, fixed_ip.subnet_id)
 
 
-_HOLDERS: dict[str, Callable[[CloudRun, DeletableResource, frozenset[str], str], Iterator[str]]] = {
+_HOLDERS: dict[str, Callable[[CloudRun, Any, frozenset[str], str], Iterator[str]]] = {
     "network": _on_network,
     "port": _of_port,
     "router": _interfaces,

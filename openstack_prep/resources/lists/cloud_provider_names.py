@@ -13,9 +13,11 @@ contains: ``kube_service_prod_eu_default_web`` belongs to ``prod_eu``, not to ``
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from functools import singledispatch
 
-from openstack_prep.base.raw import Raw
+from openstack_prep.resources.lists.load_balancers import LoadBalancerRecord
+from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord
+from openstack_prep.resources.lists.volumes import SnapshotRecord, VolumeRecord
 
 CSI = "cinder.csi.openstack.org/cluster"
 """Key of the metadata of volumes and snapshots; its value is empty if the driver was started without --cluster."""
@@ -42,10 +44,10 @@ _GROUP = re.compile(
 _IN_TREE = re.compile(r"(?P<cluster>.+)-dynamic-pvc-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
 
 
-def cluster_of(thing: str, raw: Raw) -> str | None:
-    """Return the cluster that a resource, as its API describes it, was created for; None: for none, or unknown."""
-    read = _READ.get(thing)
-    return read(raw) if read else None
+@singledispatch
+def cluster_of(record: object) -> str | None:
+    """Return the cluster that a resource was created for; None: for none, or unknown."""
+    return None
 
 
 def cluster_of_tag(tag: str) -> str | None:
@@ -54,55 +56,48 @@ def cluster_of_tag(tag: str) -> str | None:
     return found["cluster"] if found and len(tag) < LONGEST else None
 
 
-def claim_of(raw: Raw) -> str:
+def claim_of(volume: VolumeRecord) -> str:
     """Return the claim (PVC) that a volume was created for, as NAMESPACE/NAME; empty if unknown."""
-    metadata = raw.get("metadata") or {}
-    found = [metadata.get(f"csi.storage.k8s.io/pvc/{key}") for key in ("namespace", "name")]
+    found = [volume.metadata.get(f"csi.storage.k8s.io/pvc/{key}") for key in ("namespace", "name")]
     return f"{found[0]}/{found[1]}" if all(found) else ""
 
 
-def _load_balancer(raw: Raw) -> str | None:
+@cluster_of.register
+def _of_load_balancer(balancer: LoadBalancerRecord) -> str | None:
     """The name decides, because the provider renames load balancers when a cluster's name changes.
 
     The end of a name that was cut says nothing, so the description, which is not cut, must agree with its beginning.
     """
-    name, description = raw.get("name") or "", raw.get("description") or ""
-    if len(name) < LONGEST:
-        found = _NAMED.fullmatch(name)
+    if len(balancer.name) < LONGEST:
+        found = _NAMED.fullmatch(balancer.name)
         return found["cluster"] if found else None
-    described = _LOAD_BALANCER.fullmatch(description)
-    agrees = described is not None and name.startswith(f"kube_service_{described['cluster']}_")
+    described = _LOAD_BALANCER.fullmatch(balancer.description)
+    agrees = described is not None and balancer.name.startswith(f"kube_service_{described['cluster']}_")
     return described["cluster"] if described and agrees else None
 
 
-def _floating_ip(raw: Raw) -> str | None:
-    found = _FLOATING_IP.fullmatch(raw.get("description") or "")
+@cluster_of.register
+def _of_floating_ip(floating_ip: FloatingIPRecord) -> str | None:
+    found = _FLOATING_IP.fullmatch(floating_ip.description)
     return found["cluster"] if found else None
 
 
-def _security_group(raw: Raw) -> str | None:
-    found = _GROUP.fullmatch(raw.get("description") or "")
-    if not found or not (raw.get("name") or "").startswith(("lb-sg-", "kube_ingress_")):
+@cluster_of.register
+def _of_group(group: GroupRecord) -> str | None:
+    found = _GROUP.fullmatch(group.description)
+    if not found or not group.name.startswith(("lb-sg-", "kube_ingress_")):
         return None
     return found["cluster"] or found["other"]
 
 
-def _volume(raw: Raw) -> str | None:
-    metadata = raw.get("metadata") or {}
-    if CSI in metadata:
-        return metadata[CSI] or None
-    found = _IN_TREE.fullmatch(raw.get("name") or "")
+@cluster_of.register
+def _of_volume(volume: VolumeRecord) -> str | None:
+    if CSI in volume.metadata:
+        return volume.metadata[CSI] or None
+    found = _IN_TREE.fullmatch(volume.name)
     return found["cluster"] if found else None
 
 
-def _snapshot(raw: Raw) -> str | None:
-    return (raw.get("metadata") or {}).get(CSI) or None
-
-
-_READ: dict[str, Callable[[Raw], str | None]] = {
-    "load_balancer": _load_balancer,
-    "floating_ip": _floating_ip,
-    "security_group": _security_group,
-    "volume": _volume,
-    "volume_snapshot": _snapshot,
-}
+@cluster_of.register
+def _of_snapshot(snapshot: SnapshotRecord) -> str | None:
+    return snapshot.metadata.get(CSI) or None

@@ -77,6 +77,8 @@ class NetworkRecord(NeutronRecord):
     """Only administrators see the provider attributes."""
     provider_physical_network: str | None = None
     provider_segmentation_id: int | None = None
+    subnets: tuple[str, ...] = ()
+    """Ids of its subnets, as far as these credentials see them."""
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
@@ -87,6 +89,7 @@ class NetworkRecord(NeutronRecord):
             provider_network_type=raw.get("provider:network_type"),
             provider_physical_network=raw.get("provider:physical_network"),
             provider_segmentation_id=raw.get("provider:segmentation_id"),
+            subnets=tuple(raw.get("subnets") or ()),
         )
 
 

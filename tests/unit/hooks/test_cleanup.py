@@ -11,7 +11,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import cleanup
 from openstack_prep.hooks.cleanup import plan_cleanup
 from openstack_prep.verbs import api
-from tests.unit.conftest import ENDPOINTS, connection, default_group, failure, port_row, sent
+from tests.unit.conftest import ENDPOINTS, connection, default_group, failure, port_row, sent, subnet_row
 
 NEUTRON, NOVA, GLANCE = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"], ENDPOINTS["image"] + "/v2"
 CINDER, SWIFT = ENDPOINTS["block-storage"], ENDPOINTS["object-store"]
@@ -22,6 +22,14 @@ TAG = f"openshiftClusterID={ID}"
 THEIRS = [{"subnet_id": "theirs", "ip_address": "10.9.0.1"}]
 
 Lists = dict[str, list[dict[str, Any]]]
+
+ALWAYS: dict[str, dict[str, Any]] = {
+    "images": {"status": "active", "visibility": "private"},
+    "routers": {"external_gateway_info": None, "routes": []},
+    "subnets": subnet_row(),
+    "security_groups": {"security_group_rules": []},
+}
+"""What each entry of a list has."""
 
 
 def port(name: str, /, **more: Any) -> dict[str, Any]:
@@ -69,7 +77,7 @@ def there(services: requests_mock.Mocker) -> Lists:
     }
 
     def answer(name: str) -> Any:
-        return lambda *_: {name: listed[name]}
+        return lambda *_: {name: [ALWAYS.get(name, {}) | row for row in listed[name]]}
 
     for name in listed:
         services.get(places.get(name, f"{NEUTRON}/{name.replace('_', '-')}"), json=answer(name))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.resources.lists.cloud_provider_names import CSI, claim_of, cluster_of, cluster_of_tag
+from tests.unit.openshift.test_leftover_owner import record
 
 CLUSTERS = [
     "prod",
@@ -57,7 +58,7 @@ def made(cluster: str, namespace: str, name: str) -> dict[str, dict[str, Any]]:
 def test_each_resource_belongs_to_its_own_cluster(cluster: str) -> None:
     for namespace, name in OBJECTS:
         for label, raw in made(cluster, namespace, name).items():
-            assert cluster_of(label.partition(" ")[0], raw) == cluster, (label, raw)
+            assert cluster_of(record(label.partition(" ")[0], raw)) == cluster, (label, raw)
 
 
 def test_names_that_were_cut_never_name_another_cluster() -> None:
@@ -65,14 +66,14 @@ def test_names_that_were_cut_never_name_another_cluster() -> None:
     for length, (namespace, name) in itertools.product(lengths, OBJECTS):
         cluster = ("prod_eu_" * 40)[:length]
         raw = made(cluster, namespace, name)["load_balancer"]
-        assert cluster_of("load_balancer", raw) in (cluster, None)
-        assert cluster_of("load_balancer", raw | {"description": "edited"}) in (cluster, None)
+        assert cluster_of(record("load_balancer", raw)) in (cluster, None)
+        assert cluster_of(record("load_balancer", raw | {"description": "edited"})) in (cluster, None)
 
 
 def test_the_name_of_a_load_balancer_decides() -> None:
     """Only the name follows when a cluster gets another one."""
     raw = made("old", "default", "web")["load_balancer"] | {"name": "kube_service_new_default_web"}
-    assert cluster_of("load_balancer", raw) == "new"
+    assert cluster_of(record("load_balancer", raw)) == "new"
 
 
 NOBODYS = [
@@ -94,7 +95,7 @@ NOBODYS = [
 
 @pytest.mark.parametrize(("thing", "raw"), NOBODYS)
 def test_what_belongs_to_no_cluster(thing: str, raw: dict[str, Any]) -> None:
-    assert cluster_of(thing, raw) is None
+    assert cluster_of(record(thing, raw)) is None
 
 
 @pytest.mark.parametrize(
@@ -107,5 +108,5 @@ def test_tags_of_a_shared_load_balancer(tag: str, cluster: str | None) -> None:
 
 def test_the_claim_of_a_volume() -> None:
     key = "csi.storage.k8s.io/pvc/"
-    assert claim_of({"metadata": {f"{key}name": "data", f"{key}namespace": "shop"}}) == "shop/data"
-    assert claim_of({"metadata": {f"{key}name": "data"}}) == ""
+    assert claim_of(record("volume", {"metadata": {f"{key}name": "data", f"{key}namespace": "shop"}})) == "shop/data"
+    assert claim_of(record("volume", {"metadata": {f"{key}name": "data"}})) == ""

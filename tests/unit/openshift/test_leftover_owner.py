@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from openstack_prep.openshift.installer import Owned, infra_ids
+from openstack_prep.openshift.leftover import NETWORK, ContainerRecord, Owned, infra_ids
+from openstack_prep.resources.image.glance import ImageRecord
+from openstack_prep.resources.lists.load_balancers import LoadBalancerRecord
+from openstack_prep.resources.lists.servers import ServerGroupRecord, ServerRecord
+from openstack_prep.resources.lists.volumes import SnapshotRecord, VolumeRecord
+from tests.unit.conftest import port_row, subnet_row
 
 ID = "dev-x7k2p"
 LONGER = "dev-x7k2p-web-q9m4t"
@@ -19,6 +25,28 @@ def tagged(name: str, *tags: str) -> dict[str, Any]:
 
 def with_metadata(name: str, **metadata: str) -> dict[str, Any]:
     return {"name": name, "metadata": metadata}
+
+
+READ: dict[str, Callable[[dict[str, Any]], Any]] = {
+    **{thing: kind.read for thing, kind in NETWORK.items()},
+    "image": ImageRecord.read,
+    "server": ServerRecord.read,
+    "server_group": lambda raw: ServerGroupRecord(id="x", name=raw["name"]),
+    "volume": VolumeRecord.read,
+    "volume_snapshot": SnapshotRecord.read,
+    "load_balancer": LoadBalancerRecord.read,
+    "container": lambda raw: ContainerRecord(name=raw["name"], metadata=raw["metadata"]),
+}
+ALWAYS: dict[str, Any] = port_row(id="x") | subnet_row()
+ALWAYS |= {"status": "active", "visibility": "private", "port_id": None, "sub_ports": [], "volume_id": "v"}
+ALWAYS |= {"external_gateway_info": None, "routes": [], "security_group_rules": []}
+ALWAYS |= {"floating_ip_address": "192.0.2.1", "floating_network_id": "x"}
+"""Fields that each list has, whichever it is."""
+
+
+def record(thing: str, raw: dict[str, Any]) -> Any:
+    """Return the record of an answer; fields that do not matter are added."""
+    return READ[thing](ALWAYS | raw)
 
 
 OURS = [
@@ -75,26 +103,26 @@ THEIRS = [
 
 @pytest.mark.parametrize(("thing", "raw"), OURS)
 def test_what_belongs_to_the_cluster(thing: str, raw: dict[str, Any]) -> None:
-    assert Owned(ID, frozenset({LONGER})).owns(thing, raw)
+    assert Owned(ID, frozenset({LONGER})).owns(thing, record(thing, raw))
 
 
 @pytest.mark.parametrize(("thing", "raw"), THEIRS)
 def test_what_does_not(thing: str, raw: dict[str, Any]) -> None:
-    assert not Owned(ID, frozenset({LONGER})).owns(thing, raw)
+    assert not Owned(ID, frozenset({LONGER})).owns(thing, record(thing, raw))
 
 
 def test_a_cluster_named_like_a_worker_keeps_its_server_group() -> None:
     """Nothing but the other's infraID tells whose this is: server groups have no tags."""
-    group = {"name": f"{ID}-worker-q9m4t-master"}
+    group = ServerGroupRecord(id="x", name=f"{ID}-worker-q9m4t-master")
     assert Owned(ID).owns("server_group", group)
     assert not Owned(ID, frozenset({f"{ID}-worker-q9m4t"})).owns("server_group", group)
 
 
 def test_which_clusters_there_are() -> None:
-    things = [
-        tagged("a", TAG, "b"),
-        with_metadata("c", openshiftClusterID=LONGER),
-        {"name": "d"},
-        {"metadata": {CSI: "e"}},
+    records = [
+        record("port", tagged("a", TAG, "b")),
+        record("server", with_metadata("c", openshiftClusterID=LONGER)),
+        record("server_group", {"name": "d"}),
+        record("volume", {"metadata": {CSI: "e"}}),
     ]
-    assert set(infra_ids(things)) == {ID, LONGER, "e"}
+    assert set(infra_ids(records)) == {ID, LONGER, "e"}

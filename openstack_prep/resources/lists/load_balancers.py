@@ -1,0 +1,56 @@
+"""Octavia's load balancers and their members: one frozen record each, created where the API's answer arrives.
+
+Source: Load Balancer API v2, "List Load Balancers", "List Members".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.connection import Cloud
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadBalancerRecord:
+    id: str
+    name: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    vip_port_id: str | None = None
+    """Id of the port that has its virtual address."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> LoadBalancerRecord:
+        return cls(
+            id=raw["id"],
+            name=raw.get("name") or "",
+            description=raw.get("description") or "",
+            tags=tuple(raw.get("tags") or ()),
+            vip_port_id=raw.get("vip_port_id"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberRecord:
+    """An end of the traffic that a pool of a load balancer distributes."""
+
+    address: str
+    subnet_id: str | None
+    """Id of its subnet; a member without one may be in any."""
+
+
+def list_load_balancers(cloud: Cloud, project_id: str) -> list[LoadBalancerRecord]:
+    listed = cloud.load_balancer.list("/lbaas/loadbalancers", "loadbalancers", project_id=project_id)
+    return list(map(LoadBalancerRecord.read, listed))
+
+
+def list_members(cloud: Cloud, load_balancer: str) -> list[MemberRecord]:
+    """Return the members of all pools of a load balancer; raises CloudError."""
+    pools = cloud.load_balancer.list("/lbaas/pools", "pools", loadbalancer_id=load_balancer)
+    found = (cloud.load_balancer.list(f"/lbaas/pools/{each['id']}/members", "members") for each in pools)
+    return [
+        MemberRecord(address=member["address"], subnet_id=member.get("subnet_id"))
+        for of_pool in found
+        for member in of_pool
+    ]
