@@ -14,6 +14,7 @@ from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.cluster import ClusterAddresses, Metadata
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.lists.installer_names import TAG, tag
+from openstack_prep.resources.lists.servers import list_servers
 from openstack_prep.resources.network.port import wait_for_port
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
@@ -58,10 +59,10 @@ def find_bootstrap(cloud: Cloud, infra_id: str) -> str | None:
     """Return the name of the bootstrap machine, if it exists, as far as servers can be listed."""
     name = f"{infra_id}-bootstrap"
     try:
-        servers = cloud.compute.list("/servers/detail", "servers", name=f"^{name}$")
+        servers = list_servers(cloud, name=f"^{name}$")
     except CloudError:
         return None
-    return name if any(each["metadata"].get(TAG) == infra_id and each["name"] == name for each in servers) else None
+    return name if any(each.metadata.get(TAG) == infra_id and each.name == name for each in servers) else None
 
 
 def wait_for_ports(cloud: Cloud, spec: Spec, seconds: float, stop: threading.Event | None = None) -> None:

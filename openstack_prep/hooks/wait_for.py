@@ -35,5 +35,5 @@ def wait_for(cloud: Cloud, which: Which, metadata: Metadata, *, seconds: float) 
     """
     infra_id = metadata.infra_id
     port = wait_for_port(cloud, NAMES[which](infra_id), tag=naming.tag(infra_id), seconds=seconds)
-    addresses = tuple(each["ip_address"] for each in port["fixed_ips"])
-    return ClusterPort(id=port["id"], name=port["name"], addresses=addresses)
+    addresses = tuple(fixed.ip_address for fixed in port.fixed_ips)
+    return ClusterPort(id=port.id, name=port.name, addresses=addresses)

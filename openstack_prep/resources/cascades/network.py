@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.cloud_run import CloudRun, in_project
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, LossEffect
 from openstack_prep.core.run import fact, query
 from openstack_prep.resources.cascades.row import (
@@ -166,7 +166,7 @@ def _helpers(run: CloudRun, router: Deletion) -> Iterable[Raw]:
 def forwardings_of(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
     """Return the port forwardings of a floating IP as it is now, from the list of its project."""
     project_id = deletion.observed.record_as(FloatingIPRecord).project_id
-    listed = map(FloatingIPRecord.read, in_project(run, "floatingips", "floatingip", project_id))
+    listed = queries.records_in(run, FloatingIPRecord, project_id)
     return [raw for floating_ip in listed if floating_ip.id == deletion.id for raw in forwardings(run, floating_ip)]
 
 

@@ -9,27 +9,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote, unquote
 
-from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.cloud_run import CloudRun, in_project
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import ATTACHED, OwnershipTag, Resource
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, GroupRecord
+from openstack_prep.resources.lists.neutron_records import (
+    FloatingIPRecord,
+    GroupRecord,
+    NetworkRecord,
+    NeutronRecord,
+    R,
+    RouterRecord,
+    SubnetRecord,
+)
 from openstack_prep.resources.lists.rule_owners import has_any_of
 
 
 def has_networks(run: CloudRun, project: Resource | None) -> bool:
     """Whether the spec manages networks in a project."""
-    return any(run.ownership.owns(raw.get("description")) for raw in _listed(run, project, "networks", "network"))
+    return _owns_any(run, project, NetworkRecord)
 
 
 def has_subnets(run: CloudRun, project: Resource | None) -> bool:
     """Whether the spec manages subnets in a project."""
-    return any(run.ownership.owns(raw.get("description")) for raw in _listed(run, project, "subnets", "subnet"))
+    return _owns_any(run, project, SubnetRecord)
 
 
 def has_routers(run: CloudRun, project: Resource | None) -> bool:
     """Whether the spec manages routers in a project."""
-    return any(run.ownership.owns(raw.get("description")) for raw in _listed(run, project, "routers", "router"))
+    return _owns_any(run, project, RouterRecord)
 
 
 def has_ports(run: CloudRun, project: Resource | None) -> bool:
@@ -40,37 +47,32 @@ def has_ports(run: CloudRun, project: Resource | None) -> bool:
 
 def has_security_groups(run: CloudRun, project: Resource | None) -> bool:
     """Whether the spec manages security groups in a project."""
-    return any(run.ownership.owns(raw.get("description")) for raw in _groups(run, project))
+    return _owns_any(run, project, GroupRecord)
 
 
 def has_rules(run: CloudRun, project: Resource | None) -> bool:
     """Whether security groups of a project have rules that the spec manages."""
-    groups = map(GroupRecord.read, _groups(run, project))
-    return any(has_any_of(run.ownership.spec, group) for group in groups)
+    return any(has_any_of(run.ownership.spec, group) for group in _listed(run, project, GroupRecord))
 
 
 def has_floating_ips(run: CloudRun, project: Resource | None) -> bool:
     """Whether the spec manages floating IPs in a project."""
-    return any(name_of(run.ownership, record) is not None for record in _floating_ips(run, project))
+    return any(name_of(run.ownership, record) is not None for record in _listed(run, project, FloatingIPRecord))
 
 
 def has_attachments(run: CloudRun, project: Resource | None) -> bool:
     """Whether the spec has attached floating IPs of a project that it does not manage."""
     tag = attachment_tag(run.ownership)
-    return any(tag.owns(record.description) for record in _floating_ips(run, project))
+    return any(tag.owns(record.description) for record in _listed(run, project, FloatingIPRecord))
 
 
-def _listed(run: CloudRun, project: Resource | None, collection: str, member: str) -> Sequence[Raw]:
+def _listed(run: CloudRun, project: Resource | None, kind: type[R]) -> Sequence[R]:
     project_id = run.find_project_id(project)
-    return in_project(run, collection, member, project_id) if project_id else ()
+    return queries.records_in(run, kind, project_id) if project_id else ()
 
 
-def _groups(run: CloudRun, project: Resource | None) -> Sequence[Raw]:
-    return _listed(run, project, "security-groups", "security_group")
-
-
-def _floating_ips(run: CloudRun, project: Resource | None) -> Sequence[FloatingIPRecord]:
-    return list(map(FloatingIPRecord.read, _listed(run, project, "floatingips", "floatingip")))
+def _owns_any(run: CloudRun, project: Resource | None, kind: type[NeutronRecord]) -> bool:
+    return any(run.ownership.owns(record.description) for record in _listed(run, project, kind))
 
 
 def carries(ownership: OwnershipTag, record: FloatingIPRecord, name: str) -> bool:

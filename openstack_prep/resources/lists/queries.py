@@ -16,8 +16,10 @@ from openstack_prep.core.run import IDS_PER_REQUEST, fact, query
 from openstack_prep.resources.lists.neutron_records import (
     AddressHolder,
     FloatingIPRecord,
+    GroupRecord,
     NetworkRecord,
     PortRecord,
+    R,
     SubnetRecord,
     Subport,
     TrunkRecord,
@@ -46,6 +48,13 @@ def volume_types(run: CloudRun) -> frozenset[str]:
     """Return the names and ids of all volume types that these credentials see, public or not."""
     listed = run.admin.volume.list("/types", "volume_types", is_public="None")
     return frozenset(each for raw in listed for each in (raw["name"], raw["id"]))
+
+
+@query
+def records_in(run: CloudRun, kind: type[R], project_id: str) -> Sequence[R]:
+    """Return all resources of a kind of Neutron in a project."""
+    member = kind.collection.removesuffix("s").replace("-", "_")
+    return list(map(kind.read, in_project(run, kind.collection, member, project_id)))
 
 
 @query
@@ -136,7 +145,7 @@ def ports_in_project(run: CloudRun, project_id: str | None) -> Sequence[Raw]:
 @query
 def ports_in_groups(run: CloudRun, project_id: str) -> Sequence[PortRecord]:
     """Return the ports in the security groups of a project, whoever owns them, as far as these credentials see them."""
-    groups = [raw["id"] for raw in in_project(run, "security-groups", "security_group", project_id)]
+    groups = [group.id for group in records_in(run, GroupRecord, project_id)]
     return list(map(PortRecord.read, _of_any(run, "/ports", "security_groups", groups, fields=PORT_FIELDS)))
 
 
@@ -209,7 +218,7 @@ def named(run: CloudRun, collection: str, member: str, thing_id: str) -> str:
 
 def network_name(run: CloudRun, network_id: str, project_id: str) -> str:
     """Return the name of a network of the project, or of a network that another project shares with it."""
-    mine = (each["name"] for each in in_project(run, "networks", "network", project_id) if each["id"] == network_id)
+    mine = (network.name for network in records_in(run, NetworkRecord, project_id) if network.id == network_id)
     return next(mine, None) or named(run, "networks", "network", network_id)
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import tenacity
 
 from openstack_prep.base.errors import Mistake, PlanRefused, WaitTimeout, is_transient
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Observed
@@ -23,7 +23,7 @@ from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.installer_names import foreign_tags
-from openstack_prep.resources.lists.neutron_records import PortRecord
+from openstack_prep.resources.lists.neutron_records import PortRecord, list_records
 
 PAUSE = 1.0  # seconds between two polls for a port
 
@@ -58,7 +58,9 @@ class PortOfInstaller(NamedPort, Undeclarable):
     """A port that the OpenShift installer creates: no spec can declare it."""
 
 
-def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None) -> Raw:
+def wait_for_port(
+    cloud: Cloud, name: str, *, tag: str, seconds: float, stop: threading.Event | None = None
+) -> PortRecord:
     """Return the port with exactly this name in the connection's own project, as soon as it exists.
 
     Its tag may be set a moment later, and temporary failures of Neutron are tolerated. Setting ``stop`` ends the
@@ -66,10 +68,11 @@ def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: th
     name, CloudError.
     """
 
-    def look() -> Raw | None:
+    def look() -> PortRecord | None:
         project_id = cloud.project_id
         with cloud.reading():
-            listed = cloud.network.list("/ports", "ports", project_id=project_id, name=name, fields=queries.PORT_FIELDS)
+            which: Values = {"project_id": project_id, "name": name, "fields": queries.PORT_FIELDS}
+            listed = list_records(cloud.network, PortRecord, **which)
         return only_one(listed, f"port {name}")
 
     stop = stop or threading.Event()
@@ -87,8 +90,8 @@ def wait_for_port(cloud: Cloud, name: str, *, tag: str, seconds: float, stop: th
             f"no port {name} in project {cloud.project_id} after {waited:.0f} s; the installer creates it in its "
             "first minutes; check the infraID, and that the cloud entry is scoped to the cluster's project"
         )
-    if foreign := foreign_tags(port["tags"], tag):
-        raise PlanRefused([of_another(f"port {name}", port["id"], foreign)])
+    if foreign := foreign_tags(port.tags, tag):
+        raise PlanRefused([of_another(f"port {name}", port.id, foreign)])
     return port
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.cloud_run import CloudRun, in_project
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades.network import AUTOMATIC, forwardings
@@ -29,6 +29,7 @@ from openstack_prep.resources.lists.neutron_records import (
     RouterRecord,
     RuleRecord,
     SubnetRecord,
+    list_records,
 )
 from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.port import ports_of
@@ -102,7 +103,7 @@ def of_router(run: CloudRun, router: RouterRecord, own_subnets: Iterable[str]) -
     """Return the use of a router: floating IPs behind it, and its interfaces."""
     interfaces = _interfaces(run, router.id)
     known = set(own_subnets)
-    own = [port for port in interfaces if {each.subnet_id for each in port.fixed_ips} <= known]
+    own = [port for port in interfaces if port.subnet_ids <= known]
     behind = (raw for raw in queries.floating_ips_behind(run, router.id) if raw["port_id"])
     addresses = (f"floating IP {raw['floating_ip_address']}" for raw in behind)
     return Use((*addresses, *(_shown(port) for port in interfaces if port not in own)), tuple(own))
@@ -249,9 +250,9 @@ def _of_ports(run: CloudRun, within: NeutronRecord, ports: Sequence[PortRecord])
 
 def _is_ours(run: CloudRun, within: NeutronRecord, port: PortRecord) -> bool:
     if port.device_owner in INTERFACES:
-        routers = in_project(run, "routers", "router", within.project_id)
+        routers = queries.records_in(run, RouterRecord, within.project_id)
         return any(
-            raw["id"] == port.device_id and run.ownership.manages(raw["name"], raw["description"]) for raw in routers
+            router.id == port.device_id and run.ownership.manages(router.name, router.description) for router in routers
         )
     return run.ownership.owns(port.description) and not reserved_ports.use_of(port)
 
@@ -263,9 +264,9 @@ def _shown(port: PortRecord) -> str:
 
 @query
 def _subnets_on(run: CloudRun, network_id: str) -> Sequence[SubnetRecord]:
-    return list(map(SubnetRecord.read, run.admin.network.list("/subnets", "subnets", network_id=network_id)))
+    return list_records(run.admin.network, SubnetRecord, network_id=network_id)
 
 
 @query
 def _ports_of_device(run: CloudRun, device_id: str) -> Sequence[PortRecord]:
-    return list(map(PortRecord.read, run.admin.network.list("/ports", "ports", device_id=device_id)))
+    return list_records(run.admin.network, PortRecord, device_id=device_id)

@@ -85,7 +85,7 @@ def test_the_command_takes_cluster_and_cloud_from_metadata_json(
     clouds_yaml: Path, neutron: Answers, services: requests_mock.Mocker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     metadata(clouds_yaml.parent)
-    foreign = {"name": f"{ID}-bootstrap", "metadata": {"openshiftClusterID": "dev-zzzzz"}}
+    foreign = {"id": "s", "name": f"{ID}-bootstrap", "metadata": {"openshiftClusterID": "dev-zzzzz"}}
     services.get(f"{NOVA}/servers/detail", json={"servers": [foreign]})
     assert main(["post-ipi", "--yes", "--ingress-ip", "192.0.2.5"]) == 0
     out, err = capsys.readouterr()

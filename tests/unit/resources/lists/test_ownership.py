@@ -13,7 +13,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.resource import InEachProject, Untagged
 from openstack_prep.resources.network.reserved_ports import OWNER
-from tests.unit.conftest import ADMIN_PROJECT, connection
+from tests.unit.conftest import ADMIN_PROJECT, connection, subnet_row
 
 NEUTRON = "http://neutron/v2.0"
 SCANS = {each.kind.partition(":")[2]: each for each in extensions.scans() if each.tagged}
@@ -49,14 +49,17 @@ def group(**rule: Any) -> dict[str, Any]:
     return {"id": "g", "name": "web", "description": "", "project_id": ADMIN_PROJECT, "security_group_rules": rules}
 
 
+ROUTER = {"id": "r", "external_gateway_info": None, "routes": []}
+
+
 def tag(spec: str) -> str:
     return f"openstack-prep:{spec}"
 
 
 CASES: list[tuple[str, str, Any]] = [
     ("Network", "networks", lambda spec: {"id": "n", "description": f"[{tag(spec)}/net]"}),
-    ("Subnet", "subnets", lambda spec: {"id": "s", "description": f"mine [{tag(spec)}/sub]"}),
-    ("Router", "routers", lambda spec: {"id": "r", "description": f"[{tag(spec)}/router]"}),
+    ("Subnet", "subnets", lambda spec: subnet_row(id="s", description=f"mine [{tag(spec)}/sub]")),
+    ("Router", "routers", lambda spec: ROUTER | {"description": f"[{tag(spec)}/router]"}),
     ("SecurityGroup", "security-groups", lambda spec: group() | {"description": f"[{tag(spec)}/web]"}),
     ("SecurityGroupRules", "security-groups", lambda spec: group(description=f"[{tag(spec)}/web]")),
     ("SecurityGroupRules", "security-groups", lambda spec: group() | {"tags": [f"{tag(spec)}~rules~0123456789abc"]}),

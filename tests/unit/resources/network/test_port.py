@@ -8,7 +8,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.service import RETRIES
 from openstack_prep.resources.network import port as ports
 from openstack_prep.resources.network.port import wait_for_port
-from tests.unit.conftest import ENDPOINTS, connection, failure
+from tests.unit.conftest import ENDPOINTS, connection, failure, port_row
 
 PORTS = ENDPOINTS["network"] + "/v2.0/ports"
 NAME, TAG = "dev-x7k2p-ingress-port", "openshiftClusterID=dev-x7k2p"
@@ -22,8 +22,8 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_neutron_that_is_away_is_waited_for(services: requests_mock.Mocker) -> None:
     away = [failure(503)] * (RETRIES + 2)
-    services.get(PORTS, [*away, {"json": {"ports": [{"id": "p1", "name": NAME, "tags": []}]}}])
-    assert wait_for_port(Cloud(connection()), NAME, tag=TAG, seconds=60)["id"] == "p1"
+    services.get(PORTS, [*away, {"json": {"ports": [port_row(id="p1", name=NAME)]}}])
+    assert wait_for_port(Cloud(connection()), NAME, tag=TAG, seconds=60).id == "p1"
 
 
 def test_at_the_deadline_the_fault_is_said(services: requests_mock.Mocker) -> None:
