@@ -1,4 +1,4 @@
-"""The options of commands whose findings are also written for the pipeline that runs them."""
+"""The options of commands whose result is also written to a file: findings for a pipeline, and a page for a browser."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def add_reports(parser: argparse.ArgumentParser, subjects: str) -> None:
         help_text = f"also write the findings as {name}, for a pipeline"
         parser.add_argument(f"--{form}", type=Path, metavar="FILE", help=help_text)
     parser.set_defaults(subjects=subjects, started=datetime.now(UTC))
+
+
+def add_html(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a page."""
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the result as a page for a browser")
 
 
 def judge_reports(options: argparse.Namespace) -> None:
@@ -95,15 +100,16 @@ def report_error(options: argparse.Namespace, error: PrepError, code: int) -> No
     """Write the files for a run that an error has ended before they were written: older ones would tell another end."""
     if not _left(options, [*FORMS, "html"]):
         return
-    from openstack_prep.cli.html_report import page_of_error
-
     names = _subjects(options)
     if _left(options, FORMS):
         from openstack_prep.reports.findings import placed
 
         found = placed(error.diagnostics, names[0] if len(names) == 1 else "", not isinstance(error, Mistaken))
         _write_findings(options, found, code, names)
-    write_html(options, lambda: page_of_error(options, error, names), code)
+    if _left(options, ["html"]):
+        from openstack_prep.reports.html_content import page_of_error  # with pictures, only for --html
+
+        write_html(options, lambda: page_of_error(options.called, error, names), code)
 
 
 def _paths(options: argparse.Namespace) -> dict[str, Path]:

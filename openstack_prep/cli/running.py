@@ -17,7 +17,6 @@ from openstack_prep.base.errors import ConfigError, InternalError, PrepError, Ru
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
-from openstack_prep.cli.html_report import page_of_run
 from openstack_prep.cli.of_spec import connect_chosen, read_of
 from openstack_prep.cli.parser import DATA, exit_code, seconds
 from openstack_prep.cli.reports import report_error, write_html
@@ -27,6 +26,7 @@ from openstack_prep.core import interrupts
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
     from openstack_prep.core.plan import Plan, Report
+    from openstack_prep.reports.html import Page
     from openstack_prep.spec import Spec
     from openstack_prep.verbs.live_plan import LivePlan
 
@@ -113,11 +113,11 @@ def add_allow_loss(parser: argparse.ArgumentParser) -> None:
 
 def carry_out(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Path | None = None) -> int:
     """Apply a plan after confirmation."""
-    consent(options, plan)
+    confirm_plan(options, plan)
     return run_plan(options, cloud, plan, spec)
 
 
-def consent(
+def confirm_plan(
     options: argparse.Namespace, plan: LivePlan, question: str = "Apply this plan? Type yes: ", wanted: str = "yes"
 ) -> None:
     """Have a plan agreed to.  One with refusals is refused, with --yes by the run: another one may be at work."""
@@ -157,8 +157,13 @@ def run_plan(options: argparse.Namespace, cloud: Cloud, plan: LivePlan, spec: Pa
     if spec is not None:
         lines.append(summary(report, spec, style_of(options, sys.stdout)))
     print_result(options, "\n".join(filter(None, lines)), data)
-    code = code_of(report)
-    return write_html(options, lambda: page_of_run(cloud, plan, report, data, spec, options.jobs), code)
+
+    def page() -> Page:
+        from openstack_prep.reports.html_content import page_of_run  # with pictures and their networks, only for --html
+
+        return page_of_run(cloud, plan, report, data, spec, options.jobs)
+
+    return write_html(options, page, code_of(report))
 
 
 def execute(options: argparse.Namespace, cloud: Cloud, plan: LivePlan) -> Report:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-CONSENT = ("allow_replace", "adopt", "prune", "allow_loss")
+PERMISSIONS = ("allow_replace", "adopt", "prune", "allow_loss")
 """Options that allow what a plan does not do by default."""
 
 
@@ -96,8 +96,8 @@ def _made(order: Order, spec: Spec, cloud: Cloud) -> LivePlan:
     options = order.options
     if options.destroy or order.verb == "destroy":
         return api.plan_destroy(cloud, spec, allow_loss=options.allow_loss, jobs=order.jobs)
-    consent: Mapping[str, Any] = {name: getattr(options, name) for name in CONSENT}
-    return api.plan(cloud, spec, jobs=order.jobs, **consent)
+    permissions: Mapping[str, Any] = {name: getattr(options, name) for name in PERMISSIONS}
+    return api.plan(cloud, spec, jobs=order.jobs, **permissions)
 
 
 def _agreement(plan: LivePlan) -> Values:
@@ -126,8 +126,8 @@ def _apply(order: Order, spec: Spec) -> TargetOutcome:
         _refuse_other_plan(order.agreed, plan)
     interrupts.raise_passed_on()
     options = order.options
-    consent: Mapping[str, Any] = {"allow_replace": options.allow_replace, "prune": options.prune}
-    report = api.apply(cloud, plan, jobs=order.jobs, lock_timeout=options.lock_timeout, agreed=agreed, **consent)
+    permissions: Mapping[str, Any] = {"allow_replace": options.allow_replace, "prune": options.prune}
+    report = api.apply(cloud, plan, jobs=order.jobs, lock_timeout=options.lock_timeout, agreed=agreed, **permissions)
     return _reported(order, plan, report)
 
 
@@ -136,9 +136,13 @@ def _made_from_saved(order: Order, spec: Spec, cloud: Cloud) -> LivePlan:
     saved, path = SavedPlan(Path(f"{order.saved_in}: {order.target}"), order.saved), Path(order.spec)
     saved.check_variables(spec)
     saved.check_cloud(cloud.authenticate())
-    consent: Mapping[str, Any] = {"allow_replace": saved.allow_replace, "adopt": saved.adopts, "prune": saved.prunes}
-    consent = {**consent, "allow_loss": saved.allow_loss}
-    plan = api.plan(cloud, spec, jobs=order.jobs, **consent)
+    permissions: Mapping[str, Any] = {
+        "allow_replace": saved.allow_replace,
+        "adopt": saved.adopts,
+        "prune": saved.prunes,
+    }
+    permissions = {**permissions, "allow_loss": saved.allow_loss}
+    plan = api.plan(cloud, spec, jobs=order.jobs, **permissions)
     saved.check(plan, path, spec, plan.tenant)
     plan.raise_for_refusals()
     return plan

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from openstack_prep.base.style import visible
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import answer, consent, print_result, run_plan
+from openstack_prep.cli.running import answer, confirm_plan, print_result, run_plan
 from openstack_prep.cli.style import style_of, warn
 from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.hooks.cleanup import plan_cleanup
@@ -62,7 +62,7 @@ def _clean(options: argparse.Namespace, cloud: Cloud, name: str, metadata: Metad
         print_result(options, f"nothing of {name} in {where}", {"seconds": 0, "steps": []})
         return 0
     what = "infraID" if metadata else "cluster's name"
-    consent(options, plan, f"Delete this for good? Type the {what} {name}: ", name)
+    confirm_plan(options, plan, f"Delete this for good? Type the {what} {name}: ", name)
     return run_plan(options, cloud, plan)
 
 

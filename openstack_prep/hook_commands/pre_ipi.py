@@ -13,7 +13,7 @@ from openstack_prep.cli.of_spec import variable_words
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import (
     code_of,
-    consent,
+    confirm_plan,
     execute,
     open_spec,
     print_result,
@@ -80,7 +80,7 @@ def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
     with reading(options):
         plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
     print_warnings(plan, spec)
-    consent(options, plan)
+    confirm_plan(options, plan)
     report = execute(options, cloud, plan)
     try:
         return checked(spec, report, look=look, hosts=hosts, jobs=options.jobs)

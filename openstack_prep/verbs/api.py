@@ -66,8 +66,8 @@ def plan(
         ):
             observed, found = observation.examine(run, spec.chosen, others=others, jobs=jobs)
         run.known.update(observed)
-        consent = {"allow_replace": allow_replace, "adopt": adopt}
-        made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=[*spec.unread, *found], **consent)
+        permissions = {"allow_replace": allow_replace, "adopt": adopt}
+        made = planner.plan_apply(spec.name, spec.chosen, observed, mistakes=[*spec.unread, *found], **permissions)
         if (sight := standing()) is not None:
             unchosen = [each for each in spec.resources if not spec.is_chosen(each)]
             # what another target of the spec declares is not undeclared, so all of the spec is looked for

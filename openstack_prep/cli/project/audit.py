@@ -7,10 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, page_of_drift
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.reports import add_reports, judge_reports, report, write_html
+from openstack_prep.cli.reports import add_html, add_reports, judge_reports, report, write_html
 from openstack_prep.cli.running import open_spec, print_result
 from openstack_prep.cli.style import warn
 
@@ -40,6 +39,7 @@ def _run(options: argparse.Namespace) -> int:
 
     def page() -> Page:
         from openstack_prep.pictures.topology import sources
+        from openstack_prep.reports.html_content import page_of_drift
 
         networks = partial(sources.of_spec, cloud, spec, jobs=options.jobs)
         return page_of_drift(spec.name, options.spec, cloud, data, networks)

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html, page_of_plan
 from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.reports import judge_reports, write_html
+from openstack_prep.cli.reports import add_html, judge_reports, write_html
 from openstack_prep.cli.running import (
     add_allow_loss,
     add_lock_timeout,
     carry_out,
-    consent,
+    confirm_plan,
     name_holder,
     no_garbage,
     open_spec,
@@ -33,6 +32,7 @@ from openstack_prep.cli.style import say, style_of, warn
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
     from openstack_prep.core.model import Key, Observed
+    from openstack_prep.reports.html import Page
     from openstack_prep.spec import Spec
     from openstack_prep.verbs.live_plan import LivePlan
 
@@ -99,12 +99,18 @@ def _plan(options: argparse.Namespace) -> int:
             warn(warning)
     print_result(options, plan.render(style_of(options, sys.stdout)), plan.document())
     code = 2 if options.detailed_exitcode and plan else 0
-    code = write_html(options, lambda: page_of_plan(plan, plan.document(), options.spec), code)
+    code = write_html(options, lambda: _page(plan, options.spec), code)
     if options.out:
         say(f"did not save {options.out}: the plan is refused" if plan.refusals else f"saved the plan as {options.out}")
     name_holder(plan)
     plan.raise_for_refusals()
     return code
+
+
+def _page(plan: LivePlan, spec: Path) -> Page:
+    from openstack_prep.reports.html_content import page_of_plan  # with pictures and their networks, only for --html
+
+    return page_of_plan(plan, plan.document(), spec)
 
 
 def _refuse_beside_target(options: argparse.Namespace) -> None:
@@ -136,10 +142,10 @@ def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePl
         from openstack_prep.spec.targets import limit_to
 
         spec = limit_to(spec, options.target)
-    consent = {"allow_replace": options.allow_replace, "adopt": options.adopt, "prune": options.prune}
-    consent["allow_loss"] = options.allow_loss
+    permissions = {"allow_replace": options.allow_replace, "adopt": options.adopt, "prune": options.prune}
+    permissions["allow_loss"] = options.allow_loss
     with reading(options):
-        plan = api.plan(cloud, spec, **consent, jobs=options.jobs)
+        plan = api.plan(cloud, spec, **permissions, jobs=options.jobs)
     return replace(plan, left_out=whole - len(spec.chosen))
 
 
@@ -203,7 +209,7 @@ def _destroy(options: argparse.Namespace) -> int:
     plan = _plan_destroy(options, cloud, spec)
     print_warnings(plan, spec)
     name = next((each.name for each in spec.resources if each.kind == "project"), spec.name)
-    consent(options, plan, f"Destroy this for good? Type the name {name}: ", name)
+    confirm_plan(options, plan, f"Destroy this for good? Type the name {name}: ", name)
     return run_plan(options, cloud, plan)
 
 

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html
 from openstack_prep.cli.parser import positive
+from openstack_prep.cli.reports import add_html
 from openstack_prep.cli.running import (
     add_allow_loss,
     add_lock_timeout,

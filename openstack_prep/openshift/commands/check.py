@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.codes import Code
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight, summary
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
-from openstack_prep.cli.html_report import page_of_findings
 from openstack_prep.cli.reports import judge_reports, report, write_html
 from openstack_prep.cli.running import error_data, print_result
 from openstack_prep.cloud.connection import connect
@@ -100,6 +99,8 @@ def _page(verdicts: list[Verdict], unread: list[Mistake], look: Callable[[], Top
     facts = dict.fromkeys(fact for each in verdicts for fact in (("Release", each.release), ("Cloud", each.cloud)))
     good = not unread and not any(each.errors for each in verdicts)
     title = "Check of " + (", ".join(str(each.path) for each in verdicts) or CONFIG.name)
+    from openstack_prep.reports.html_content import page_of_findings  # only for --html
+
     return page_of_findings(title, summary(found), good, [*facts], groups, look)
 
 

@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.html_report import add_html
 from openstack_prep.cli.of_spec import add_spec
-from openstack_prep.cli.reports import add_reports
+from openstack_prep.cli.reports import add_html, add_reports
 
 _HERE = "openstack_prep.openshift.commands"
 FORMS = ("mermaid", "dot", "svg", "json")

@@ -6,7 +6,6 @@ import argparse
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.diagnostic import summary
-from openstack_prep.cli.html_report import page_of_findings
 from openstack_prep.cli.reports import judge_reports, report, write_html
 from openstack_prep.cli.running import print_result
 from openstack_prep.openshift import verify
@@ -46,6 +45,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _page(options: argparse.Namespace, cloud: Cloud, what: VerificationRequest, found: Verification) -> Page:
+    from openstack_prep.reports.html_content import page_of_findings  # only for --html
+
     return page_of_findings(
         f"Paths to {found.infra_id}",
         summary(found.links),

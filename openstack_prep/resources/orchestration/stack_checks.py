@@ -261,8 +261,8 @@ def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator
         yield stack.mistake(f"Heat refuses {what}: {refused}", "correct the cause", Code.STACK_REFUSED)
 
 
-CONSENT = "or allow this (--allow-replace)"
-UNDO = f"undo the change that causes this, {CONSENT}"
+OR_ALLOW = "or allow this (--allow-replace)"
+UNDO = f"undo the change that causes this, {OR_ALLOW}"
 WORDS = {
     "replace": ("the update would replace {}", UNDO),
     "delete": (
@@ -271,7 +271,7 @@ WORDS = {
     ),
     MAYBE: (
         "the update may delete, replace or wipe the members of {}: Heat cannot preview it",
-        f"change the size of groups in a separate apply, {CONSENT}",
+        f"change the size of groups in a separate apply, {OR_ALLOW}",
     ),
     "wipe": (
         "the update would wipe the disks of {}: Heat rebuilds servers and restores volumes in place",

@@ -17,7 +17,6 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.errors import CloudError, ConfigError
-from openstack_prep.cli.html_report import page_of_run
 from openstack_prep.cli.main import main
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action, Result, Status
@@ -25,6 +24,7 @@ from openstack_prep.core.plan import Report
 from openstack_prep.pictures.topology.elements import Topology
 from openstack_prep.reports import files, html_content
 from openstack_prep.reports.html import Item, Page, PageSection, Picture
+from openstack_prep.reports.html_content import page_of_run
 from openstack_prep.spec import load_spec
 from openstack_prep.verbs import api
 from tests.unit.conftest import ENDPOINTS, connection, failure
