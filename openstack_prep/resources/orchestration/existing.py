@@ -65,8 +65,12 @@ class Existing(InProject, BareReference):
             found = stack_of(run, self.owner, self.name, elsewhere=True)
             return [found[1]] if found else []
         path, plural = f"/{self.of.replace('_', '-')}s", f"{self.of}s"
-        named = cloud.network.list(path, plural, name=self.name, fields="id")
-        return named or cloud.network.list(path, plural, id=self.name, fields="id")
+        fields = ("id", "project_id", "shared")
+        named = cloud.network.list(path, plural, name=self.name, fields=fields)
+        own = run.find_project_id(self.owner)
+        # an administrator sees the networks of all projects, among which others may have the same name
+        named = sorted(named, key=lambda raw: (raw.get("project_id") != own, not raw.get("shared")))
+        return named or cloud.network.list(path, plural, id=self.name, fields=fields)
 
 
 def _listed(cloud: Cloud, kind: Kind) -> Iterable[Raw]:

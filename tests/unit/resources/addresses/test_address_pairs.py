@@ -10,7 +10,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import PlanRefused
+from openstack_prep.base.errors import CloudError, PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Observed, OwnershipTag
@@ -49,6 +49,9 @@ def port(name: str, *pairs: str, number: int = 0, **fields: Any) -> dict[str, An
         "tags": [f"openshiftClusterID={ID}"],
         "revision_number": 1,
     } | fields
+
+
+RECORDS = [f"openstack-prep:lab~{each}" for each in ("10.0.0.5", "10.0.0.7")]
 
 
 class Neutron:
@@ -163,6 +166,43 @@ def test_which_ports(run: CloudRun, neutron: Neutron, wanted: dict[str, Any], na
     neutron.ports += [port("master-0"), port("worker-0-abcde"), port("other", tags=[])]
     apply(run, AddressPairs(name="some", addresses=("10.0.0.5",), **wanted))
     assert {each["id"][2:] for each in neutron.ports if each["allowed_address_pairs"]} == names
+
+
+@pytest.mark.parametrize(("listed", "chosen"), [(("n1", "n3", "n2"), "n2"), (("n1", "n3"), "n3"), (("n1",), "n1")])
+def test_a_network_limits_the_ports_to_its_own(
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker, listed: tuple[str, ...], chosen: str
+) -> None:
+    """An administrator sees the networks of all projects: that of the project comes first, then a shared one."""
+    rows = {"n1": {"project_id": "p9"}, "n3": {"project_id": "p9", "shared": True}, "n2": {"project_id": ADMIN_PROJECT}}
+    networks = [{"id": each, **rows[each]} for each in listed]
+    services.get(f"{NEUTRON}/networks?name=far", json={"networks": networks})
+    neutron.ports += [port(f"master-{n}", number=n, network_id=f"n{n}") for n in (1, 2, 3)]
+    apply(run, AddressPairs(name="x", infra_id=ID, addresses=("10.0.0.5",), network="far"))
+    assert [each["network_id"] for each in neutron.ports if each["allowed_address_pairs"]] == [chosen]
+
+
+def test_a_port_that_is_no_longer_selected_when_it_is_written_is_left_alone(run: CloudRun, neutron: Neutron) -> None:
+    neutron.ports.append(port("master-0"))
+
+    def renamed() -> None:
+        neutron.ports[0] |= {"name": "other", "tags": [], "revision_number": 7}
+
+    neutron.before_put.append(renamed)
+    executor.execute(plan(run), run).raise_for_failures()
+    assert neutron.pairs("master-0") == []
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(400, 1), (403, 1), (412, port_pairs.ATTEMPTS)])
+def test_only_a_change_by_others_is_met_by_another_attempt(
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker, status: int, attempts: int
+) -> None:
+    neutron.ports.append(port("master-0", tags=[f"openshiftClusterID={ID}", *RECORDS]))
+    (share,) = VIPS.shares(run)
+    services.put(re.compile(f"{NEUTRON}/ports/[^/]*$"), **failure(status))
+    with pytest.raises(CloudError):
+        port_pairs.update_pairs(run.admin.network, run.ownership, share, lambda _: share)
+    puts = [each for each in services.request_history if each.method == "PUT" and "/tags/" not in each.path]
+    assert len(puts) == attempts
 
 
 def test_forms_of_one_address_are_one(run: CloudRun, neutron: Neutron) -> None:

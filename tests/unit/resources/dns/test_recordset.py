@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import requests_mock
 
-from openstack_prep.base.errors import ConfigError, NotAllowed, SpecError
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import ConfigError, NotAllowed, NotFound, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observation, planner
@@ -182,6 +183,92 @@ def test_the_address_of_a_floating_ip_may_be_declared_as_well(run: CloudRun, des
     (step,) = plan(run.fresh(), wanted).pending
     (change,) = step.changes
     assert change.before == {"192.0.2.1", "address of floating_ip/web", "192.0.2.3"}
+
+
+def test_addresses_of_the_spec_are_written_and_awaited(run: CloudRun, designate: Designate) -> None:
+    web = FloatingIP(name="web", external_network="e")
+    wanted = replace(WWW, floating_ips=("web",), neighbours=RecordsetNeighbours((web,)))
+    run.known[web.key] = Observed(id="f1", outputs={"address": "192.0.2.9"})
+    apply(run, wanted).raise_for_failures()
+    assert designate.made.last_request.json()["records"] == ["192.0.2.1", "192.0.2.9"]
+    run.known[web.key] = Observed(id="f1")
+    with pytest.raises(NotFound):
+        wanted.create(run)
+    assert designate.made.call_count == 1
+
+
+@pytest.mark.parametrize(
+    ("listed", "wanted", "refused"),
+    [
+        ({"type": "AAAA", "records": ["2001:db8::1"]}, WWW, False),
+        ({"type": "CNAME", "records": ["a.example.com."]}, WWW, True),
+        ({"name": "web.example.com.", "type": "CNAME", "records": ["a.example.com."]}, WWW, False),
+        ({}, replace(WWW, type="CNAME", records=("a.example.com",)), True),
+    ],
+)
+def test_a_cname_stands_alone(
+    run: CloudRun, designate: Designate, listed: dict[str, Any], wanted: Recordset, refused: bool
+) -> None:
+    designate.listed = [designate.recordset(**listed)]
+    found = plan(run, wanted).refusals
+    assert [each.code for each in found] == [Code.SPEC_CONTRADICTION] * refused
+    assert all(designate.listed[0]["type"] in each.what and "r1" in each.fix for each in found)
+
+
+def test_an_inner_zone_has_the_name(run: CloudRun, designate: Designate, services: requests_mock.Mocker) -> None:
+    inner = designate.zone | {"id": "z2", "name": "www.example.com."}
+    services.get(f"{URL}/zones", json={"zones": [designate.zone, inner], "links": {}})
+    (refusal,) = plan(run, WWW).refusals
+    assert (refusal.field, refusal.fix) == ("zone", "set zone: www.example.com")
+
+
+def test_a_scan_yields_what_a_spec_would_declare(
+    run: CloudRun, designate: Designate, services: requests_mock.Mocker
+) -> None:
+    own = designate.recordset(ttl=60, description=f"web {OURS}", records=["192.0.2.2", "192.0.2.1"])
+    soa = designate.recordset(id="r2", name="example.com.", type="SOA")
+    servers = designate.recordset(id="r3", name="example.com.", type="NS", records=["ns1.example.com."])
+    delegated = designate.recordset(id="r4", name="sub.example.com.", type="NS", records=["ns2.example.com."])
+    elsewhere = designate.recordset(id="r5", zone_id="z9")
+    listed = {"recordsets": [own, soa, servers, delegated, elsewhere | {"description": ""}], "links": {}}
+    services.get(f"{URL}/recordsets", json=listed)
+    (mine, found), (other, _) = Recordset.scan(run, None)
+    addresses = ("192.0.2.1", "192.0.2.2")
+    assert mine == replace(WWW, records=addresses, ttl=60, description="web")
+    assert (found.id, found.ours) == ("r1", True)
+    assert (other.name, other.type, other.records) == ("sub.example.com", "NS", ("ns2.example.com.",))
+    project = Project(name="other")
+    services.get(f"{conftest.IDENTITY}/projects?name=other", json={"projects": [{"id": "p2", "enabled": True}]})
+    assert [each.owner for each, _ in Recordset.scan(run, project)] == [project, project]
+    sudo = {each.headers.get("X-Auth-Sudo-Project-ID") for each in services.request_history if each.path == "/v2/zones"}
+    assert sudo == {None, "p2"}
+
+
+def test_a_deletion_is_one_of_the_recordset_that_was_read(
+    run: CloudRun, designate: Designate, services: requests_mock.Mocker
+) -> None:
+    designate.listed = [designate.recordset()]
+    deleted = services.delete(f"{RECORDSETS}/r1", status_code=202)
+    steps = planner.plan_destroy("lab", [WWW], observation.observe(run, [WWW]))
+    executor.execute(steps, run).raise_for_failures()
+    assert deleted.called_once
+
+
+def test_the_projects_own_user_writes_and_else_the_administrator(services: requests_mock.Mocker) -> None:
+    tenant, ownership = Cloud(connection(username="tenant")), OwnershipTag("lab")
+    services.get(f"{conftest.IDENTITY}/projects?name=other", json={"projects": [{"id": "p2", "enabled": True}]})
+    run = CloudRun(Cloud(connection()), ownership, tenant=tenant)
+    assert recordsets.writer(run, None) == recordsets.Dns(tenant, ADMIN_PROJECT)
+    assert recordsets.writer(run, Project(name="other")) == recordsets.Dns(run.admin, "p2")
+    assert recordsets.Dns(run.admin, "p2").headers == {"X-Auth-Sudo-Project-ID": "p2"}
+
+
+@pytest.mark.parametrize(
+    "fields", [{"records": ("2001:db8::1",)}, {"type": "AAAA"}, {"type": "CNAME", "records": ("a b",)}]
+)
+def test_data_is_that_of_the_type(fields: dict[str, Any]) -> None:
+    assert len(list(replace(WWW, **fields).contradictions())) == 1
+    assert list(WWW.contradictions()) == []
 
 
 WRONG = """

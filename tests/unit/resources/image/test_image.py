@@ -225,8 +225,8 @@ def test_the_right_sum_is_kept_whoever_made_it(run: CloudRun, glance: Glance, di
 def test_foreign_images_are_left_alone(
     run: CloudRun, glance: Glance, image: Image, fields: dict[str, Any], message: str
 ) -> None:
-    status = fields.pop("status", "active")
-    glance.image("rhcos", **fields)["status"] = status
+    image_fields = {name: value for name, value in fields.items() if name != "status"}
+    glance.image("rhcos", **image_fields)["status"] = fields.get("status", "active")
     with pytest.raises(PlanRefused, match=message):
         apply(run, image)
     assert not glance.asked

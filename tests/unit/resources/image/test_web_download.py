@@ -131,7 +131,7 @@ TASK = {"id": "t1", "status": "failure", "request_id": "req-1", "created_at": "2
 def test_glances_reason_is_told(
     run: CloudRun, services: Any, glance: Glance, image: Image, stages: list[Any], tasks: list[Any], said: str
 ) -> None:
-    glance.stages, glance.tasks = stages, tasks
+    glance.stages, glance.tasks = [*stages], tasks
     error = failure(run, image)
     assert isinstance(error, ResourceFailed)
     assert said in str(error)

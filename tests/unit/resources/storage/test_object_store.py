@@ -12,7 +12,7 @@ from openstack_prep.base.errors import Loss, NotAllowed
 from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
-from openstack_prep.core.model import DIFFERS, Action, Observed
+from openstack_prep.core.model import DIFFERS, Action, Change, Observed
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.storage.object_store import ObjectStore
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, declared_mistakes, failure, sent
@@ -49,6 +49,34 @@ def test_an_account_without_what_we_set_counts_as_absent(
     assert [each.split("?")[0] for each in sent(services)] == [
         f"{method} /v1/auth_{ADMIN_PROJECT}/" for method in ("HEAD", "POST")
     ]
+
+
+@pytest.mark.parametrize(
+    ("headers", "store", "owner"),
+    [
+        ({"X-Account-Meta-Quota-Bytes": "10"}, ObjectStore(quota_bytes=10), (False, "")),
+        ({"X-Account-Meta-Quota-Bytes": "10", **OURS}, ObjectStore(quota_bytes=10), (True, "")),
+        ({"X-Account-Meta-Owner": "me"}, ObjectStore(metadata={"owner": "me"}), (False, "")),
+        (
+            {"X-Account-Meta-Owner": "me", "X-Account-Meta-Openstack-Prep": "other"},
+            ObjectStore(metadata={"owner": "me"}),
+            (False, "other"),
+        ),
+    ],
+)
+def test_a_scan_yields_what_a_spec_would_declare(
+    run: CloudRun,
+    services: requests_mock.Mocker,
+    headers: dict[str, str],
+    store: ObjectStore,
+    owner: tuple[bool, str],
+) -> None:
+    services.head(ACCOUNT, headers=headers | {"X-Account-Meta-Temp-URL-Key": "k1"})
+    ((declared, observed),) = ObjectStore.scan(run, None)
+    assert (declared, (observed.ours, observed.managed_by)) == (store, owner)
+    services.post(ACCOUNT, status_code=204)
+    updated = store.update(run, observed, (Change("quota_bytes", 10, 20),))
+    assert (updated.ours, updated.managed_by) == owner
 
 
 def test_keys_are_compared_and_mended_unseen(
