@@ -288,13 +288,35 @@ def connect(
     from keystoneauth1 import exceptions as ksa
     from openstack import exceptions as sdk
 
+    chosen = None
     try:
         _check_files(clouds_file)
+        chosen = _chosen(cloud, clouds_file)
+        if chosen is not None:
+            chosen.refuse(cloud_entries.find_malformed(chosen.settings))
         return _check_settings(Cloud(opened(cloud, clouds_file, region), region))
     except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
+        _refuse_login(chosen)
         raise ConfigError(_explain(cloud, str(error), clouds_file)) from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # of the SDK, for an unexpected format
+        _refuse_login(chosen)
         raise ConfigError(_explain(cloud, "openstacksdk cannot interpret its settings", clouds_file)) from error
+
+
+def _chosen(cloud: str | None, clouds_file: Path | None) -> cloud_entries.ChosenEntry | None:
+    """Return the entry that the SDK will use, as its files have it; None for OS_* variables, and if there is none."""
+    from openstack.config.loader import CONFIG_FILES, SECURE_FILES
+
+    files = clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES
+    name = cloud if clouds_file else cloud_entries.in_use(cloud, *files)
+    secure = os.environ.get("OS_CLIENT_SECURE_FILE"), SECURE_FILES
+    return cloud_entries.find_chosen(name, files, secure) if name else None
+
+
+def _refuse_login(chosen: cloud_entries.ChosenEntry | None) -> None:
+    """Raise ConfigError with the keys of an entry because of which the SDK has failed, as far as they are known."""
+    if chosen is not None and isinstance(chosen.settings, dict):
+        chosen.refuse(login.find_mistakes(chosen.settings))
 
 
 def _check_settings(made: Cloud) -> Cloud:
@@ -386,6 +408,20 @@ def hidden_by(path: Path, entry: str) -> str | None:
     return cloud_entries.hidden_by(path, entry, os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES)
 
 
+def _without_empty(connection: Connection) -> Connection:
+    """Return a connection for which empty settings, as of ``export OS_INTERFACE=``, are unset ones.
+
+    An empty interface is any one for keystoneauth, and an empty ``verify`` turns verification off (openstacksdk
+    4.22.0, cloud_region.py, get_requests_verify_args).
+    """
+    config: Any = connection.config.config
+    defaults = {"verify": True, "interface": "public"}
+    for name in [name for name, value in config.items() if value in ("", None)]:
+        if name in cloud_entries.TLS_FILES or name.endswith("interface"):
+            config[name] = defaults.get(name)
+    return connection
+
+
 def opened(cloud: str | None, clouds_file: Path | None = None, region: str | None = None) -> Connection:
     """Return the connection of an entry as the SDK makes it, unexamined; raises what the SDK raises."""
     import openstack
@@ -397,9 +433,10 @@ def opened(cloud: str | None, clouds_file: Path | None = None, region: str | Non
     cast(Any, Proxy)._extract_name.cache_clear()
     chosen: Any = {"region_name": region} if region else {}
     if clouds_file is None:
-        return openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__, **chosen)
+        made = openstack.connect(cloud=cloud, app_name="openstack_prep", app_version=__version__, **chosen)
+        return _without_empty(made)
     files = OpenStackConfig([str(clouds_file)], load_envvars=False, app_name="openstack_prep", app_version=__version__)
-    return Connection(config=files.get_one(cloud, **chosen))
+    return _without_empty(Connection(config=files.get_one(cloud, **chosen)))
 
 
 def _check_files(clouds_file: Path | None) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-from openstack_prep.base.errors import PrepError
+from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
+from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.given_file import MOST_SECRET, read_text
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Raw, Values
@@ -165,12 +166,110 @@ TEXT = re.compile(r"auth_url|(.*_)?(username|password|passcode|secret|token|name
 
 
 INTERFACES = ("public", "internal", "admin")
+BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "on", "y", "1"), "true"),
+    **dict.fromkeys(("false", "no", "off", "n", "0"), "false"),
+}
+"""Texts and numbers that people write for a boolean, in lower case."""
+SWITCHES = ("verify", "insecure")
+ONE_VALUE = ("auth_type", "region_name", "identity_api_version", "profile", "cloud", *TLS_FILES)
+"""Settings that are never a list or a mapping."""
+
+
+@dataclass(frozen=True)
+class EntryMistake:
+    """What is wrong with one key of an entry, and what to write."""
+
+    keys: tuple[str, ...]
+    """The key below the entry, such as ("auth", "verify"); empty: the entry itself."""
+    what: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{'.'.join(self.keys) or 'the entry'} {self.what}; {self.fix}"
+
+
+@dataclass(frozen=True)
+class ChosenEntry:
+    """The entry that the SDK uses: that of clouds.yaml, with that of secure.yaml over it."""
+
+    name: str
+    settings: object = field(repr=False)
+    parts: Sequence[tuple[Path, object]] = field(repr=False)
+    """Each file with what it has for the entry; the file whose settings win comes first."""
+
+    def refuse(self, found: Iterable[EntryMistake]) -> None:
+        """Raise ConfigError with all mistakes, each with its file and line, if there are any."""
+        if told := [f"{self._place(mistake.keys)}: {mistake}" for mistake in found]:
+            raise ConfigError(f"cloud {self.name!r}: {'; '.join(told)}")
+
+    def _place(self, keys: Sequence[str]) -> str:
+        path = next((path for path, part in self.parts if _has(part, keys)), self.parts[-1][0])
+        return shared_document(path).place(("clouds", self.name, *keys))
+
+
+def _has(part: object, keys: Sequence[str]) -> bool:
+    for key in keys:
+        if not isinstance(part, dict) or key not in part:
+            return False
+        part = part[key]
+    return True
+
+
+Files = tuple[str | Path | None, Sequence[str]]
+"""The file that the user has chosen, and those that the SDK searches."""
+
+
+def find_chosen(name: str, files: Files, secure_files: Files) -> ChosenEntry | None:
+    """Return an entry as the SDK merges it; None if clouds.yaml does not have it, or can be read only once."""
+    path, over = _first(*files), _first(*secure_files)
+    found = entries_in(path) if path else {}
+    if path is None or name not in found:
+        return None
+    parts = [(Path(path), found[name])]
+    settings = found[name]
+    secured = entries_in(over).get(name) if over else None
+    if over and isinstance(secured, dict) and isinstance(settings, dict):
+        parts.insert(0, (Path(over), secured))
+        settings = merge(settings, secured)
+    return ChosenEntry(name, settings, parts)
+
+
+def find_malformed(entry: object) -> Iterator[EntryMistake]:
+    """Yield the keys of an entry whose values openstacksdk cannot use, whatever the way to log in."""
+    if not isinstance(entry, dict):
+        yield EntryMistake((), f"is {_kind(entry)}, not a mapping", "write auth and region_name below it")
+        return
+    if "auth" in entry and not isinstance(auth := entry["auth"], dict):
+        yield EntryMistake(("auth",), f"is {_kind(auth)}, not a mapping", "write auth_url and the login below it")
+    for name in ONE_VALUE:
+        if isinstance(value := entry.get(name), list | dict):
+            yield EntryMistake((name,), f"is {_kind(value)}, not a single value", "write one value")
+    for name in SWITCHES:
+        if (meant := _meant(value := entry.get(name))) is not None:
+            yield EntryMistake((name,), f"is {value!r}, not a boolean", f"write {meant} without quotes")
+    if "auth_type" in entry and not entry["auth_type"]:
+        yield EntryMistake(("auth_type",), "is empty", "remove it, or write such as v3applicationcredential")
+    if not isinstance(regions := entry.get("regions") or [], list):
+        yield EntryMistake(("regions",), f"is {_kind(regions)}, not a list", "write region_name with one region")
+    elif any(isinstance(region, dict) and not region.get("name") for region in regions):
+        yield EntryMistake(("regions",), "has a region without a name", "write its name")
+    if isinstance(timeout := entry.get("api_timeout"), str) and not timeout.replace(".", "", 1).isdigit():
+        yield EntryMistake(("api_timeout",), f"is {timeout!r}, not a number", "write seconds")
+
+
+def _meant(value: object) -> str | None:
+    """Return the boolean that a text or a number stands for; None for a boolean, and for the path of a file."""
+    return None if isinstance(value, bool | None) else BOOLEANS.get(str(value).lower())
 
 
 def mistakes(config: Raw, interface: str | None, for_tls: Iterable[object]) -> Iterator[str]:
     """Yield what is wrong with settings that the SDK accepts and fails on later, with the fix."""
     yield from odd_values(config["auth"])
-    yield from missing_files(for_tls)
+    if (meant := _meant(verify := config.get("verify"))) is not None:  # of OS_VERIFY
+        yield f"verify is {verify!r}, not a boolean; write verify: {meant} into an entry of clouds.yaml"
+    else:
+        yield from missing_files(for_tls)
     if what := odd_url(url := str(config["auth"].get("auth_url", ""))):
         yield f"auth_url {shown(url)} {what}; correct it in clouds.yaml or OS_AUTH_URL"
     if interface is not None and interface.removesuffix("URL") not in INTERFACES:
@@ -218,7 +317,8 @@ def odd_url(url: str) -> str | None:
 
 
 def _kind(value: object) -> str:
-    kinds = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a mapping"}
+    kinds = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a mapping", str: "a string"}
+    kinds[type(None)] = "empty"
     return kinds.get(type(value), "a date" if isinstance(value, date) else "a value of another type")
 
 

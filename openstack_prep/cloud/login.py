@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import threading
 import time
@@ -13,7 +14,9 @@ from urllib.request import getproxies
 
 from openstack_prep import tracing
 from openstack_prep.base.errors import CloudError
+from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.entries import EntryMistake
 from openstack_prep.cloud.request_log import recorded
 
 if TYPE_CHECKING:
@@ -132,6 +135,55 @@ def fix_of(error: BaseException) -> str:
     if busy or isinstance(error, RedirectRefused):
         return ""
     return CHECK_WAY if isinstance(error, ConnectFailure) else CHECK_ENTRY
+
+
+BESIDE_AUTH = (
+    "auth_type", "cacert", "cert", "identity_api_version", "insecure", "interface", "key", "profile", "region_name",
+    "regions", "verify",
+)  # fmt: skip
+"""Settings of an entry that belong beside auth."""
+NEAR = 0.85
+"""How much a name must be like another one to be a misspelling of it."""
+PASSWORD = "password"
+"""The way to log in of an entry that names none (openstacksdk 4.22.0, config/defaults.json)."""
+
+
+def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
+    """Yield what keeps keystoneauth from making the login of an entry that is a mapping with a mapping ``auth``."""
+    from keystoneauth1 import loading
+    from keystoneauth1.exceptions import NoMatchingPlugin
+
+    auth, auth_type = entry.get("auth") or {}, str(entry.get("auth_type") or PASSWORD)
+    try:
+        loader: Any = loading.get_plugin_loader(auth_type)
+    except NoMatchingPlugin:
+        near = difflib.get_close_matches(auth_type, loading.get_available_plugin_names(), 1)
+        examples = near or ["v3password", "v3applicationcredential"]
+        yield EntryMistake(("auth_type",), f"{auth_type!r} does not exist", f"write such as {' or '.join(examples)}")
+        return
+    credential = [name for name in map(str, auth) if name.startswith("application_credential_")]
+    if "auth_type" not in entry and credential:
+        fix = "write auth_type: v3applicationcredential beside auth"
+        yield EntryMistake(("auth_type",), f"is missing, although auth has {', '.join(credential)}", fix)
+        return
+    options, from_vendor = loader.get_options(), "profile" in entry or "cloud" in entry
+    known = {name for option in options for name in (option.dest, *(other.dest for other in option.deprecated))}
+    for name in map(str, auth):
+        if name.replace("-", "_") in known:
+            continue
+        if name == "token" and "auth_type" not in entry:
+            yield EntryMistake(("auth_type",), "is missing, although auth has a token", "write auth_type: v3token")
+        elif name in BESIDE_AUTH:
+            fix = "move it out of auth, to the level of auth itself"
+            yield EntryMistake(("auth", name), "is not a setting of auth", fix)
+        else:
+            near = difflib.get_close_matches(name, known, 1, NEAR)
+            fix = f"write {near[0]}" if near else "remove it"
+            yield EntryMistake(("auth", name), f"is not a setting of auth_type {auth_type}", fix)
+    for option in options:
+        names = (option.dest, *(other.dest for other in option.deprecated))
+        if option.required and not any(auth.get(name) or entry.get(name) for name in names) and not from_vendor:
+            yield EntryMistake(("auth", option.dest), "is missing", "write it")
 
 
 def by_password(auth_url: str, username: str, password: Secret, user_domain: str, project_id: str | None) -> Any:
