@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openstack_prep.base import certificate
+from openstack_prep.base import certificate, secret_forms
 from openstack_prep.base.errors import (
     CloudError,
     ConfigError,
@@ -33,7 +33,6 @@ from openstack_prep.base.errors import (
     QuotaExceeded,
     Unreachable,
 )
-from openstack_prep.base.secret import HIDDEN
 from openstack_prep.base.style import printable
 from openstack_prep.base.url_secrets import without_url_secrets
 from openstack_prep.cloud.login import is_login
@@ -97,8 +96,7 @@ def presentable(text: str, hidden: Iterable[str] = ()) -> str:
 
     ``hidden`` are values of secrets that the service may repeat.
     """
-    for value in hidden:
-        text = text.replace(value, HIDDEN)
+    text = secret_forms.hide(text, hidden)
     text = printable(" ".join(_SCHEMA.sub("", text).split()))
     text = without_url_secrets(text)
     return text if len(text) <= MOST else f"{text[: MOST // 2]} ... {text[-MOST // 2 :]}"

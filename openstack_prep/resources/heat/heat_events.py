@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 import tenacity
 
+from openstack_prep.base import secret_forms
 from openstack_prep.base.errors import CloudError, NotFound, ResourceFailed, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.service import Service
-from openstack_prep.resources.heat import heat_outputs
 from openstack_prep.resources.heat.heat_list import DEPTH
 from openstack_prep.resources.heat.heat_places import (
     ResourceTypes,
@@ -305,7 +305,7 @@ class Waiting:
         if self.is_private(at):
             command = f"openstack stack failures list --long {self.path.rpartition('/')[2]}"
             return f"its reason is not shown, because it may repeat a hidden parameter; {command} shows it"
-        return heat_outputs.hide(text, self.hidden())
+        return secret_forms.hide(text, self.hidden())
 
     @property
     def _ends(self) -> str:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from urllib.parse import quote
+from collections.abc import Iterator, Mapping
 
 import yaml
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.secret import HIDDEN
 from openstack_prep.resources.heat.heat_flow import Flow, ValueUse
 from openstack_prep.resources.heat.heat_package import Package, hidden_in
 
@@ -156,26 +153,3 @@ def _decoded(text: str) -> Iterator[str]:
             yield base64.b64decode(coded + "=" * (-len(coded) % 4), validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
             continue
-
-
-def contains(text: str, secrets: Iterable[str]) -> bool:
-    """Whether a text contains one of some secrets: as it is, in JSON, in a URL, or in base64."""
-    return any(form in text for secret in secrets if secret for form in _forms(secret))
-
-
-def hide(text: str, secrets: Iterable[str]) -> str:
-    """Return a text with stars in place of secrets, in each of these forms."""
-    for form in sorted({form for secret in secrets if secret for form in _forms(secret)}, key=len, reverse=True):
-        text = text.replace(form, HIDDEN)
-    return text
-
-
-def _forms(secret: str) -> Collection[str]:
-    once = json.dumps(secret)[1:-1]
-    forms = {secret, once, json.dumps(once)[1:-1], quote(secret, safe="")}
-    for offset in range(3):  # base64 of a text that has it in its middle, without what its neighbours change
-        coded = base64.b64encode(bytes(offset) + secret.encode()).decode().rstrip("=")
-        part = coded[(0, 2, 3)[offset] : len(coded) - 1]
-        if len(part) >= 6:  # shorter ones are in any text
-            forms |= {part, part.translate(str.maketrans("+/", "-_"))}
-    return forms

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
 
+from openstack_prep.base import secret_forms
 from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
@@ -196,7 +197,7 @@ class Stack(Inputs, LeavesContent):
             name: Secret(text)
             for name, text in texts.items()
             if values[name] is not None
-            and (self.is_secret_output(name) or heat_outputs.is_form(text) or heat_outputs.contains(text, known))
+            and (self.is_secret_output(name) or heat_outputs.is_form(text) or secret_forms.contains(text, known))
         }
         return dict(sorted((texts | dict.fromkeys(private, HIDDEN)).items())), private
 

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from openstack_prep.base import secret_forms
+from openstack_prep.base.secret import HIDDEN
+
+
+def test_secrets_are_found_in_whatever_notation() -> None:
+    secret = 'the "secret" key'
+    forms = [secret, '{"a": "the \\"secret\\" key"}', "x=the%20%22secret%22%20key"]
+    forms += [base64.b64encode(b"x" * pad + secret.encode() + b"yz").decode() for pad in range(3)]
+    assert [form for form in forms if not secret_forms.contains(form, [secret])] == []
+    assert not secret_forms.contains("the secret key", [secret, ""])
+
+
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [
+        ("pa'ss<&>wd", "Invalid: pa'ss&lt;&amp;&gt;wd"),
+        ("pa'ss<&>wd", "Invalid: pa&#x27;ss&lt;&amp;&gt;wd"),
+        ("pa'ss\"word", f"Invalid: {'pa' + chr(39) + 'ss' + chr(34) + 'word'!r}"),
+        ("pa'ssword", "Invalid: {'a': 'pa\\'ssword', 'b': 1}"),
+        ("one\ntwo words\n", f"Invalid: {'one' + chr(10) + 'two words' + chr(10)!r}"),
+        ("one\ntwo words\n", "Invalid: one two words"),
+        ('{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}', "Invalid: {'quay.io': {'auth': 'Zm9vOmJhcg=='}}"),
+        ('["first-secret", "second-secret"]', "Invalid: second-secret"),
+    ],
+)
+def test_stars_stand_for_a_secret_in_the_forms_of_services(secret: str, text: str) -> None:
+    hidden = secret_forms.hide(text, [secret])
+    assert HIDDEN in hidden
+    assert [word for word in ("wd", "word", "words", "Zm9v", "second") if word in hidden] == []
+
+
+@pytest.mark.parametrize("secret", ["", "{", '{"a": 1}', "[1, null]", "[" * 5000, '{"a": "b"}'])
+def test_other_texts_stay(secret: str) -> None:
+    assert secret_forms.hide("Invalid: abc", [secret]) == "Invalid: abc"
