@@ -7,6 +7,7 @@ import requests_mock
 import yaml
 
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs import export
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, port_row, without
@@ -126,6 +127,46 @@ def test_a_part_is_selected_by_name_and_kind(lab: requests_mock.Mocker) -> None:
     assert found(name="web*") == {"networks": ["web-net"], "security_groups": ["web"]}
     assert found(kinds=["security_group"]) == {"security_groups": ["db", "web"]}
     assert found(kinds=["network"], name="db") == {}
+
+
+def test_flavors_of_nobody_are_exported_if_asked_for_alone(lab: requests_mock.Mocker) -> None:
+    texts = {"small": "", "large": OwnershipTag("lab", home=ADMIN_PROJECT).describe("large")}
+    fields = {"ram": 512, "vcpus": 1, "disk": 0}
+    flavors = [{"id": name, "name": name, "description": text} | fields for name, text in texts.items()]
+    lab.get("http://nova/v2.1/flavors/detail", json={"flavors": flavors})
+
+    def found(**part: Any) -> list[str]:
+        sections = export.export(Cloud(connection()), HOME, **part).sections
+        return [each["name"] for each in sections.get("flavors", [])]
+
+    assert (found(), found(kinds=["flavor"])) == (["large"], ["small", "large"])
+    assert found(kinds=["flavor"], tag="lab") == ["large"]
+
+
+def test_rules_are_exported_with_their_fields(lab: requests_mock.Mocker) -> None:
+    rule = {"id": "r1", "direction": "ingress", "ethertype": "IPv4", "protocol": "tcp", "description": ""}
+    rule |= {"port_range_min": 22, "port_range_max": 22, "remote_ip_prefix": "10.0.0.0/8", "remote_group_id": None}
+    made = rule | {"id": "r2", "direction": "egress", "protocol": None, "remote_ip_prefix": None}
+    made |= {"port_range_min": None, "port_range_max": None}
+    lab.get(GROUPS, json={"security_groups": [group(security_group_rules=[rule | {"security_group_id": "g1"}, made])]})
+    (said,) = export.export(Cloud(connection()), HOME).sections["security_groups"]
+    assert said["rules"] == [
+        {"ethertype": "IPv4", "protocol": "tcp", "ports": "22-22", "remote_ip_prefix": "10.0.0.0/8"}
+    ]
+
+
+def test_the_spec_has_the_name_of_the_only_one_that_manages_the_project(lab: requests_mock.Mocker) -> None:
+    project = {"id": ADMIN_PROJECT, "name": "lab", "enabled": True}
+    for tags, name in ((["openstack-prep:one"], "one"), (["openstack-prep:one", "openstack-prep:two"], "lab")):
+        lab.get(f"{IDENTITY}/projects?name=lab", json={"projects": [project | {"tags": tags}]})
+        assert export.export(Cloud(connection()), HOME).sections["name"] == name
+
+
+def test_what_no_spec_can_declare_is_a_comment(lab: requests_mock.Mocker) -> None:
+    server = {"id": "s1", "name": "web", "tenant_id": ADMIN_PROJECT, "status": "ACTIVE"}
+    lab.get("http://nova/v2.1/servers", json={"servers": [server]})
+    said = export.export(Cloud(connection()), HOME).unsaid
+    assert [each for each in said if each.startswith("server ")] == ["server web s1"]
 
 
 def test_a_project_is_exported_with_what_differs_from_a_new_one(lab: requests_mock.Mocker) -> None:

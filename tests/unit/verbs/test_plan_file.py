@@ -93,6 +93,18 @@ def test_a_changed_spec_makes_it_stale(kept: Path, spec: Path) -> None:
         SavedPlan(kept).find_spec()
 
 
+def test_a_changed_file_of_the_spec_makes_it_stale(keep: Keep, spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "k.pub").write_text("ssh-ed25519 AAAA one")
+    spec.write_text("name: lab\nstacks: [{name: s, template: t.yaml, parameters: {key: {file: k.pub}}}]\n")
+    (tmp_path / "t.yaml").write_text("heat_template_version: wallaby\nparameters: {key: {type: string}}\n")
+    kept = SavedPlan(keep())
+    kept.check(plan(), spec, load_spec(spec))
+    os.utime(tmp_path / "k.pub", ns=(1, 1))
+    with pytest.raises(PlanRefused) as caught:
+        kept.check(plan(), spec, load_spec(spec))
+    assert [each.where.rpartition("/")[2] for each in caught.value.mistakes] == ["k.pub"]
+
+
 def test_a_spec_that_has_gone_makes_it_stale(kept: Path, spec: Path) -> None:
     spec.unlink()
     with pytest.raises(PlanRefused, match=r"does not exist; pass the spec: openstack-prep apply --plan .* SPEC"):

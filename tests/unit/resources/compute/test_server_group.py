@@ -8,6 +8,7 @@ import requests_mock
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss
 from openstack_prep.core.model import Action, Observed
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import late_twins
@@ -72,6 +73,24 @@ def test_two_of_one_name(run: CloudRun, listed: list[Any]) -> None:
     listed += [answer(), answer(id="g2", policy="affinity")]
     with pytest.raises(PlanRefused, match="g1, g2"):
         plan(run, GROUP)
+
+
+def test_a_deletion_shows_the_servers_that_lose_their_policy(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed.append(answer(members=["s1"], rules={"max_server_per_host": 2}))
+    limited = ServerGroup(name="masters", policy="soft-anti-affinity", max_server_per_host=2)
+    assert (plan(run, GROUP).pending, plan(run, limited).pending) == ((), ())
+    ((declared, observed),) = ServerGroup.scan(run, None)
+    assert (declared, observed.ours, observed.used_by) == (limited, False, ("server s1",))
+    services.get(f"{NOVA}/servers/detail", json={"servers": [{"id": "s1", "name": "web", "tenant_id": "p9"}]})
+    losses = ServerGroup.find_losses(run, [Deletion(GROUP, observed)], frozenset())
+    assert [(key, found.address) for key, found in losses if isinstance(found, DeletionLoss)] == [
+        (GROUP.key, "server/s1")
+    ]
+    deleted = services.delete(f"{NOVA}/os-server-groups/g1", status_code=204)
+    GROUP.delete(run, observed)
+    assert deleted.called_once
 
 
 @pytest.fixture
