@@ -87,6 +87,11 @@ class Extension(NamedTuple):
     """``leftovers(run, resources, folder)``: yields managed things on this machine that a spec no longer declares, with
     what was observed of them; ``folder`` is that of the spec, or None.
     """
+    cascades: Mapping[str, str] = {}
+    """What the services of its kinds take along, or leave behind, when a resource of somebody else's kind is deleted:
+    ``module:TABLE`` by that kind, such as ``project``. A table is a tuple of ``CascadeRow``, of
+    ``openstack_prep/resources/cascades/row.py``; it counts for the kinds that have one themselves.
+    """
     documents: str = ""
     """The module whose ``DOCUMENTS`` and ``PARTS`` describe what its commands print with --format json."""
     schemas: Mapping[str, str] = {}
@@ -233,6 +238,12 @@ def commands() -> dict[str, str]:
     """Return the help of all commands, by name."""
     modules = (texts for extension in installed() for texts in extension.commands.values())
     return {name: text for texts in modules for name, text in texts.items()}
+
+
+def cascades(kind: str) -> tuple[Any, ...]:
+    """Return the rows that extensions add to the table of a kind."""
+    tables = (load(each.cascades[kind]) for each in installed() if kind in each.cascades)
+    return tuple(row for table in tables for row in table)
 
 
 def scans() -> tuple[Scan, ...]:

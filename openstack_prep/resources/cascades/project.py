@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.base.raw import Raw, Values
@@ -200,7 +201,7 @@ def _holders(deletions: Deletions) -> Iterator[Dependent]:
                 yield Dependent(project, identity.name_of(raw), is_own=holder["id"] == deletions.run.admin.user_id)
 
 
-def _orphans(takes: str, service: str, read: Read, *, by_member: bool = False) -> CascadeRow:
+def orphans(takes: str, service: str, read: Read, *, by_member: bool = False) -> CascadeRow:
     """Return the row of what stays in a service of the cloud without a project.
 
     Only to administrators do services show what other projects have. ``by_member``: a user of the project reads it.
@@ -227,6 +228,7 @@ def _orphans(takes: str, service: str, read: Read, *, by_member: bool = False) -
         source=NO_EVENT,
         read=find,
         is_final=True,
+        service=service,
         code=Code.STILL_USED,
     )
 
@@ -256,44 +258,44 @@ def _cleanup(name: str) -> str:
 
 
 def _unread_services(deletions: Deletions) -> Iterator[Dependent]:
-    """Refuse to claim anything about services that this table does not know."""
+    """Refuse to claim anything about services that no row reads."""
     types = {endpoint["type"] for endpoint in deletions.run.admin.endpoints}
-    if unknown := sorted(types - KNOWN):
+    read = {row.service for row in (*PROJECT, *extensions.cascades("project"))}
+    if unknown := sorted(types - read - KNOWN):
         raise NotAllowed(f"these services are not read: {', '.join(unknown)}")
     return iter(())
 
 
 CONTAINER = "container"
-READ = ("compute", "network", "image", "block-storage", "object-store", "orchestration", "dns", "load-balancer")
 OTHER_NAMES = ("compute_legacy", "volume", "volumev2", "volumev3", "cloudformation")
 WITHOUT_CONTENT = ("identity", "placement", "metric", "metering", "alarming")
-KNOWN = frozenset((*READ, *OTHER_NAMES, *WITHOUT_CONTENT))
-"""Services that are read here, or that keep nothing that a project's users create."""
+KNOWN = frozenset((*OTHER_NAMES, *WITHOUT_CONTENT))
+"""Other types of services that rows read, and services that keep nothing that a project's users create."""
 
 PROJECT: CascadeTable = (
-    _orphans("server", "compute", servers),
-    _orphans("volume", "block-storage", volumes),
-    _orphans("snapshot", "block-storage", _of_cinder("snapshots")),
-    _orphans("backup", "block-storage", _of_cinder("backups")),
-    _orphans("volume_group", "block-storage", _of_cinder("groups", "3.13")),
-    _orphans("image", "image", _images),
-    _orphans("metadef_namespace", "image", _namespaces),
-    _orphans("network", "network", _of_neutron("networks", "network")),
-    _orphans("router", "network", _of_neutron("routers", "router")),
-    _orphans("floating_ip", "network", _of_neutron("floatingips", "floatingip")),
-    _orphans("security_group", "network", _groups),
-    _orphans("subnet", "network", _subnets),
-    _orphans("port", "network", _ports),
-    _orphans("trunk", "network", _trunks),
-    _orphans("subnet_pool", "network", _of_neutron("subnetpools", "subnetpool")),
-    _orphans("address_group", "network", _of_neutron("address-groups", "address_group", "address-group")),
-    _orphans("address_scope", "network", _of_neutron("address-scopes", "address_scope", "address-scope")),
-    _orphans("qos_policy", "network", _qos_policies),
-    _orphans(CONTAINER, "object-store", _containers, by_member=True),
-    _orphans("stack", "orchestration", stacks, by_member=True),
-    _orphans("software_config", "orchestration", _software_configs, by_member=True),
-    _orphans("zone", "dns", _zones),
-    _orphans("load_balancer", "load-balancer", _load_balancers),
+    orphans("server", "compute", servers),
+    orphans("volume", "block-storage", volumes),
+    orphans("snapshot", "block-storage", _of_cinder("snapshots")),
+    orphans("backup", "block-storage", _of_cinder("backups")),
+    orphans("volume_group", "block-storage", _of_cinder("groups", "3.13")),
+    orphans("image", "image", _images),
+    orphans("metadef_namespace", "image", _namespaces),
+    orphans("network", "network", _of_neutron("networks", "network")),
+    orphans("router", "network", _of_neutron("routers", "router")),
+    orphans("floating_ip", "network", _of_neutron("floatingips", "floatingip")),
+    orphans("security_group", "network", _groups),
+    orphans("subnet", "network", _subnets),
+    orphans("port", "network", _ports),
+    orphans("trunk", "network", _trunks),
+    orphans("subnet_pool", "network", _of_neutron("subnetpools", "subnetpool")),
+    orphans("address_group", "network", _of_neutron("address-groups", "address_group", "address-group")),
+    orphans("address_scope", "network", _of_neutron("address-scopes", "address_scope", "address-scope")),
+    orphans("qos_policy", "network", _qos_policies),
+    orphans(CONTAINER, "object-store", _containers, by_member=True),
+    orphans("stack", "orchestration", stacks, by_member=True),
+    orphans("software_config", "orchestration", _software_configs, by_member=True),
+    orphans("zone", "dns", _zones),
+    orphans("load_balancer", "load-balancer", _load_balancers),
     CascadeRow(
         effect=LossEffect.DELETED,
         takes="role_assignment",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound
 from openstack_prep.base.raw import Raw
@@ -80,7 +81,8 @@ class CascadeRow:
     what exists of it, before it raises if there may be more; ``what`` says in words what was not read if the
     credentials in use may not, or the service fails. ``hidden``: what belongs to other projects is only in an
     administrator's list. ``is_final``: no later run finds what remains, so what a connection may not read is
-    a loss, unless services usually hide it, or this run has read it before it deleted the user who may.
+    a loss, unless services usually hide it, or this run has read it before it deleted the user who may. ``service`` is
+    the type of the service that the row of a project reads.
     """
 
     effect: LossEffect
@@ -90,6 +92,7 @@ class CascadeRow:
     read: Read = field(repr=False)
     hidden: bool = False
     is_final: bool = False
+    service: str = ""
     code: Code = Code.PLAN_LOSES
 
     def find(self, deletions: Deletions) -> Iterator[Finding]:
@@ -148,13 +151,15 @@ def _known(run: CloudRun) -> set[tuple[str, str]]:
 def find_losses(
     table: CascadeTable, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]
 ) -> Iterator[Finding]:
-    """Return what deletions of one kind take from others, by its table.
+    """Return what deletions of one kind take from others, by its table and what extensions add to that.
 
     A service that does not answer one row is not asked for the others, and for a plan is not asked for long: the plan
     names what was not read.
     """
+    kinds = dict.fromkeys(deletion.resource.kind for deletion in deletions)
+    rows = (*table, *(row for kind in kinds for row in extensions.cascades(kind)))
     with run.read_once(Outages, Outages).in_use(retries=None if run.is_patient else 1):
-        found = [finding for row in table for finding in row.find(Deletions(run, deletions, going))]
+        found = [finding for row in rows for finding in row.find(Deletions(run, deletions, going))]
     return iter(found)
 
 

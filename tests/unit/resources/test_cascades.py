@@ -11,13 +11,14 @@ import requests
 import requests_mock
 import tenacity
 
+from openstack_prep import extensions
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, LossEffect, Unchecked
 from openstack_prep.core.model import Observed
 from openstack_prep.resources.cascades import compute, identity, network, project
-from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions
+from openstack_prep.resources.cascades.row import CascadeRow, CascadeTable, Deletions, find_losses
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import AssignmentPath, RoleAssignment
 from openstack_prep.resources.identity.user import User
@@ -82,6 +83,28 @@ def test_zones_and_load_balancers_are_left(run: CloudRun, catalogue: requests_mo
 def test_other_services_are_not_claimed_to_be_empty(run: CloudRun, catalogue: requests_mock.Mocker) -> None:
     (unread,) = found(run, row_of(project.PROJECT, "resource"))
     assert unread == "not checked: what other services hold for a project: these services are not read: share"
+
+
+def _shares(run: CloudRun, scope: project.ProjectScope) -> list[Any]:
+    return list(run.admin.open("share").list("/shares", "shares", project_id=scope.id))
+
+
+SHARES: CascadeTable = (project.orphans("share", "share", _shares),)
+
+
+def test_an_extension_brings_what_its_service_leaves_behind(
+    run: CloudRun, catalogue: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extension = extensions.Extension("shares", cascades={"project": f"{__name__}:SHARES"})
+    monkeypatch.setattr(extensions, "_with_packages", lambda: ((extension, "shares"),))
+    assert extensions.cascades("project") == SHARES
+    assert extensions.cascades("user") == ()
+    assert found(run, row_of(project.PROJECT, "resource")) == []
+    catalogue.get(re.compile("^http://manila/.*shares"), json={"shares": [{"id": "s1", "name": "data"}]})
+    (row,) = SHARES
+    losses = find_losses((), run, [LAB], frozenset())
+    assert [(key, loss.address) for key, loss in losses if isinstance(loss, DeletionLoss)] == [(LAB.key, "share/s1")]
+    assert row.service == "share"
 
 
 def test_routes_are_those_of_now(run: CloudRun, services: requests_mock.Mocker) -> None:
