@@ -46,7 +46,7 @@ class Section(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """A kind whose existing resources ``Resource.scan`` lists, declared or not."""
+    """A kind whose existing resources ``scan`` lists, declared or not."""
 
     kind: str
     on_networks: bool = False
@@ -59,7 +59,7 @@ class Scan(NamedTuple):
     """
     tagged: str = ""
     """``tagged(run, project)``: whether anything in a project may have the ownership tag of the spec, by the list that
-    ``Resource.scan`` reads. A plan asks the kind only then, and otherwise does not load it. Default: it always does.
+    ``scan`` of the kind reads. A plan asks the kind only then, and otherwise does not load it. Default: it always does.
     """
 
 
