@@ -64,7 +64,7 @@ def _failed(order: Order, error: PrepError) -> TargetOutcome:
 
 def _plan(order: Order, spec: Spec) -> TargetOutcome:
     cloud = process.cloud_for_reading(order)
-    made = rights.of_whoever_applies(_made(order, spec, cloud))
+    made = rights.warn_of_missing_rights(_made(order, spec, cloud))
     saved = None
     if order.options.save_to and not made.refusals:
         path, salt = Path(order.spec), bytes.fromhex(order.options.salt)

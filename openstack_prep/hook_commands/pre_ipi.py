@@ -57,7 +57,7 @@ def _there(ready: Ready, jobs: int) -> Iterator[str]:
         left = remaining(connect(ready.cloud, clouds_file=ready.clouds_file), infra_id, jobs=jobs)
     except PrepError as error:
         yield f"what exists of it is unknown: {error}"
-        yield f"to start over: {folder.to_begin_anew}"
+        yield f"to start over: {folder.restart_commands}"
         return
     yield from advice(folder, infra_id, left, code=None, masters=1)
 

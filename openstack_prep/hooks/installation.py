@@ -245,7 +245,7 @@ class Installation:
         except (PrepError, KeyboardInterrupt) as error:  # a second signal: do not wait for a request that hangs
             self.tell(f"{ended}; {by_hand}")
             self.tell(f"what exists of {metadata.infra_id} is unknown: {str(error) or 'interrupted'}")
-            self.tell(f"to start over: {self.place.to_begin_anew}")
+            self.tell(f"to start over: {self.place.restart_commands}")
             return
         self.tell(f"{ended}; {by_hand}" if left else ended)
         masters = self.context.cluster.control_plane.replicas if self.context else 1

@@ -97,7 +97,7 @@ def advice(place: Folder, infra_id: str, left: Sequence[Leftover], *, code: int 
         return
     if code != INFRASTRUCTURE_FAILED and count_masters(left, infra_id) >= masters:
         yield f"to continue: {to_continue(place.path, bootstrap=has_bootstrap(left, infra_id))}"
-    yield f"to start over: {place.to_begin_anew}"
+    yield f"to start over: {place.restart_commands}"
 
 
 def count_masters(left: Sequence[Leftover], infra_id: str) -> int:

@@ -74,7 +74,7 @@ class Folder:
         return self.used and not self.metadata.exists()
 
     @property
-    def to_begin_anew(self) -> str:
+    def restart_commands(self) -> str:
         """The commands for people that remove a cluster, and install from the directory again."""
         cleanup = shlex.join(["openstack-prep", "cleanup", "--metadata", str(self.path)])
         return f"{installer.to_destroy(self.path)} (or {cleanup}), then {installer.to_create_again(self.path)}"

@@ -138,7 +138,7 @@ def doubtful(cloud: Cloud, plan: Plan, clouds: Clouds, run: CloudRun | None = No
                 break
 
 
-def of_whoever_applies(plan: LivePlan) -> LivePlan:
+def warn_of_missing_rights(plan: LivePlan) -> LivePlan:
     """Return a plan to look at, with missing rights as warnings: somebody else may apply it, who is examined then."""
     lacking = [each for each in plan.refusals if each.code in (Code.MISSING_RIGHT, Code.MISSING_LOGIN)]
     rest = tuple(each for each in plan.refusals if each not in lacking)

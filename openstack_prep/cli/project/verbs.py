@@ -91,7 +91,7 @@ def _plan(options: argparse.Namespace) -> int:
     plan = (_plan_destroy if options.destroy else _plan_apply)(options, cloud, spec)
     from openstack_prep.verbs import rights
 
-    plan = rights.of_whoever_applies(plan)
+    plan = rights.warn_of_missing_rights(plan)
     print_warnings(plan, spec)
     if options.out and not plan.refusals:  # before the plan is printed, so that it is not if this fails
         plan_file.save(options.out, plan, options.spec, spec, read, cloud, plan.tenant)
