@@ -26,7 +26,7 @@ Finding: TypeAlias = tuple[str, str, str]
 """What is wrong, the fix, and the code; an empty code is that of the plan."""
 
 
-EXPECTED_MAC = "d2:00:00:00:00:"
+EXPECTED_MAC = "d2:00:00:00:"
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,10 @@ def _expected_from(
 ) -> Iterator[tuple[tuple[str, Project | None], tuple[str | None, str]]]:
     wanting = [each for each in neighbours.exposures if each.pool == pool.name]
     free = free_in(pool, {*taken, *(each.address for each in wanting if each.address)})
-    for number, each in enumerate(wanting):
-        address = next(free, None) if each.address is None and each.name not in mine else None
-        yield (each.name, each.owner), (address, f"{EXPECTED_MAC}{number % 256:02x}")
+    for number, each in enumerate(neighbours.exposures):  # of all pools: no two of them get one MAC address
+        if each.pool == pool.name:
+            address = next(free, None) if each.address is None and each.name not in mine else None
+            yield (each.name, each.owner), (address, f"{EXPECTED_MAC}{number // 256:02x}:{number % 256:02x}")
 
 
 def free_in(pool: Pool, taken: Collection[str]) -> Iterator[str]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import File, Name
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import MANAGED, Change, Context, Observed, Resource
+from openstack_prep.core.model import MANAGED, Change, Context, Observed
 from openstack_prep.core.resource import WrittenFile
 from openstack_prep.exposures.register.pool import PoolContent, PoolSettings
 from openstack_prep.exposures.register.pool_file import PoolFileRegister
@@ -59,15 +59,14 @@ class PoolFile(PoolSettings, InProject):
 
     # --- what a plan shows ----------------------------------------------------------------
 
-    def resolve(self, context: Context) -> Sequence[Resource]:
-        files = [each for each in context.declared(PoolFile) if _target(each) == _target(self)]
-        if files[0].key != self.key:
-            what = f"path {self.path} is also that of {files[0].key}"
-            raise SpecError([self.mistake(what, "use one file per pool", Code.SPEC_CONTRADICTION)])
-        return (self,)
+    def list_mistakes(self, context: Context) -> Iterator[Mistake]:
+        first = next(each for each in context.declared(PoolFile) if _target(each) == _target(self))
+        if first.key != self.key:
+            what = f"path {self.path} is also that of {first.key}"
+            yield self.mistake(what, "use one file per pool", Code.SPEC_CONTRADICTION)
 
     def written_files(self, context: Context) -> Iterable[WrittenFile]:
-        return (WrittenFile("path", self.path, f"pool {self.name}"),)  # of two pools in one file, resolve() says more
+        return (WrittenFile("path", self.path, f"pool {self.name}"),)  # list_mistakes() says more of two pools
 
     def desired(self) -> Values:
         return _values(self) | {"path": self.path, MANAGED: True}

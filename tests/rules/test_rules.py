@@ -6,12 +6,14 @@ does a new kind that lists mistakes.
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from tempfile import mkdtemp
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -21,7 +23,10 @@ import openstack_prep as prep
 from openstack_prep import extensions
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.cli.main import main
-from openstack_prep.core.resource import ListsMistakes, kind_supports
+from openstack_prep.core.resource import Coherent, ListsMistakes, kind_supports
+from openstack_prep.exposures.external_ips import rules as external_ip_rules
+from openstack_prep.exposures.service_host import rules as service_host_rules
+from openstack_prep.exposures.virtualization import rules as virtualization_rules
 from openstack_prep.kubernetes import reading, rke2, rke2_rules, rules, stack_config
 from openstack_prep.kubernetes.cilium import rules as cilium_rules
 from openstack_prep.openshift import install_config
@@ -31,7 +36,8 @@ from openstack_prep.openshift.install_config import rules as installer_rules
 from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.heat import heat_package
 from openstack_prep.spec import load_spec
-from openstack_prep.spec.resolution import refuse_mistakes
+from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
+from openstack_prep.spec.targets import NoCloud
 from tests.unit.conftest import connection
 
 HERE = Path(__file__).parent
@@ -83,7 +89,9 @@ def written(name: str, data: object) -> Path:
 def mistakes_of_spec(sections: Mapping[str, Any]) -> tuple[Mistake, ...]:
     """Return what the spec's own rules and those of its resources say, as ``validate`` and each plan do."""
     try:
-        refuse_mistakes(load_spec(written("spec.yaml", {"name": "lab", **sections})))
+        spec = load_spec(written("spec.yaml", {"name": "lab", **sections}))
+        refuse_mistakes(spec)
+        resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)
     except SpecError as error:
         return tuple(error.mistakes)
     return ()
@@ -102,9 +110,15 @@ def test_each_rule_has_a_row(table: str) -> None:
     assert rows == {rule.__name__ for rule in SETS[table].RULES}
 
 
+def has_rules(kind: type) -> bool:
+    """Whether a kind judges its own fields, or those of a spec together."""
+    judges_itself = getattr(kind, "contradictions", Coherent.contradictions) is not Coherent.contradictions
+    return judges_itself or kind_supports(kind, ListsMistakes)
+
+
 def test_each_kind_with_rules_has_a_row() -> None:
     kinds = {each.name: extensions.load(each.kind) for one in extensions.installed() for each in one.sections}
-    ruled = {name for name, kind in kinds.items() if kind_supports(kind, ListsMistakes)}
+    ruled = {name for name, kind in kinds.items() if has_rules(kind)}
     assert {row["section"] for row in TABLES["kinds"]["rows"]} == ruled
 
 
@@ -130,6 +144,59 @@ def test_a_gateway_that_the_spec_leaves_open_is_judged_by_the_cloud_in_a_plan() 
     sections = {"networks": [{"name": "n"}], "subnets": [subnet], "address_pools": pools}
     assert [each.code for each in mistakes_of_spec(sections)] == ["spec.contradiction"]
     refuse_mistakes(load_spec("spec.yaml"), for_plan=True)
+
+
+# --- settings of exposed clusters: validate, plan and Python --------------------------------
+
+
+SETTINGS = {
+    "virtualization": virtualization_rules,
+    "service_host": service_host_rules,
+    "external_ips": external_ip_rules,
+}
+"""The modules with the rules of each table; a rule is any private function that yields mistakes or findings."""
+
+
+def rules_of(module: ModuleType) -> set[str]:
+    own = [each for each in vars(module).values() if inspect.isfunction(each) and each.__module__ == module.__name__]
+    found = [each for each in own if each.__annotations__["return"] in ("Findings", "Iterator[Mistake]")]
+    return {each.__name__ for each in found if each.__name__.startswith("_")}
+
+
+def silence(module: ModuleType, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a rule find nothing, wherever the module calls it."""
+    function = getattr(module, rule)
+    for name, value in list(vars(module).items()):
+        if isinstance(value, tuple) and function in value:
+            monkeypatch.setattr(module, name, tuple(each for each in value if each is not function))
+    monkeypatch.setattr(module, rule, lambda *given: ())
+
+
+@pytest.mark.parametrize("table", SETTINGS)
+def test_each_rule_of_settings_has_a_row(table: str) -> None:
+    assert {row["rule"] for row in TABLES[table]["rows"]} == rules_of(SETTINGS[table])
+
+
+def exposed(table: str, base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sections of a spec with one exposed cluster."""
+    sections = {**base, **{name: value for name, value in changes.items() if name != table}}
+    settings = sections.pop(table) | changes.get(table, {})
+    cluster = {"name": "c", "directory": "c", "kubernetes_version": "v1.35.7", table: settings}
+    return sections | {"exposed_clusters": [cluster]}
+
+
+ROWS_OF_SETTINGS = [pytest.param(name, *row.values, id=f"{name}-{row.id}") for name in SETTINGS for row in cases(name)]
+
+
+@pytest.mark.parametrize(("table", "case"), ROWS_OF_SETTINGS)
+def test_settings(table: str, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    row, base = case
+    assert texts(mistakes_of_spec(exposed(table, base, row["good"]))) == ""
+    bad = exposed(table, base, row["bad"])
+    found = mistakes_of_spec(bad)
+    assert {each.code for each in found} >= {"spec.contradiction"}
+    silence(SETTINGS[table], row["rule"], monkeypatch)
+    assert len(mistakes_of_spec(bad)) < len(found), texts(found)
 
 
 # --- RKE2: a file, a cluster of a spec, its roles, and a stack -------------------------------

@@ -12,12 +12,12 @@ import requests_mock
 from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
-from openstack_prep.core.model import OwnershipTag
+from openstack_prep.core.model import Context, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.pool import ClaimRefused
 from openstack_prep.spec import load_spec
-from tests.unit.conftest import failure, resolved
+from tests.unit.conftest import failure
 from tests.unit.exposures.register.claiming import claim_one
 
 
@@ -112,8 +112,11 @@ def test_two_pools_with_one_file_contradict_each_other(run: CloudRun, pool: Pool
     (tmp_path / "pools").mkdir()
     (tmp_path / "link.yaml").symlink_to(pool.path)
     same = replace(pool, name="other", path=str(tmp_path / "link.yaml"))
-    with pytest.raises(SpecError, match="is also that of pool_file/libvirt"):
-        resolved(same, [pool, same], run.admin)
+    context = Context(resources=[pool, same], cloud=run.admin)
+    assert list(pool.list_mistakes(context)) == []
+    (found,) = same.list_mistakes(context)
+    assert (found.keys, found.code) == ((same.key,), "spec.contradiction")
+    assert "pool_file/libvirt" in found.what
 
 
 def test_a_project_that_does_not_exist_here_may_exist_in_another_cloud(
