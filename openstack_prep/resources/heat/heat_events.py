@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -303,7 +304,8 @@ class Waiting:
     def _shown(self, at: str, text: str) -> str:
         """Return a reason without secrets."""
         if self.is_private(at):
-            command = f"openstack stack failures list --long {self.path.rpartition('/')[2]}"
+            stack_id = self.path.rpartition("/")[2]
+            command = f"openstack stack failures list --long {shlex.quote(stack_id)}"
             return f"its reason is not shown, because it may repeat a hidden parameter; {command} shows it"
         return secret_forms.hide(text, self.hidden())
 
