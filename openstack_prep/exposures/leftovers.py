@@ -68,8 +68,8 @@ class LeftFiles(InProject, Undeclarable):
 
     def _observed(self, run: CloudRun) -> Observed:
         """Return the files; without the home project in the tag they may be those of another spec with the name."""
-        ours = OwnershipTag.home_in(self.tag) in home.family(run) | {home.ownership(run).home} - {""}
-        return Observed(id=self.directory, ours=ours, values={"directory": self.directory})
+        managed = OwnershipTag.home_in(self.tag) in home.family(run) | {home.ownership(run).home} - {""}
+        return Observed(id=self.directory, ours=managed, values={"directory": self.directory})
 
     def find_one(self, run: CloudRun) -> Observed | None:
         return self._observed(run) if self.files.written_here() else None

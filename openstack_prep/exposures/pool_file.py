@@ -76,11 +76,11 @@ class PoolFile(PoolSettings, InProject):
         return self._observed(run, pool) if pool else None
 
     def _observed(self, run: CloudRun, pool: PoolContent) -> Observed:
-        ours = self.register(run).is_user(pool)
+        managed = self.register(run).is_user(pool)
         return Observed(
             id=self.path,
-            values=_values(pool.settings) | {"path": self.path, MANAGED: ours},
-            ours=ours,
+            values=_values(pool.settings) | {"path": self.path, MANAGED: managed},
+            ours=managed,
             outputs={"path": self.path, "claims": str(len(pool.claims))},
         )
 

@@ -25,7 +25,7 @@ Addresses = Mapping[str, Sequence[str]]
 """Addresses of the spec's address pools by pool name, as ranges in any form."""
 Findings = Iterable[tuple[str, str, str]]
 """Fields, what is wrong with them, and the fixes."""
-LABEL_REMEDY = "use at most 63 lower-case letters, digits and hyphens"
+LABEL_FIX = "use at most 63 lower-case letters, digits and hyphens"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ def drop_empty(values: Mapping[str, object]) -> dict[str, object]:
 def label_findings(name: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a name in Kubernetes, and the fix."""
     if not re.fullmatch(LABEL, name):
-        yield f"{name!r} is not a DNS label", LABEL_REMEDY
+        yield f"{name!r} is not a DNS label", LABEL_FIX
 
 
 def name_findings(pool: ServicePool) -> Findings:
@@ -109,7 +109,7 @@ def name_findings(pool: ServicePool) -> Findings:
         yield "name", "is missing", "set name or pool"
     elif not re.fullmatch(LABEL, pool.kubernetes_name):
         what = f"{pool.kubernetes_name!r} is not a DNS label"
-        yield ("name", what, LABEL_REMEDY) if pool.name else ("pool", what, "set name to a DNS label")
+        yield ("name", what, LABEL_FIX) if pool.name else ("pool", what, "set name to a DNS label")
 
 
 def address_findings(pool: ServicePool, addresses: Addresses) -> Findings:

@@ -25,7 +25,7 @@ ANNOTATIONS = (
 COMMAND = "kubectl get services -A -o json"
 EVERYWHERE = "default/kubernetes"
 """The Service of the API server, which exists in every cluster."""
-REMEDY = f"pass the output of {COMMAND}"
+FIX = f"pass the output of {COMMAND}"
 
 JSON_TYPES = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
 
@@ -53,12 +53,12 @@ def read(text: str) -> Services:
     for number, item in enumerate(_items(text)):
         if not isinstance(item, dict) or item.get("kind", "Service") != "Service":
             what = f"is {_kind(item)}, not a Service"
-            mistakes.append(Mistake(f"services: items[{number}]", what, REMEDY))
+            mistakes.append(Mistake(f"services: items[{number}]", what, FIX))
             continue
         try:
             name, values, hosts = _name(item), list(_addresses(item)), list(_hosts(item))
         except ValueError as error:
-            mistakes.append(Mistake(f"services: items[{number}]", str(error), REMEDY))
+            mistakes.append(Mistake(f"services: items[{number}]", str(error), FIX))
             continue
         names.add(name)
         for each in values:
@@ -100,7 +100,7 @@ def records(text: str) -> dict[str, ServiceRecord]:
                 raise ValueError(f"is {_kind(item)}, not a Service")
             found[_name(item)] = _record(item)
         except ValueError as error:
-            mistakes.append(Mistake(f"services: items[{number}]", str(error), REMEDY))
+            mistakes.append(Mistake(f"services: items[{number}]", str(error), FIX))
     if mistakes:
         raise SpecError(mistakes)
     return found
@@ -128,10 +128,10 @@ def _items(text: str) -> list[object]:
         data = parse_json(text.removeprefix("\ufeff"))  # some shells write a byte order mark into redirected output
     except ValueError as error:
         what = f"is not JSON ({error})" if text.strip() else "is empty"
-        raise SpecError([Mistake("services", what, REMEDY)]) from None
+        raise SpecError([Mistake("services", what, FIX)]) from None
     if isinstance(data, dict) and data.get("kind") in ("List", "ServiceList") and isinstance(data.get("items"), list):
         return cast("list[object]", data["items"])
-    raise SpecError([Mistake("services", f"is {_kind(data)}, not a list of Services", REMEDY)])
+    raise SpecError([Mistake("services", f"is {_kind(data)}, not a list of Services", FIX)])
 
 
 def _kind(data: object) -> str:

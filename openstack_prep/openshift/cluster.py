@@ -57,11 +57,11 @@ def rebuild_metadata(infra_id: str, *, cloud: str | None = None, cluster_name: s
     The name is taken from the infraID, for which the installer cuts it to 21 characters.
     """
     if not naming.is_infra_id(infra_id):
-        raise SpecError([Mistake("infraID", f"{infra_id!r} is not a valid infraID", _REMEDY)])
+        raise SpecError([Mistake("infraID", f"{infra_id!r} is not a valid infraID", _FIX)])
     return Metadata(infra_id=infra_id, cluster_name=cluster_name or infra_id.rpartition("-")[0], cloud=cloud)
 
 
-_REMEDY = "write the cluster's name, a hyphen and its five random letters, such as dev-x7k2p"
+_FIX = "write the cluster's name, a hyphen and its five random letters, such as dev-x7k2p"
 
 
 def read_metadata(path: str | Path) -> Metadata:
@@ -93,7 +93,7 @@ def _mistakes(path: Path, data: Raw) -> Iterator[Mistake]:
             yield Mistake(f"{path}: {key}", "is missing or not a string", "use the file that the installer wrote")
     infra_id = data.get("infraID")
     if isinstance(infra_id, str) and not naming.is_infra_id(infra_id):
-        yield Mistake(f"{path}: infraID", f"{infra_id!r} is not a valid infraID", _REMEDY)
+        yield Mistake(f"{path}: infraID", f"{infra_id!r} is not a valid infraID", _FIX)
     platform = data.get("openstack")
     if not isinstance(platform, dict):
         yield Mistake(f"{path}: openstack", "is missing or not a mapping", "use the file of a cluster on OpenStack")

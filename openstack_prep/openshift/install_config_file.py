@@ -154,21 +154,21 @@ class InstallConfig(InstallerInput, InstallConfigFields):
         if not path.exists():
             return None
         text = _read(path)
-        ours = _is_ours(text, run)
+        managed = _is_managed(text, run)
         alone = path == self.kept and not self._consumed()
-        if alone and not ours:
+        if alone and not managed:
             return None
         leaves = self._with_names(run, _leaves(_parsed(text)))
         declared = self.desired()
         return Observed(
             id=str(path),
-            ours=ours,
+            ours=managed,
             managed_by=_other_spec(text, run),
             values={
                 **leaves,
                 "others": tuple(sorted(leaves.keys() - declared.keys())),
                 "mode": GONE if alone else mode(path),
-                "kept": not ours or (self.kept.exists() and _read(self.kept) == text),
+                "kept": not managed or (self.kept.exists() and _read(self.kept) == text),
             },
             outputs={"path": str(path)},
         )
@@ -286,7 +286,7 @@ class InstallConfig(InstallerInput, InstallConfigFields):
     def _foreign_copy(self, run: CloudRun) -> Mistake | None:
         """Return the refusal of a kept copy that this spec does not manage; None if there is none."""
         text = _read(self.kept) if self.kept.exists() else None
-        if text is None or _is_ours(text, run):
+        if text is None or _is_managed(text, run):
             return None
         return foreign_file(self, self.kept, owner_text(_other_spec(text, run)))
 
@@ -296,11 +296,11 @@ class InstallConfig(InstallerInput, InstallConfigFields):
     def delete(self, run: CloudRun, observed: Observed) -> None:
         both = (self.file, self.kept)
 
-        def find_ours() -> list[Path]:
-            return [path for path in both if path.exists() and _is_ours(_read(path), run)]
+        def find_managed() -> list[Path]:
+            return [path for path in both if path.exists() and _is_managed(_read(path), run)]
 
-        with writer_after(find_ours, *both) as (_, ours):
-            for path in ours:
+        with writer_after(find_managed, *both) as (_, managed):
+            for path in managed:
                 remove_file(path)
 
 
@@ -329,7 +329,7 @@ def _other_spec(text: str, run: CloudRun) -> str:
     return home.another_of_file(run, text.partition("\n")[0])
 
 
-def _is_ours(text: str, run: CloudRun) -> bool:
+def _is_managed(text: str, run: CloudRun) -> bool:
     tag = text.partition("\n")[0]
     return run.ownership.owns(tag) and home.owns_file(run, tag)
 

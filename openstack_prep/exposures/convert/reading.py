@@ -345,7 +345,7 @@ def _is_port(value: object) -> bool:
 
 
 COMMAND = "kubectl get services,nodes -A -o json"
-REMEDY = f"pass the output of {COMMAND}"
+FIX = f"pass the output of {COMMAND}"
 MOST_YAML = 2 * 2**20
 """Bytes; YAML is slow to read, and kubectl prints JSON as well."""
 VERSIONS = {
@@ -370,11 +370,11 @@ def read(texts: Mapping[str, str]) -> Old:
             mistakes += error.mistakes
             continue
         if not found:
-            mistakes.append(Mistake(name, "contains no objects", REMEDY))
+            mistakes.append(Mistake(name, "contains no objects", FIX))
         objects += [each for item, where in found if (each := _known(item, where, mistakes))]
     old = _sorted(objects, mistakes)
     if not mistakes and not old.count:
-        mistakes.append(Mistake(", ".join(texts), "contain no Services", REMEDY))
+        mistakes.append(Mistake(", ".join(texts), "contain no Services", FIX))
     if mistakes:
         raise SpecError(mistakes)
     return old
@@ -397,17 +397,15 @@ def _objects(name: str, text: str) -> Iterator[tuple[object, str]]:
 
 def _documents(name: str, text: str) -> Iterator[tuple[str, Any]]:
     if not text.strip():
-        raise _unreadable(name, "is empty", REMEDY)
+        raise _unreadable(name, "is empty", FIX)
     if text.lstrip().startswith("{"):
         try:
             yield name, parse_json(text)
         except ValueError as error:
-            raise _unreadable(name, f"is not JSON: {error}", REMEDY) from None
+            raise _unreadable(name, f"is not JSON: {error}", FIX) from None
         return
     if len(text.encode()) > MOST_YAML:
-        raise _unreadable(
-            name, f"is YAML with more than {MOST_YAML // 2**20} MiB", f"{REMEDY}, which has no limit here"
-        )
+        raise _unreadable(name, f"is YAML with more than {MOST_YAML // 2**20} MiB", f"{FIX}, which has no limit here")
     yield from ((f"{name}:{line}", each) for line, each in read_documents(name, text) if each is not None)
 
 
@@ -418,12 +416,12 @@ def _unreadable(where: str, what: str, fix: str) -> SpecError:
 def _known(item: object, where: str, mistakes: list[Mistake]) -> Fields | None:
     """Return an object of a known kind."""
     if not isinstance(item, dict):
-        mistakes.append(Mistake(where, f"is {type_name(item)}, not an object of Kubernetes", REMEDY))
+        mistakes.append(Mistake(where, f"is {type_name(item)}, not an object of Kubernetes", FIX))
         return None
     kind, version = item.get("kind"), item.get("apiVersion")
     if not isinstance(kind, str) or kind not in VERSIONS:
         shown = repr(kind)[:80] if kind else "an object without a kind"
-        mistakes.append(Mistake(where, f"is {shown}; read are {', '.join(VERSIONS)}", REMEDY))
+        mistakes.append(Mistake(where, f"is {shown}; read are {', '.join(VERSIONS)}", FIX))
         return None
     if version != VERSIONS[kind]:
         fix = f"convert it to {VERSIONS[kind]}, as the API server prints it"

@@ -49,11 +49,11 @@ def steps(clusters: Sequence[RkeFields], spec: str, entry: tuple[str, str] | Non
     ]
     found += list(_start(clusters, folders))
     found += list(_network(clusters))
-    ours = "openstack-prep"
+    command = "openstack-prep"
     if entry is not None:
         file, name = map(shlex.quote, entry)
-        ours = f"OS_CLIENT_CONFIG_FILE={file} openstack-prep --os-cloud {name}"
-    found += list(_balance(clusters, folders, f"{ours} address-pairs sync {path}"))
+        command = f"OS_CLIENT_CONFIG_FILE={file} openstack-prep --os-cloud {name}"
+    found += list(_balance(clusters, folders, f"{command} address-pairs sync {path}"))
     found += list(_mesh(clusters, path))
     return (*found, _validate(clusters, path))
 

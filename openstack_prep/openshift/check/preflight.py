@@ -186,9 +186,11 @@ def _in_the_file(mistake: Mistake, release: int) -> str:
 
 def _in_its_words(text: str, release: int) -> str:
     """Return a text with the installer's names of fields; names without a dot or underscore may be plain English."""
-    ours = {each.of: (each.spelling(release) or each.spellings[0]).path.replace("[]", "") for each in FIELDS}
-    names = "|".join(re.escape(each) for each in sorted(ours, key=len, reverse=True) if re.search("[._]", each))
-    return re.sub(rf"(?<![\w.])({names})\b", lambda found: ours[found[1]], text)
+    installer_names = {each.of: (each.spelling(release) or each.spellings[0]).path.replace("[]", "") for each in FIELDS}
+    names = "|".join(
+        re.escape(each) for each in sorted(installer_names, key=len, reverse=True) if re.search("[._]", each)
+    )
+    return re.sub(rf"(?<![\w.])({names})\b", lambda found: installer_names[found[1]], text)
 
 
 # --- the cloud ----------------------------------------------------------------------------
