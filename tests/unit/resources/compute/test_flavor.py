@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from openstack_prep.base.errors import ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss
 from openstack_prep.core.model import Action, Key
 from openstack_prep.resources.compute.flavor import Flavor
 from tests.unit.conftest import ENDPOINTS, IDENTITY, declared_mistakes, failure, sent
@@ -67,6 +68,22 @@ def test_it_is_made_by_one_request(run: CloudRun, services: requests_mock.Mocker
     }
     assert made.last_request.headers["X-OpenStack-Nova-API-Version"] == "2.64"
     assert sent(services) == ["GET /v2.1/flavors/detail?is_public=none", "POST /v2.1/flavors"]
+
+
+def test_a_deletion_takes_access_from_projects_that_the_spec_does_not_declare(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    listed.append(answer(**{"os-flavor-access:is_public": False, "description": "big [openstack-prep:lab/master]"}))
+    rows = [{"flavor_id": "f1", "tenant_id": each} for each in ("p1", "p9")]
+    services.get(f"{NOVA}/flavors/f1/os-flavor-access", json={"flavor_access": rows})
+    services.get(f"{NOVA}/servers/detail", json={"servers": []})
+    services.get(f"{IDENTITY}/projects/p9", json={"project": {"id": "p9", "name": "theirs"}})
+    private = replace(MASTER, is_public=False, access=("lab",))
+    observed = Flavor.find(run, [private])[KEY]
+    losses = Flavor.find_losses(run, [Deletion(private, observed)], frozenset())
+    assert [(key, found.address) for key, found in losses if isinstance(found, DeletionLoss)] == [(KEY, "project/p9")]
+    ((declared, _),) = Flavor.scan(run, None)
+    assert (declared.description, declared.is_public) == ("big", False)
 
 
 def test_it_is_kept(run: CloudRun, listed: list[Any]) -> None:

@@ -12,7 +12,7 @@ from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.network.subnet import Route, Subnet
-from tests.unit.conftest import ENDPOINTS, declared_mistakes, sent
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, declared_mistakes, sent
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 NODES = Subnet(name="nodes", network="net", cidr="10.0.0.0/24")
@@ -105,6 +105,18 @@ def test_a_change_insists_on_what_was_seen(run: CloudRun, services: requests_moc
     apply(run, Subnet(name="nodes", enable_dhcp=False, gateway_ip=False, host_routes=()))
     assert changed.last_request.headers["If-Match"] == "revision_number=3"
     assert changed.last_request.json() == {"subnet": {"enable_dhcp": False, "gateway_ip": None, "host_routes": []}}
+
+
+def test_a_subnet_on_a_twin_of_its_network_is_not_it(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    """It is deleted together with that network."""
+    ours = {"name": "net", "description": "[openstack-prep:lab/net]", "revision_number": 1, "project_id": ADMIN_PROJECT}
+    services.get(f"{NEUTRON}/networks", json={"networks": [{"id": each, **ours} for each in ("n1", "n2")]})
+    services.get(f"{NEUTRON}/ports", json={"ports": []})
+    listed += [answer(id="s2", network_id="n2"), answer()]
+    found = Subnet.find(run, [NODES])[NODES.key]
+    assert (found.id, found.twins, found.values["network"], found.values["gateway_ip"]) == ("s1", (), "net", "10.0.0.1")
 
 
 def test_another_range_is_a_replacement(run: CloudRun, listed: list[Any]) -> None:
