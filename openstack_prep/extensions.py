@@ -88,7 +88,7 @@ class Extension(NamedTuple):
     what was observed of them; ``folder`` is that of the spec, or None.
     """
     cascades: Mapping[str, str] = {}
-    """What the services of its kinds take along, or leave behind, when a resource of somebody else's kind is deleted:
+    """What the services of its kinds take along, or leave behind, when a resource of another package's kind is deleted:
     ``module:TABLE`` by that kind, such as ``project``. A table is a tuple of ``CascadeRow``, of
     ``openstack_prep/resources/cascades/row.py``; it counts for the kinds that have one themselves.
     """
