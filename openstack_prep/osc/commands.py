@@ -161,14 +161,14 @@ class PrepLister(Prep, command.Lister):
 
 
 class PlanCommand(PrepLister):
-    module, name = "openstack_prep.cli.project.verbs", "plan"
+    module, name = "openstack_prep.cli.project.options:add_verbs", "plan"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
         return tables.plan(data, everything=options.all)
 
 
 class Apply(PrepLister):
-    module, name = "openstack_prep.cli.project.verbs", "apply"
+    module, name = "openstack_prep.cli.project.options:add_verbs", "apply"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
         return tables.report(data, everything=options.all)
@@ -182,7 +182,7 @@ class Destroy(Apply):
 
 
 class Show(PrepLister):
-    module, name = "openstack_prep.cli.project.verbs", "show"
+    module, name = "openstack_prep.cli.project.options:add_verbs", "show"
 
     def table(self, options: argparse.Namespace, data: Mapping[str, Any]) -> tables.Table:
         return tables.resources(data)
@@ -206,7 +206,7 @@ class Verify(PrepLister):
 
 
 class ExportCommand(Prep, command.ShowOne):
-    module, name = "openstack_prep.cli.project.export", "export"
+    module, name = "openstack_prep.cli.project.options:add_export", "export"
 
     @property
     def formatter_default(self) -> str:

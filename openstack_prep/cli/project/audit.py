@@ -6,29 +6,20 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.reports import add_html, add_reports, judge_reports, report, write_html
+from openstack_prep.cli.reports import judge_reports, report, write_html
 from openstack_prep.cli.running import open_spec, print_result
 from openstack_prep.cli.style import warn
+from openstack_prep.pictures.topology import sources
+from openstack_prep.reports.findings import of_drift
+from openstack_prep.reports.html_content import page_of_drift
+from openstack_prep.verbs.audit import audit
 
 if TYPE_CHECKING:
     from openstack_prep.reports.html import Page
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("audit", _run)
-    add_html(parser)
-    add_spec(parser)
-    add_reports(parser, "spec")
-
-
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.reports.findings import of_drift
-    from openstack_prep.verbs.audit import audit
-
+def run(options: argparse.Namespace) -> int:
     judge_reports(options)
     cloud, spec = open_spec(options, options.spec)
     with reading(options):
@@ -38,9 +29,6 @@ def _run(options: argparse.Namespace) -> int:
     data = [each.data() for each in found]
 
     def page() -> Page:
-        from openstack_prep.pictures.topology import sources
-        from openstack_prep.reports.html_content import page_of_drift
-
         networks = partial(sources.of_spec, cloud, spec, jobs=options.jobs)
         return page_of_drift(spec.name, options.spec, cloud, data, networks)
 

@@ -6,10 +6,10 @@ import argparse
 import sys
 
 from openstack_prep.base.style import visible
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import add_lock_timeout, carry_out, open_spec
+from openstack_prep.cli.running import carry_out, open_spec
+from openstack_prep.resources.credentials.credential_rotation import RotatedKeepingOld
+from openstack_prep.verbs import rotation
 
 COPIES = """\
 openstack-prep: clouds.yaml holds the new credential. An OpenShift cluster keeps a copy of its own, in the secret
@@ -18,21 +18,7 @@ UNTIL = "Until then it cannot reach OpenStack: the old credential is deleted. --
 KEPT = "The old credential still works, as entry {name}-old. When nothing uses it, remove the entry and run apply."
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    rotate = command("credential rotate", _rotate)
-    add_spec(rotate)
-    rotate.add_argument("--name", metavar="NAME", help="only the application credential of this name")
-    rotate.add_argument("--keep-old", action="store_true", help="keep the old ones, as entries CLOUD-old")
-    rotate.add_argument("--allow-replace", action="store_true", help="also replace one whose secret is lost")
-    rotate.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
-    add_lock_timeout(rotate)
-
-
-def _rotate(options: argparse.Namespace) -> int:
-    from openstack_prep.resources.credentials.credential_rotation import RotatedKeepingOld
-    from openstack_prep.verbs import rotation
-
+def run(options: argparse.Namespace) -> int:
     cloud, spec = open_spec(options, options.spec)
     with reading(options):
         plan = rotation.plan_rotation(

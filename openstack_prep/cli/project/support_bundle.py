@@ -11,37 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.base.private_file import create_private
 from openstack_prep.base.raw import Values
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec, connect_chosen
+from openstack_prep.cli.of_spec import connect_chosen
+from openstack_prep.cli.project.validate import check
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import error_data, explained, no_garbage, print_result, read_spec
-from openstack_prep.cli.spellings import new_path
+from openstack_prep.cli.running import error_data, explained, print_result, read_spec
 from openstack_prep.cli.style import warn
+from openstack_prep.cloud.connection import Cloud, opened
+from openstack_prep.reports import last_run, support
+from openstack_prep.verbs import api
 
 if TYPE_CHECKING:
-    from openstack_prep.cloud.connection import Cloud
     from openstack_prep.spec import Spec
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("support-bundle", _run)
-    parser.add_argument(
-        "--output",
-        type=new_path,
-        metavar="FILE",
-        help="file to write (openstack-prep-support-TIME.yaml, with mode 0600)",
-    )
-    parser.add_argument("--offline", action="store_true", help="do not log in to the cloud, so without a plan")
-    add_spec(parser, "a spec to describe and to plan", optional=True)
-
-
-def _run(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.base.private_file import create_private
-        from openstack_prep.reports import last_run, support
-
+def run(options: argparse.Namespace) -> int:
     path = options.output or Path(f"openstack-prep-support-{datetime.now():%Y%m%dT%H%M%S.%f}.yaml")
     if path.exists() or path.is_symlink():  # before the work; judged again when it is written
         raise ConfigError(f"--output: {path} exists; choose another file, or delete it")
@@ -63,9 +48,6 @@ def _run(options: argparse.Namespace) -> int:
 
 def _spec(options: argparse.Namespace) -> tuple[Spec | None, Values]:
     """Return the spec, and what the bundle says of it: what is wrong with it, if it cannot be read."""
-    from openstack_prep.cli.project.validate import check
-    from openstack_prep.reports import support
-
     try:
         spec = read_spec(options, options.spec, needs_secrets=not options.offline)
     except Exception as error:  # noqa: BLE001 - what ends here is what the bundle is for
@@ -80,8 +62,6 @@ def _spec(options: argparse.Namespace) -> tuple[Spec | None, Values]:
 
 
 def _cloud(options: argparse.Namespace, spec: Spec | None) -> tuple[Cloud | None, Values]:
-    from openstack_prep.reports import support
-
     cloud = None
     try:
         cloud = connect_chosen(options, spec.clouds.admin if spec else None)
@@ -92,8 +72,6 @@ def _cloud(options: argparse.Namespace, spec: Spec | None) -> tuple[Cloud | None
 
 def _entries(options: argparse.Namespace, spec: Spec | None) -> Iterator[Cloud]:
     """Yield the clouds that the command and the spec name, for their secrets; the other parts say what is wrong."""
-    from openstack_prep.cloud.connection import Cloud, opened
-
     named = [options.os_cloud or spec.clouds.admin, spec.clouds.tenant] if spec else [options.os_cloud]
     for entry in dict.fromkeys([named[0], *filter(None, named[1:])]):
         with contextlib.suppress(Exception):  # also those of the SDK
@@ -101,8 +79,6 @@ def _entries(options: argparse.Namespace, spec: Spec | None) -> Iterator[Cloud]:
 
 
 def _plan(options: argparse.Namespace, spec: Spec, cloud: Cloud) -> Values:
-    from openstack_prep.verbs import api
-
     try:
         with reading(options):
             return api.plan(cloud, spec, jobs=options.jobs).document()

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec, read_of
+from openstack_prep.cli.of_spec import read_of
+from openstack_prep.cli.running import confirm, print_result
 from openstack_prep.cli.style import say
-
-if TYPE_CHECKING:
-    from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.spec import Spec
-
-
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("unlock", _run)
-    add_spec(parser, optional=True)
-    parser.add_argument("--name", metavar="NAME", help="instead of a spec: an infraID in the connection's own project")
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
+from openstack_prep.cloud import lease
+from openstack_prep.cloud.connection import Cloud, connect
+from openstack_prep.spec import Spec
+from openstack_prep.verbs import api
 
 
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.cli.running import confirm, print_result
-    from openstack_prep.cloud import lease
-    from openstack_prep.verbs import api
-
+def run(options: argparse.Namespace) -> int:
     if (options.spec is None) == (options.name is None):
         raise ConfigError("unlock: give either a SPEC or --name NAME")
     seen = api.look_for_lease(*_spec_of(options))
@@ -43,9 +30,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _spec_of(options: argparse.Namespace) -> tuple[Cloud, Spec]:
-    from openstack_prep.cloud.connection import connect
-    from openstack_prep.spec import Spec
-
     # no more than says where the lease lies: no secret, nothing that is generated
     spec = read_of(options, options.spec, ("name", "clouds", "project")) if options.spec else Spec(options.name, ())
     return connect(options.os_cloud or spec.clouds.admin), spec

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_variables
-from openstack_prep.cli.reports import add_reports, judge_reports, report
-from openstack_prep.cli.running import error_data, no_garbage, print_result, read_spec
+from openstack_prep.cli.reports import judge_reports, report
+from openstack_prep.cli.running import error_data, print_result, read_spec
 from openstack_prep.cli.style import warn
+from openstack_prep.core import planner
+from openstack_prep.reports.findings import of_warning
+from openstack_prep.spec.resolution import list_warnings, refuse_mistakes, resolve_spec
+from openstack_prep.spec.targets import NoCloud
 
 if TYPE_CHECKING:
     from openstack_prep.spec import Spec
@@ -49,17 +51,7 @@ class Validated:
         return f"{self.path}: valid, {len(self.spec.resources)} resources" if self.spec else ""
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("validate", _run, cloud=False, data=True)
-    parser.add_argument("specs", type=Path, nargs="+", metavar="SPEC", help="the specs, YAML files")
-    add_variables(parser)
-    add_reports(parser, "specs")
-
-
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.reports.findings import of_warning
-
+def run(options: argparse.Namespace) -> int:
     judge_reports(options)
     found = [_validated(options, path) for path in options.specs]
     mistakes = [mistake for each in found if each.error for mistake in each.error.mistakes]
@@ -90,10 +82,6 @@ def check(spec: Spec) -> tuple[Spec, list[str]]:
 
     Raises SpecError with everything that is wrong with them.
     """
-    with no_garbage():
-        from openstack_prep.core import planner
-        from openstack_prep.spec.resolution import list_warnings, refuse_mistakes, resolve_spec
-        from openstack_prep.spec.targets import NoCloud
 
     refuse_mistakes(spec)
     resolved = resolve_spec(spec, NoCloud.as_cloud(), for_apply=False)

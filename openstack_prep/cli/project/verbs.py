@@ -10,13 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.reports import add_html, judge_reports, write_html
+from openstack_prep.cli.reports import judge_reports, write_html
 from openstack_prep.cli.running import (
-    add_allow_loss,
-    add_lock_timeout,
     carry_out,
     confirm_plan,
     name_holder,
@@ -26,8 +22,10 @@ from openstack_prep.cli.running import (
     print_warnings,
     run_plan,
 )
-from openstack_prep.cli.spellings import new_path
 from openstack_prep.cli.style import say, style_of, warn
+from openstack_prep.core import text
+from openstack_prep.spec.targets import limit_to
+from openstack_prep.verbs import api, rights
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -37,59 +35,17 @@ if TYPE_CHECKING:
     from openstack_prep.verbs.live_plan import LivePlan
 
 
-def add(command: AddCommand) -> None:
-    """Add the four to the parser."""
-    plan = command("plan", _plan)
-    plan.add_argument("--destroy", action="store_true", help="show what destroy would do instead")
-    plan.add_argument("-o", "--out", type=new_path, metavar="FILE", help="save the plan for apply --plan")
-    plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
-    apply = command("apply", _apply)
-    apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
-    destroy = command("destroy", _destroy)
-    show = command("show", _show)
-    show.add_argument(
-        "--reveal", metavar="OUTPUT", help="print only this output of a stack: its value, also if it is a secret"
-    )
-    for each in (plan, apply):
-        each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
-    for each in (plan, apply):
-        each.add_argument(
-            "--adopt", action="store_true", help="also change resources that exist and are not managed by this spec"
-        )
-        each.add_argument("--prune", action="store_true", help="also delete managed resources no longer in the spec")
-        each.add_argument(
-            "--target",
-            action="append",
-            default=[],
-            metavar="KIND/NAME",
-            help="only this resource and what it needs; repeatable; never prunes",
-        )
-    for each in (plan, apply, destroy):
-        add_allow_loss(each)
-        each.add_argument("--all", action="store_true", help="also show the resources that stay unchanged")
-    for each in (plan, apply):
-        add_html(each)
-    for each in (apply, destroy):
-        each.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
-        add_lock_timeout(each)
-    of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
-    add_spec(apply, f"the spec, a YAML file; {of_plan}", optional=True)
-    for each in (plan, destroy, show):
-        add_spec(each)
-
-
-def _plan(options: argparse.Namespace) -> int:
+def plan_spec(options: argparse.Namespace) -> int:
     _refuse_beside_destroy(options)
     _refuse_beside_target(options)
     judge_reports(options)
     if options.out:
-        from openstack_prep.verbs import plan_file
+        from openstack_prep.verbs import plan_file  # with images and stacks, which few specs declare
 
         plan_file.refuse_other_file(options.out)
         read = plan_file.content_of(options.spec)
     cloud, spec = open_spec(options, options.spec)
     plan = (_plan_destroy if options.destroy else _plan_apply)(options, cloud, spec)
-    from openstack_prep.verbs import rights
 
     plan = rights.warn_of_missing_rights(plan)
     print_warnings(plan, spec)
@@ -134,13 +90,8 @@ def _refuse_beside_destroy(options: argparse.Namespace) -> None:
 
 
 def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePlan:
-    with no_garbage():
-        from openstack_prep.verbs import api
-
     whole = len(spec.resources)
     if options.target:
-        from openstack_prep.spec.targets import limit_to
-
         spec = limit_to(spec, options.target)
     permissions = {"allow_replace": options.allow_replace, "adopt": options.adopt, "prune": options.prune}
     permissions["allow_loss"] = options.allow_loss
@@ -150,14 +101,11 @@ def _plan_apply(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePl
 
 
 def _plan_destroy(options: argparse.Namespace, cloud: Cloud, spec: Spec) -> LivePlan:
-    with no_garbage():
-        from openstack_prep.verbs import api
-
     with reading(options):
         return api.plan_destroy(cloud, spec, allow_loss=options.allow_loss, jobs=options.jobs)
 
 
-def _apply(options: argparse.Namespace) -> int:
+def apply_spec(options: argparse.Namespace) -> int:
     _refuse_beside_target(options)
     judge_reports(options)
     if options.plan:
@@ -165,7 +113,7 @@ def _apply(options: argparse.Namespace) -> int:
     if options.spec is None:
         raise ConfigError("apply: give a SPEC, or --plan FILE")
     with no_garbage():
-        from openstack_prep.verbs.plan_file import refuse_as_spec
+        from openstack_prep.verbs.plan_file import refuse_as_spec  # as for plan
 
         refuse_as_spec(options.spec, "apply")
     cloud, spec = open_spec(options, options.spec)
@@ -175,14 +123,12 @@ def _apply(options: argparse.Namespace) -> int:
 
 
 def _apply_saved(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.verbs import api
-        from openstack_prep.verbs.plan_file import SavedPlan
-
     given = {"--allow-replace": options.allow_replace, "--adopt": options.adopt, "--prune": options.prune}
     given["--allow-loss"] = options.allow_loss
     for added in (name for name, value in given.items() if value):
         raise ConfigError(f"apply: {added} cannot be added to --plan; give it to `openstack-prep plan -o`")
+    from openstack_prep.verbs.plan_file import SavedPlan  # as for plan
+
     saved = SavedPlan(options.plan)
     path = saved.find_spec(options.spec)
     cloud, spec = open_spec(options, path, saved.content.variables)
@@ -204,7 +150,7 @@ def _apply_saved(options: argparse.Namespace) -> int:
     return run_plan(options, cloud, plan, path)
 
 
-def _destroy(options: argparse.Namespace) -> int:
+def destroy_spec(options: argparse.Namespace) -> int:
     cloud, spec = open_spec(options, options.spec)
     plan = _plan_destroy(options, cloud, spec)
     print_warnings(plan, spec)
@@ -213,11 +159,7 @@ def _destroy(options: argparse.Namespace) -> int:
     return run_plan(options, cloud, plan)
 
 
-def _show(options: argparse.Namespace) -> int:
-    with no_garbage():
-        from openstack_prep.core import text
-        from openstack_prep.verbs import api
-
+def show_spec(options: argparse.Namespace) -> int:
     cloud, spec = open_spec(options, options.spec)
     with reading(options):
         found = api.show(cloud, spec, jobs=options.jobs)

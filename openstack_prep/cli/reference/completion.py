@@ -7,20 +7,9 @@ from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.extras import install
-from openstack_prep.cli import AddCommand
-
-SHELLS = ("bash", "zsh")
-HOW = "Example: openstack-prep completion bash > /etc/bash_completion.d/openstack-prep"
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("completion", _run, cloud=False)
-    parser.add_argument("shell", choices=SHELLS, help="the shell")
-    parser.epilog = HOW
-
-
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     try:
         text = script(options.build_parser(), options.shell)
     except ImportError:
@@ -31,7 +20,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
     """Return the script for a shell; setup.py puts it into the wheel."""
-    import shtab
+    import shtab  # an extra
 
     _complete_files(parser)
     return str(shtab.complete(parser, shell))
@@ -39,7 +28,7 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 def _complete_files(parser: argparse.ArgumentParser) -> None:
     """Have all that is a path completed as one, in all subcommands."""
-    import shtab
+    import shtab  # an extra
 
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterator, Mapping
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli import AddCommand
+from openstack_prep.base.suggestion import ask, similar
+from openstack_prep.cli.running import print_result
+from openstack_prep.reports.codes import read_codes
 
 WIDTH = 110
 PARTS = ("means", "why", "fix", "source")
 
 
-def add(command: AddCommand) -> None:
-    """Add it to the parser."""
-    parser = command("explain", _run, cloud=False, data=True)
-    parser.add_argument("code", nargs="?", metavar="CODE", help="code printed in brackets, such as quota.short")
-
-
-def _run(options: argparse.Namespace) -> int:
-    from openstack_prep.cli.running import print_result
-    from openstack_prep.reports.codes import read_codes
-
+def run(options: argparse.Namespace) -> int:
     codes = read_codes()
     if options.code is None:
         width = max(map(len, codes))
@@ -35,8 +29,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _lines(entry: Mapping[str, str]) -> Iterator[str]:
-    import textwrap
-
     for part in PARTS:
         indent = f"  {part + ':':<8}"
         later = " " * len(indent)
@@ -45,8 +37,6 @@ def _lines(entry: Mapping[str, str]) -> Iterator[str]:
 
 def _unknown(code: str, codes: Mapping[str, object]) -> str:
     """Return the error for a code that does not exist, with the nearest ones."""
-    from openstack_prep.base.suggestion import ask, similar
-
     area = code.partition(".")[0]
     near = similar(code, codes, count=3) or [each for each in codes if each.partition(".")[0] == area]
     advice = ask(near, "openstack-prep explain lists all codes")

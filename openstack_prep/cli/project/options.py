@@ -1,0 +1,123 @@
+"""The options of the commands in this folder; the work of each is in a module that only its call loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_spec, add_variables
+from openstack_prep.cli.reports import add_html, add_reports
+from openstack_prep.cli.running import (
+    add_allow_loss,
+    add_lock_timeout,
+)
+from openstack_prep.cli.spellings import new_path
+
+_HERE = "openstack_prep.cli.project"
+FORMS = ("mermaid", "dot", "svg")
+
+
+def add_verbs(command: AddCommand) -> None:
+    """Add the four to the parser."""
+    plan = command("plan", f"{_HERE}.verbs:plan_spec")
+    plan.add_argument("--destroy", action="store_true", help="show what destroy would do instead")
+    plan.add_argument("-o", "--out", type=new_path, metavar="FILE", help="save the plan for apply --plan")
+    plan.add_argument("--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes pending")
+    apply = command("apply", f"{_HERE}.verbs:apply_spec")
+    apply.add_argument("--plan", type=Path, metavar="FILE", help="apply a saved plan; refused when it is stale")
+    destroy = command("destroy", f"{_HERE}.verbs:destroy_spec")
+    show = command("show", f"{_HERE}.verbs:show_spec")
+    show.add_argument(
+        "--reveal", metavar="OUTPUT", help="print only this output of a stack: its value, also if it is a secret"
+    )
+    for each in (plan, apply):
+        each.add_argument("--allow-replace", action="store_true", help="allow resources to be deleted and re-created")
+    for each in (plan, apply):
+        each.add_argument(
+            "--adopt", action="store_true", help="also change resources that exist and are not managed by this spec"
+        )
+        each.add_argument("--prune", action="store_true", help="also delete managed resources no longer in the spec")
+        each.add_argument(
+            "--target",
+            action="append",
+            default=[],
+            metavar="KIND/NAME",
+            help="only this resource and what it needs; repeatable; never prunes",
+        )
+    for each in (plan, apply, destroy):
+        add_allow_loss(each)
+        each.add_argument("--all", action="store_true", help="also show the resources that stay unchanged")
+    for each in (plan, apply):
+        add_html(each)
+    for each in (apply, destroy):
+        each.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
+        add_lock_timeout(each)
+    of_plan = "with --plan the one that the plan was made from (default: found by its path relative to the plan)"
+    add_spec(apply, f"the spec, a YAML file; {of_plan}", optional=True)
+    for each in (plan, destroy, show):
+        add_spec(each)
+
+
+def add_validate(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("validate", f"{_HERE}.validate:run", cloud=False, data=True)
+    parser.add_argument("specs", type=Path, nargs="+", metavar="SPEC", help="the specs, YAML files")
+    add_variables(parser)
+    add_reports(parser, "specs")
+
+
+def add_audit(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("audit", f"{_HERE}.audit:run")
+    add_html(parser)
+    add_spec(parser)
+    add_reports(parser, "spec")
+
+
+def add_graph(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("graph", f"{_HERE}.graph:run", forms=FORMS)
+    parser.add_argument("--plan", action="store_true", help="read the cloud, and colour what apply would do")
+    add_spec(parser)
+
+
+def add_support_bundle(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("support-bundle", f"{_HERE}.support_bundle:run")
+    parser.add_argument(
+        "--output",
+        type=new_path,
+        metavar="FILE",
+        help="file to write (openstack-prep-support-TIME.yaml, with mode 0600)",
+    )
+    parser.add_argument("--offline", action="store_true", help="do not log in to the cloud, so without a plan")
+    add_spec(parser, "a spec to describe and to plan", optional=True)
+
+
+def add_export(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("export", f"{_HERE}.export:run")
+    parser.add_argument("--project", metavar="NAME", help="the project (default: that of the connection)")
+    parser.add_argument("--project-domain", metavar="NAME", default="Default", help="its domain (Default)")
+    parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")
+    parser.add_argument("--name", default="*", metavar="PATTERN", help="only matching names, such as 'web-*'")
+    parser.add_argument("--tag", metavar="SPEC", help="only resources that the spec of this name manages")
+
+
+def add_unlock(command: AddCommand) -> None:
+    """Add it to the parser."""
+    parser = command("unlock", f"{_HERE}.unlock:run")
+    add_spec(parser, optional=True)
+    parser.add_argument("--name", metavar="NAME", help="instead of a spec: an infraID in the connection's own project")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
+
+
+def add_credential(command: AddCommand) -> None:
+    """Add it to the parser."""
+    rotate = command("credential rotate", f"{_HERE}.credential:run")
+    add_spec(rotate)
+    rotate.add_argument("--name", metavar="NAME", help="only the application credential of this name")
+    rotate.add_argument("--keep-old", action="store_true", help="keep the old ones, as entries CLOUD-old")
+    rotate.add_argument("--allow-replace", action="store_true", help="also replace one whose secret is lost")
+    rotate.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
+    add_lock_timeout(rotate)
