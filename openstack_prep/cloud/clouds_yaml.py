@@ -131,8 +131,18 @@ def _checked(old: str, new: str, data: Raw) -> str:
             return new
     except yaml.YAMLError:  # such as an anchor that was part of the old entry
         pass
-    comments = [line for line in old.splitlines(keepends=True) if _is_comment(line)]
-    return "".join([*comments, _dump(data) if data else ""])
+    comments = [f"{line}\n" for line in old.splitlines() if _is_comment(line)]
+    return "".join([*comments, *_comments_behind(old), _dump(data) if data else ""])
+
+
+def _comments_behind(text: str) -> Iterator[str]:
+    """Yield the comments that follow something else on their line, each as a line: what is between two tokens."""
+    last = 0
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        between = text[last : token.start_mark.index].partition("\n")[0]
+        if last and text[last - 1] != "\n" and _is_comment(between):
+            yield f"{between.strip()}\n"
+        last = max(last, token.end_mark.index)
 
 
 def _is_comment(line: str) -> bool:

@@ -200,6 +200,9 @@ def test_what_was_somebodys_is_left_to_the_letter(tmp_path: Path, text: str) -> 
         f"{MINE}clouds: {{}}\n",
         f"clouds:\n  {MINE}  ocp: {{}}\n",
         f"{MINE}clouds: {{ocp: {{}}, a: {{region_name: x}}}}\n",
+        f"{{clouds: {{a: {{region_name: 'x # y'}}}}}} {MINE}",
+        f"{{clouds: {{ {MINE}  a: {{region_name: x}}}}}}\n",
+        f"{{clouds: {{a: {{region_name: x}}}}}}\n{MINE.rstrip()}",
     ],
 )
 def test_no_comment_is_lost(tmp_path: Path, text: str) -> None:
