@@ -319,6 +319,32 @@ def _refuse_login(chosen: cloud_entries.ChosenEntry | None) -> None:
         chosen.refuse(login.find_mistakes(chosen.settings))
 
 
+def connect_entry(name: str, entry: Raw) -> Cloud:
+    """Return the cloud of an entry that is in no file; neither files nor variables count. No request is sent yet.
+
+    Raises ConfigError for an entry that openstacksdk cannot use.
+    """
+    from keystoneauth1 import exceptions as ksa
+    from openstack import exceptions as sdk
+    from openstack.config import OpenStackConfig
+    from openstack.connection import Connection
+
+    files = OpenStackConfig(
+        [], [], secure_files=[], load_envvars=False, app_name="openstack_prep", app_version=__version__
+    )
+    files.cloud_config = {"clouds": {name: dict(entry)}}
+    try:
+        return _check_settings(Cloud(_without_empty(Connection(config=files.get_one(name)))))
+    except (sdk.ConfigException, ksa.ClientException, ksa.OptionError, OSError) as error:
+        raise ConfigError(f"cloud {name!r}: {error}") from error
+
+
+def find_mistakes(entry: Raw) -> Iterator[cloud_entries.EntryMistake]:
+    """Yield the keys of an entry because of which openstacksdk cannot use it, or Keystone refuses what it sends."""
+    found = [*cloud_entries.find_malformed(entry)]
+    yield from found or login.find_mistakes(entry)
+
+
 def _check_settings(made: Cloud) -> Cloud:
     """Return a cloud whose settings openstacksdk can use; raises ConfigError."""
     verify = made.connection.config.get_requests_verify_args()

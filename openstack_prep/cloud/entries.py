@@ -171,6 +171,8 @@ BOOLEANS = {
     **dict.fromkeys(("false", "no", "off", "n", "0"), "false"),
 }
 """Texts and numbers that people write for a boolean, in lower case."""
+BY_PYYAML = ("yes", "no", "on", "off")
+"""Those that are booleans for the SDK's parser where they are not in quotes, and texts for ours."""
 SWITCHES = ("verify", "insecure")
 ONE_VALUE = ("auth_type", "region_name", "identity_api_version", "profile", "cloud", *TLS_FILES)
 """Settings that are never a list or a mapping."""
@@ -246,7 +248,8 @@ def find_malformed(entry: object) -> Iterator[EntryMistake]:
         if isinstance(value := entry.get(name), list | dict):
             yield EntryMistake((name,), f"is {_kind(value)}, not a single value", "write one value")
     for name in SWITCHES:
-        if (meant := _meant(value := entry.get(name))) is not None:
+        value = entry.get(name)
+        if str(value).lower() not in BY_PYYAML and (meant := _meant(value)) is not None:
             yield EntryMistake((name,), f"is {value!r}, not a boolean", f"write {meant} without quotes")
     if "auth_type" in entry and not entry["auth_type"]:
         yield EntryMistake(("auth_type",), "is empty", "remove it, or write such as v3applicationcredential")

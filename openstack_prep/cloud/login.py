@@ -142,6 +142,8 @@ BESIDE_AUTH = (
     "regions", "verify",
 )  # fmt: skip
 """Settings of an entry that belong beside auth."""
+SCOPE = ("project_name", "project_id", "domain_name", "domain_id", "system_scope", "trust_id")
+"""What an application credential must not request (keystone 30.0.0, auth/plugins/application_credential.py)."""
 NEAR = 0.85
 """How much a name must be like another one to be a misspelling of it."""
 PASSWORD = "password"
@@ -180,6 +182,10 @@ def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
             near = difflib.get_close_matches(name, known, 1, NEAR)
             fix = f"write {near[0]}" if near else "remove it"
             yield EntryMistake(("auth", name), f"is not a setting of auth_type {auth_type}", fix)
+    if auth_type == "v3applicationcredential":
+        for name in SCOPE:
+            if name in auth:
+                yield EntryMistake(("auth", name), "is a scope, which Keystone refuses beside it", "remove it")
     for option in options:
         names = (option.dest, *(other.dest for other in option.deprecated))
         if option.required and not any(auth.get(name) or entry.get(name) for name in names) and not from_vendor:

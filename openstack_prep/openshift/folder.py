@@ -21,7 +21,7 @@ from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.private_file import write_private
 from openstack_prep.openshift import installer
-from openstack_prep.openshift.check.entry import places
+from openstack_prep.openshift.clientconfig import places
 from openstack_prep.openshift.cluster import Metadata, read_metadata
 from openstack_prep.openshift.install_config import InstallConfigValues, dump
 from openstack_prep.openshift.install_config.cluster_of import CLOUD

@@ -12,12 +12,13 @@ from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weig
 from openstack_prep.base.errors import CloudError, ConfigError, Mistake
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import connect
+from openstack_prep.cloud.connection import connect_entry
 from openstack_prep.openshift.check import check, services, tls
 from openstack_prep.openshift.check.context import READER, CheckContext
-from openstack_prep.openshift.check.entry import InstallerEntry, entry, find_entry
+from openstack_prep.openshift.check.entry import entry
 from openstack_prep.openshift.check.host import fips
 from openstack_prep.openshift.check.installed import installed
+from openstack_prep.openshift.clientconfig import InstallerEntry, find_entry, for_client
 from openstack_prep.openshift.install_config import (
     FileContents,
     InstallConfigFields,
@@ -207,16 +208,17 @@ def _of_cloud(
 ) -> list[Diagnostic]:
     """Return what is wrong in the cloud, or why the login fails."""
     try:
-        cloud = connect(cluster.cloud, clouds_file=mine.path).allow_parallel(jobs)
+        cloud = connect_entry(cluster.cloud, for_client(mine.settings)).allow_parallel(jobs)
         found = list(tls.identity(cloud, minor(cluster.release)))
-        found += [] if fatal(found) else services.region(cloud.authenticate())
+        found += [] if fatal(found) else services.region(cloud.authenticate(), mine.settings.get("region_name"))
         if fatal(found):
             return found
     except (CloudError, ConfigError) as error:
+        secured = f"; {mine.secure_file} has a part of the entry, which goes first" if mine.secure_file else ""
         refused = documented(
             code="login.failed",
             where=f"{mine.path}: {cluster.cloud}",
-            what=str(error),
+            what=f"{error}{secured}",
             fix=f"openstack --os-cloud {shlex.quote(cluster.cloud)} token issue  # correct the entry until it succeeds",
         )
         return [refused]

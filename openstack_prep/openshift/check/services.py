@@ -15,6 +15,13 @@ from openstack_prep.reports.codes import documented
 
 TAGS = "standard-attr-tag"
 CLUSTER_API_SINCE = 17
+VOLUME_TYPE = "volumev3"
+ANY_VOLUME_TYPE_SINCE = 20
+"""The release whose gophercloud, 2.7.0 or later, also takes the type block-storage (its e3947338f of 2024-10-10).
+
+go.mod: openshift/installer 7e30b7d6b421, release 4.19, has 2.5.0; 00075be6 of 2026 has 2.8.0.
+That of release 4.20 is not known.
+"""
 SERVER_GROUPS = (2, 64)  # the microversion in which the installer asks for server groups
 NEEDED = {
     "compute": "there are no servers without it",
@@ -24,9 +31,13 @@ NEEDED = {
 }
 
 
-def region(cloud: Cloud) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the region; checked first, because without it no service is found."""
-    regions, named = sorted({each["region"] for each in cloud.endpoints}), cloud.region
+def region(cloud: Cloud, named: str | None) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the region of the entry; checked first, because without it no service is found.
+
+    Without one gophercloud takes the first endpoint of the catalogue, of whichever region that is (gophercloud 2.8.0,
+    endpoint_location.go, V3EndpointURL).
+    """
+    regions = sorted({each["region"] for each in cloud.endpoints})
     if not regions:
         yield documented(
             code="catalog.empty",
@@ -54,10 +65,28 @@ def services(context: CheckContext) -> Iterator[Diagnostic]:
             why=NEEDED[name],
             fix=context.openstack("catalog", "list") + "  # shows what exists; the cloud's administrator can add to it",
         )
+    if "block-storage" in there:
+        yield from _volume_type(context)
     if "network" in there:
         yield from _tags(context)
     if "compute" in there:
         yield from _server_groups(context)
+
+
+def _volume_type(context: CheckContext) -> Iterator[Diagnostic]:
+    """Yield whether the service of volumes has only types that the gophercloud of the release does not ask for."""
+    interface = context.cloud.interface or "public"
+    types = {each["type"] for each in context.cloud.endpoints if each["interface"] == interface}
+    if context.release > ANY_VOLUME_TYPE_SINCE or VOLUME_TYPE in types:
+        return
+    yield Diagnostic(
+        code="service.missing",
+        where=f"service {VOLUME_TYPE}",
+        what=f"the catalogue lists block-storage, and {context.cluster.release} asks for {VOLUME_TYPE}",
+        why="the installer opens a client for it before anything else, and stops, volumes or not",
+        fix=f"ask the administrator of the cloud for a service {VOLUME_TYPE} with the endpoint of block-storage",
+        status=DiagnosticStatus.ERROR if context.release < ANY_VOLUME_TYPE_SINCE else DiagnosticStatus.WARNING,
+    )
 
 
 def _tags(context: CheckContext) -> Iterator[Diagnostic]:

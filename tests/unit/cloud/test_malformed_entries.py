@@ -73,7 +73,7 @@ def test_a_malformed_entry(
 
 
 def test_all_mistakes_of_a_kind_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = refused(tmp_path, settings(verify="no", cacert=[], regions="x"), monkeypatch)
+    said = refused(tmp_path, settings(verify="false", cacert=[], regions="x"), monkeypatch)
     assert all(f": {key} " in said for key in ("verify", "cacert", "regions"))
 
 
@@ -110,3 +110,13 @@ def test_a_variable_with_the_text_of_a_boolean(monkeypatch: pytest.MonkeyPatch, 
         monkeypatch.setenv(f"OS_{name.upper()}", value)
     with pytest.raises(ConfigError, match="verify is 'false', not a boolean"):
         connect()
+
+
+@pytest.mark.parametrize(("word", "verify"), [("yes", True), ("no", False), ("Off", False)])
+def test_a_word_that_the_sdk_reads_as_a_boolean(tmp_path: Path, word: str, verify: bool) -> None:
+    path = tmp_path / "clouds.yaml"
+    path.write_text(f"clouds: {{lab: {{auth: {{auth_url: 'http://lab/v3', username: u}}, verify: {word}}}}}")
+    assert connect("lab", clouds_file=path).tls.verify is verify
+    path.write_text(path.read_text().replace(f"verify: {word}", f"verify: '{word}'"))
+    with pytest.raises(ConfigError, match="not a boolean"):
+        connect("lab", clouds_file=path)

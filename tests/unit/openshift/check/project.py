@@ -27,6 +27,13 @@ def flavor(name: str, ram: int = 16384, vcpus: int = 4, disk: int = 100, **specs
     return {"id": name, "name": name, "ram": ram, "vcpus": vcpus, "disk": disk, "extra_specs": specs}
 
 
+def list_services() -> list[dict[str, Any]]:
+    """Return the catalogue: the service of volumes has both of its types."""
+    catalog: list[dict[str, Any]] = token()["token"]["catalog"]
+    volumes = next(service for service in catalog if service["type"] == "block-storage")
+    return [*catalog, {**volumes, "id": "volumev3", "name": "volumev3", "type": "volumev3"}]
+
+
 class Project:
     """What its services answer."""
 
@@ -60,6 +67,7 @@ class Project:
     def login(self, *, roles: tuple[str, ...] = ("member", "swiftoperator"), **fields: Any) -> None:
         """Change the token that a login gives."""
         body = token()
+        body["token"]["catalog"] = list_services()
         body["token"] |= {"roles": [{"id": each, "name": each} for each in roles], **fields}
         self.services.post(f"{IDENTITY}/auth/tokens", json=body, headers={"X-Subject-Token": "t"}, status_code=201)
 
@@ -67,7 +75,8 @@ class Project:
         """Take services out of the catalogue, or move it to another region."""
         body = token()
         body["token"]["roles"] = []
-        body["token"]["catalog"] = [each for each in body["token"]["catalog"] if each["type"] not in types]
+        removed = {*types, *(["volumev3"] if "block-storage" in types else [])}
+        body["token"]["catalog"] = [each for each in list_services() if each["type"] not in removed]
         for service in body["token"]["catalog"]:
             for each in service["endpoints"]:
                 each["region"] = each["region_id"] = region

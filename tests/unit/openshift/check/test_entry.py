@@ -7,7 +7,13 @@ import pytest
 import yaml
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.openshift.check.entry import entry, find_entry
+from openstack_prep.openshift.check.entry import entry
+from openstack_prep.openshift.clientconfig import find_entry
+
+LOGIN = (
+    "{auth_url: 'http://lab/v3', username: u, password: hush, project_name: p, user_domain_name: d, "
+    "project_domain_name: d}"
+)
 
 
 @pytest.fixture
@@ -24,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write(path: Path, **settings: str) -> Path:
     lines = [f"    {name}: {value}\n" for name, value in settings.items()]
-    path.write_text("clouds:\n  lab:\n    auth: {password: hush}\n" + "".join(lines))
+    path.write_text(f"clouds:\n  lab:\n    auth: {LOGIN}\n" + "".join(lines))
     return path
 
 
@@ -57,11 +63,13 @@ def test_a_file_that_the_installer_will_be_given(home: Path, monkeypatch: pytest
     assert [each.where for each in entry("nobodys", given)] == [str(given)]
 
 
-def test_names_that_other_tools_know_are_none_to_the_installer(home: Path) -> None:
-    write(home / ".config" / "openstack" / "clouds.yml")
-    (said,) = told()
-    assert said.startswith("error clouds.yaml: there is no clouds.yaml in ")
-    assert str(home / ".config" / "openstack" / "clouds.yaml") in said
+def test_a_name_with_yml_counts_if_there_is_no_yaml(home: Path) -> None:
+    usual = home / ".config" / "openstack"
+    (home / "work" / "clouds.yml").write_text("clouds: {other: {}}")
+    assert told()[0].startswith(f"error {home / 'work' / 'clouds.yml'}: has no entry 'lab'")
+    write(usual / "clouds.yaml")
+    assert path_of("lab") == usual / "clouds.yaml"
+    assert told() == []
 
 
 def test_only_the_first_file_is_looked_into(home: Path) -> None:

@@ -39,7 +39,7 @@ def test_what_is_not_there_is_not_asked(project: Project) -> None:
 
 def test_a_login_without_a_catalogue(project: Project) -> None:
     project.without("identity", *ENDPOINTS)
-    (found,) = region(Cloud(connection()))
+    (found,) = region(Cloud(connection()), None)
     assert "no catalogue" in found.what
     assert "project_name" in found.fix
 
@@ -59,7 +59,7 @@ def test_a_nova_of_before_rocky(project: Project, release: str, level: str) -> N
 @pytest.mark.parametrize(("named", "there", "found"), [("one", "one", 0), ("one", "two", 1)])
 def test_the_region_is_one_of_the_catalogues(project: Project, named: str, there: str, found: int) -> None:
     project.without(region=there)
-    said = list(region(Cloud(connection())))
+    said = list(region(Cloud(connection()), named))
     assert len(said) == found
     assert [each.fix for each in said] == ["write one of two"][:found]
 
@@ -70,9 +70,21 @@ def test_no_region_will_do_where_there_is_but_one(project: Project) -> None:
         cloud.connection.config.config["region_name"] = None
         return cloud
 
-    assert list(region(anywhere())) == []
+    assert list(region(anywhere(), None)) == []
     catalog = token()["token"]["catalog"]
     catalog[0]["endpoints"].append(catalog[0]["endpoints"][0] | {"id": "e2", "region": "two", "region_id": "two"})
     project.login(catalog=catalog)
-    (said,) = region(anywhere())
+    (said,) = region(anywhere(), None)
     assert (said.what, said.fix) == ("is missing, and the cloud has several", "write one of one, two")
+
+
+@pytest.mark.parametrize(("release", "status"), [("4.14", "error"), ("4.19", "error"), ("4.20", "warning")])
+def test_an_older_release_asks_for_volumev3(project: Project, release: str, status: str) -> None:
+    project.without("volumev3")
+    codes = [(each.code, each.where, each.status) for each in project.findings(services, release=release)]
+    assert ("service.missing", "service volumev3", status) in codes
+
+
+def test_a_newer_release_takes_block_storage(project: Project) -> None:
+    project.without("volumev3")
+    assert not [each for each in project.findings(services, release="4.21") if each.code == "service.missing"]
