@@ -82,7 +82,7 @@ def test_a_diagnostic_has_a_code_unless_its_status_is_ok() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and called(node) == "Diagnostic":
                 given = {each.arg: ast.unparse(each.value) for each in node.keywords}
-                assert "code" in given or given["status"] == "Status.OK", f"{path}:{node.lineno}"
+                assert "code" in given or given["status"] == "DiagnosticStatus.OK", f"{path}:{node.lineno}"
 
 
 def words(text: str) -> str:
