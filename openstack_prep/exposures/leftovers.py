@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import Undeclarable
-from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import InProject
@@ -138,6 +137,7 @@ def leftovers(run: CloudRun, resources: Sequence[Resource], folder: Path | None)
         return
     from openstack_prep.exposures.exposed_cluster import ExposedCluster  # only a spec with pool files has use for them
     from openstack_prep.exposures.machine_claims import LeftFileClaim
+    from openstack_prep.exposures.pool_file import PoolFile
 
     claims = [each.machine_claims for each in clusters if isinstance(each, ExposedCluster)]
     declared = {(each.pool.name, each.cluster.name) for each in claims if each}

@@ -58,7 +58,7 @@ class Certificate:
 
 def read_certificate(der: bytes) -> Certificate:
     """Return what a certificate says; raises ValueError."""
-    from cryptography import x509
+    from cryptography import x509  # only --probe needs it
 
     found = x509.load_der_x509_certificate(der)
     try:

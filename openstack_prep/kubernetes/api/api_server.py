@@ -92,7 +92,7 @@ def context_of(access: Access) -> ssl.SSLContext:
 
 def _refuse_expired(name: str, certificate: str) -> None:
     """Refuse a certificate whose time is over: an API server only answers 401, like for any other wrong one."""
-    from cryptography import x509
+    from cryptography import x509  # few kubeconfigs have certificates
 
     try:
         until = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
@@ -283,7 +283,7 @@ class ApiServer:
 def _client() -> Any:
     """Return the client; raises ConfigError if it is not installed."""
     try:
-        from kubernetes import client
+        from kubernetes import client  # an extra
     except ImportError:
         raise ConfigError(f"--kubeconfig needs a package that is not installed; {install('kubernetes')}") from None
     return client

@@ -133,7 +133,7 @@ def find_faults(data: object, schema: Raw, steps: Steps = ()) -> Iterator[Fault]
 @cache
 def validator_class() -> Any:
     """Return a validator that accepts null everywhere and the types that Python reads YAML into."""
-    from jsonschema import Draft202012Validator, validators
+    from jsonschema import Draft202012Validator, validators  # takes long to load
 
     extend: Any = validators.extend  # which has no types
 

@@ -64,7 +64,7 @@ def _bundle(text: str) -> Iterator[Mistake]:
 
 
 def _is_certificate(body: str) -> bool:
-    from cryptography.x509 import load_der_x509_certificate
+    from cryptography.x509 import load_der_x509_certificate  # few files have a bundle
 
     lines = dropwhile(lambda line: ":" in line, body.splitlines())  # headers of PEM
     try:
