@@ -172,7 +172,7 @@ BOOLEANS = {
 }
 """Texts and numbers that people write for a boolean, in lower case."""
 BY_PYYAML = ("yes", "no", "on", "off")
-"""Those that are booleans for the SDK's parser where they are not in quotes, and texts for ours."""
+"""Those that are booleans for the SDK's parser where they are not in quotes, and texts for Document."""
 SWITCHES = ("verify", "insecure")
 ONE_VALUE = ("auth_type", "region_name", "identity_api_version", "profile", "cloud", *TLS_FILES)
 """Settings that are never a list or a mapping."""

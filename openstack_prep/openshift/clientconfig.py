@@ -36,7 +36,7 @@ YES, NO = ("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), ("n", "N", "no", "N
 
 
 @dataclass(frozen=True)
-class Part:
+class EntryPart:
     """What one file has for an entry."""
 
     path: Path
@@ -56,7 +56,7 @@ class InstallerEntry:
     path: Path
     """The clouds.yaml that contains it."""
     name: str
-    parts: Sequence[Part] = field(repr=False)
+    parts: Sequence[EntryPart] = field(repr=False)
     """What each file has for it; the one whose settings win comes first."""
 
     @property
@@ -125,13 +125,13 @@ def find_entry(cloud: str, clouds_file: Path | None = None) -> InstallerEntry | 
     entry = clouds_yaml.read(path).get(cloud) if path else None
     if path is None or not isinstance(entry, dict):
         return None
-    parts = [Part(path, "clouds", cloud, entry)]
+    parts = [EntryPart(path, "clouds", cloud, entry)]
     if (secure := first(SECURE)) and isinstance(over := clouds_yaml.read(secure).get(cloud), dict):
-        parts.insert(0, Part(secure, "clouds", cloud, over))
+        parts.insert(0, EntryPart(secure, "clouds", cloud, over))
     profile = profile_of(entry)
     public = first(PUBLIC) if profile else None
     if profile and public and isinstance(under := clouds_yaml.read(public, "public-clouds").get(profile), dict):
-        parts.append(Part(public, "public-clouds", profile, under))
+        parts.append(EntryPart(public, "public-clouds", profile, under))
     return InstallerEntry(path=path, name=cloud, parts=parts)
 
 
