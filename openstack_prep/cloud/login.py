@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import threading
 import time
@@ -16,6 +15,7 @@ from openstack_prep import tracing
 from openstack_prep.base.errors import CloudError
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
+from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.entries import EntryMistake
 from openstack_prep.cloud.request_log import recorded
 
@@ -144,14 +144,14 @@ BESIDE_AUTH = (
 """Settings of an entry that belong beside auth."""
 SCOPE = ("project_name", "project_id", "domain_name", "domain_id", "system_scope", "trust_id")
 """What an application credential must not request (keystone 30.0.0, auth/plugins/application_credential.py)."""
-NEAR = 0.85
-"""How much a name must be like another one to be a misspelling of it."""
 PASSWORD = "password"
 """The way to log in of an entry that names none (openstacksdk 4.22.0, config/defaults.json)."""
 
 
 def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
     """Yield what keeps keystoneauth from making the login of an entry that is a mapping with a mapping ``auth``."""
+    from importlib.metadata import entry_points
+
     from keystoneauth1 import loading
     from keystoneauth1.exceptions import NoMatchingPlugin
 
@@ -159,9 +159,10 @@ def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
     try:
         loader: Any = loading.get_plugin_loader(auth_type)
     except NoMatchingPlugin:
-        near = difflib.get_close_matches(auth_type, loading.get_available_plugin_names(), 1)
-        examples = near or ["v3password", "v3applicationcredential"]
-        yield EntryMistake(("auth_type",), f"{auth_type!r} does not exist", f"write such as {' or '.join(examples)}")
+        usual = "write such as v3password or v3applicationcredential"
+        names = entry_points(group=loading.PLUGIN_NAMESPACE).names  # keystoneauth's own function imports all of them
+        fix = suggest(auth_type, sorted(names), usual)
+        yield EntryMistake(("auth_type",), f"{auth_type!r} does not exist", fix)
         return
     credential = [name for name in map(str, auth) if name.startswith("application_credential_")]
     if "auth_type" not in entry and credential:
@@ -179,8 +180,7 @@ def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
             fix = "move it out of auth, to the level of auth itself"
             yield EntryMistake(("auth", name), "is not a setting of auth", fix)
         else:
-            near = difflib.get_close_matches(name, known, 1, NEAR)
-            fix = f"write {near[0]}" if near else "remove it"
+            fix = suggest(name, sorted(known), "remove it")
             yield EntryMistake(("auth", name), f"is not a setting of auth_type {auth_type}", fix)
     if auth_type == "v3applicationcredential":
         for name in SCOPE:
