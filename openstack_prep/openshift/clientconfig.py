@@ -402,4 +402,5 @@ def for_client(settings: Raw) -> Values:
     if "cert" in settings and "key" in settings:
         tls |= {name: settings[name] for name in ("cert", "key")}
     region = {"region_name": settings["region_name"]} if "region_name" in settings else {}
-    return {**Login.of(settings).for_client(), **tls, **region, "interface": interface_of(settings)}
+    of_v3_alone = {"identity_api_version": "3"}  # as identity_mistakes ensures
+    return {**Login.of(settings).for_client(), **of_v3_alone, **tls, **region, "interface": interface_of(settings)}

@@ -116,10 +116,10 @@ def services() -> Iterator[requests_mock.Mocker]:
     with requests_mock.Mocker() as mocker:
         versions = {"version": {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": IDENTITY}]}}
         mocker.get(IDENTITY, json=versions)
-        nova = {"id": "v2.1", "status": "CURRENT", "version": "2.96", "min_version": "2.1"}
-        mocker.get(
-            "http://nova/v2.1", json={"version": nova | {"links": [{"rel": "self", "href": "http://nova/v2.1"}]}}
-        )
+        nova: dict[str, Any] = {"id": "v2.1", "status": "CURRENT", "version": "2.96", "min_version": "2.1"}
+        nova |= {"links": [{"rel": "self", "href": "http://nova/v2.1"}]}
+        mocker.get("http://nova/", json={"versions": [nova]})
+        mocker.get("http://nova/v2.1", json={"version": nova})
         heat = {"id": "v1.0", "status": "CURRENT", "links": [{"rel": "self", "href": "http://heat/v1/"}]}
         mocker.get("http://heat/", json={"versions": [heat]})
         mocker.post(

@@ -21,6 +21,7 @@ def folder(clouds_yaml: Path, services: requests_mock.Mocker) -> Path:
     write(made / "metadata.json", "lab")
     fixed = [{"subnet_id": "sub", "ip_address": "10.0.0.7"}]
     port = {"id": "p", "name": f"{ID}-ingress-port", "tags": [f"openshiftClusterID={ID}"], "fixed_ips": fixed}
+    port |= {"network_id": "net", "mac_address": "fa:16:3e:00:00:01", "device_owner": "", "device_id": ""}
     services.get(PORTS, json={"ports": [port]})
     return made
 

@@ -168,6 +168,7 @@ def test_the_login_of_the_installer(folder: Path) -> None:
     assert for_client(found.settings) == {
         "auth_type": "v3applicationcredential",
         "auth": {**CREDENTIAL, "auth_url": "http://lab/v3"},
+        "identity_api_version": "3",
         "interface": "public",
         "verify": False,
     }
