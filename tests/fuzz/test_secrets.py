@@ -72,7 +72,7 @@ CRASHES = [
     *("openstack_prep.core.planner.plan_apply", "openstack_prep.core.planner.plan_destroy"),
     *("openstack_prep.core.executor.execute", "openstack_prep.core.observation.examine"),
     *("openstack_prep.cloud.service.Service.get", "openstack_prep.spec.completion.derive"),
-    *("openstack_prep.resources.identity.user.User.find", "openstack_prep.spec.resolution.resolve_spec"),
+    *("openstack_prep.resources.identity.user.User.find", "openstack_prep.verbs.opening.resolve_spec"),
     "openstack_prep.cli.running.print_result",
 ]
 LEAK = re.compile(f"{MARK}[a-z0-9-]*")
