@@ -160,8 +160,10 @@ def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
         loader: Any = loading.get_plugin_loader(auth_type)
     except NoMatchingPlugin:
         usual = "write such as v3password or v3applicationcredential"
-        names = entry_points(group=loading.PLUGIN_NAMESPACE).names  # keystoneauth's own function imports all of them
-        fix = suggest(auth_type, sorted(names), usual)
+        available = entry_points(
+            group=loading.PLUGIN_NAMESPACE
+        ).names  # keystoneauth's own function imports all of them
+        fix = suggest(auth_type, sorted(available), usual)
         yield EntryMistake(("auth_type",), f"{auth_type!r} does not exist", fix)
         return
     credential = [name for name in map(str, auth) if name.startswith("application_credential_")]
