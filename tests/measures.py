@@ -72,7 +72,7 @@ def mutants() -> list[str]:
     figures = Path(__file__).with_name("mutants.md").read_text().partition("## Not noticed")[0]
     lines = figures.splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
-    return [f"{noticed} of {judged} judged ({made} made) in {part}" for part, made, judged, noticed, _ in rows]
+    return [f"{noticed} noticed, judged {judged} in {part}" for part, judged, noticed, _ in rows]
 
 
 def main() -> None:
