@@ -76,6 +76,13 @@ class HeatStack:
         return self.cloud.orchestration.get(f"{self.path}/template")
 
     @cached_property
+    def given(self) -> frozenset[str]:
+        """The parameters that were given, by name; others have their defaults, which the template shows."""
+        environment = self.cloud.orchestration.get(f"{self.path}/environment")
+        sections = (environment.get(name) or {} for name in ("parameters", "parameter_defaults"))
+        return frozenset(name for section in sections for name in section)
+
+    @cached_property
     def resources(self) -> list[HeatResource]:
         """Its resources, including those of nested stacks; reasons may repeat secrets, so they are not logged."""
         path, params = f"{self.path}/resources", {"nested_depth": DEPTH}

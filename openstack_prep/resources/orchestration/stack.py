@@ -303,14 +303,14 @@ class Stack(Inputs, LeavesContent):
     def _is_private(self, stack: HeatStack, place: str) -> bool:
         """Whether a resource of the stack, or the stack itself, gets a hidden parameter whose value is not known here.
 
-        The template that Heat has decides, because it is not declared, or another one is.
+        The template and the parameters that Heat has decide, because none are declared, or others are.
         """
         try:
-            template = stack.template
+            template, given = stack.template, stack.given
         except CloudError:  # the failure itself is what is reported, without its reason
             return True
         known = {name for name, secret in self.secrets.items() if secret.fetched}
-        unknown = hidden_in(template) - known
+        unknown = hidden_in(template) & given - known
         resource = place.partition(".")[0]
         return bool(unknown if not resource else unknown & Flow(template).into(resource))
 

@@ -226,9 +226,11 @@ def test_a_failed_deletion_repeats_no_hidden_parameter(
         "vpn": {"type": "OS::Neutron::VPNService", "properties": {"psk": {"get_param": "password"}}},
         "router": {"type": "OS::Neutron::Router", "properties": {"name": "r"}},
     }
-    parameters = {"password": {"type": "string", "hidden": True}}
+    parameters = dict.fromkeys(("password", "not_given"), {"type": "string", "hidden": True})
+    resources["router"]["properties"]["description"] = {"get_param": "not_given"}
     template = {"heat_template_version": "wallaby", "parameters": parameters, "resources": resources}
     services.get(f"{path}/template", json=template)
+    services.get(f"{path}/environment", json={"parameters": {"password": "******"}})
     (tmp_path / "own.yaml").write_text(json.dumps(template))
     links = [{"rel": "stack", "href": path}]
     reasons = {"vpn": "qwertz is too short", "router": "Router is in use"}
