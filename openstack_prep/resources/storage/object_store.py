@@ -232,7 +232,8 @@ def _account(run: CloudRun, tenant: Cloud) -> Mapping[str, str] | None:
 def _is_in_effect(tenant: Cloud, key: Secret) -> bool:
     """Whether a temporary URL that is signed by a key is valid: Swift then says that its object does not exist.
 
-    Source: Swift 2.38.3, common/middleware/tempurl.py (__call__, _get_hmacs): 401 for any other key.
+    Source: Swift 2.38.3, common/middleware/tempurl.py (__call__, _get_hmacs): 401 for any other key. Ceph's RGW answers
+    403 (rgw_swift_auth.cc, TempURLEngine; rgw_common.cc, rgw_http_swift_errors).
     """
     path, until = "/openstack-prep/none", int(time.time()) + VALID
     whole = urlsplit(tenant.object_store.endpoint.rstrip("/")).path + path
@@ -243,7 +244,7 @@ def _is_in_effect(tenant: Cloud, key: Secret) -> bool:
     except NotFound:
         return True
     except CloudError as error:
-        if error.status != 401:
+        if error.status not in (401, 403):
             raise
         return False
     return True

@@ -232,7 +232,7 @@ def test_an_export_holds_no_key(run: CloudRun, services: requests_mock.Mocker) -
     assert list(ObjectStore.scan(run.fresh(), None)) == []
 
 
-@pytest.mark.parametrize(("status", "kept"), [(404, True), (401, False)])
+@pytest.mark.parametrize(("status", "kept"), [(404, True), (401, False), (403, False)])
 def test_a_key_that_swift_does_not_show_is_tested_by_a_temporary_url(
     run: CloudRun, services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture, status: int, kept: bool
 ) -> None:
