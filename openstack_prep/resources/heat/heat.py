@@ -15,6 +15,8 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.resources.heat.heat_list import DEPTH
 
 PORT, SERVER, VOLUME = "OS::Neutron::Port", "OS::Nova::Server", "OS::Cinder::Volume"
+STARS = "******"
+"""What Heat shows in place of the value of a hidden parameter."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +78,15 @@ class HeatStack:
         return self.cloud.orchestration.get(f"{self.path}/template")
 
     @cached_property
-    def given(self) -> frozenset[str]:
-        """The parameters that were given, by name; others have their defaults, which the template shows."""
+    def hidden(self) -> frozenset[str]:
+        """The hidden parameters that were given, by name, also those of nested templates.
+
+        Heat shows them as stars (27.0.0, engine/service.py, get_environment); others have their defaults, which the
+        templates show.
+        """
         environment = self.cloud.orchestration.get(f"{self.path}/environment")
         sections = (environment.get(name) or {} for name in ("parameters", "parameter_defaults"))
-        return frozenset(name for section in sections for name in section)
+        return frozenset(name for section in sections for name, value in section.items() if value == STARS)
 
     @cached_property
     def resources(self) -> list[HeatResource]:

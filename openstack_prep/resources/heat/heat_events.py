@@ -305,8 +305,8 @@ class Waiting:
         """Return a reason without secrets."""
         if self.is_private(at):
             stack_id = self.path.rpartition("/")[2]
-            command = f"openstack stack failures list --long {shlex.quote(stack_id)}"
-            return f"its reason is not shown, because it may repeat a hidden parameter; {command} shows it"
+            command = shlex.join(["openstack", "stack", "event", "list", "--nested-depth", str(DEPTH), stack_id])
+            return f"its reason is not shown, because it may repeat a hidden parameter; {command} has what Heat knows"
         return secret_forms.hide(text, self.hidden())
 
     @property

@@ -25,7 +25,7 @@ from openstack_prep.resources.heat.heat_events import Signals, Waiting, in_progr
 from openstack_prep.resources.heat.heat_flow import Flow
 from openstack_prep.resources.heat.heat_groups import Effect
 from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
-from openstack_prep.resources.heat.heat_package import Package, digest, hidden_in
+from openstack_prep.resources.heat.heat_package import Package, digest
 from openstack_prep.resources.heat.heat_places import ResourceTypes
 from openstack_prep.resources.heat.heat_preview import Refused, preview_update
 from openstack_prep.resources.heat.heat_servers import ServerActions
@@ -306,13 +306,15 @@ class Stack(Inputs, LeavesContent):
         The template and the parameters that Heat has decide, because none are declared, or others are.
         """
         try:
-            template, given = stack.template, stack.given
+            template, hidden = stack.template, stack.hidden
         except CloudError:  # the failure itself is what is reported, without its reason
             return True
-        known = {name for name, secret in self.secrets.items() if secret.fetched}
-        unknown = hidden_in(template) & given - known
-        resource = place.partition(".")[0]
-        return bool(unknown if not resource else unknown & Flow(template).into(resource))
+        unknown = hidden - {name for name, secret in self.secrets.items() if secret.fetched}
+        flow, resource = Flow(template), place.partition(".")[0]
+        # a nested template may have others, and a resource that an update removes is in the old template
+        if resource not in flow.resources or unknown - (template.get("parameters") or {}).keys():
+            return bool(unknown)
+        return bool(unknown & flow.into(resource))
 
     def _finished(self, run: CloudRun, stack: HeatStack) -> Observed:
         waiting = self._waiting(run, stack, cancels=not self.rollback)

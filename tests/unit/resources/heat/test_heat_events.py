@@ -308,5 +308,5 @@ def test_a_reason_that_may_repeat_an_unknown_value_is_not_shown(
     with pytest.raises(ResourceFailed) as refusal:
         waiting.raise_for_failure(waiting.end())
     assert "qwertz" not in str(refusal.value)
-    assert "openstack stack failures list --long root" in str(refusal.value)
+    assert "openstack stack event list --nested-depth 5 root" in str(refusal.value)
     assert ("router: Router is in use" in str(refusal.value)) is in_event
