@@ -138,11 +138,12 @@ def _checked(old: str, new: str, data: Raw) -> str:
 def _comments_behind(text: str) -> Iterator[str]:
     """Yield the comments that follow something else on their line, each as a line: what is between two tokens."""
     last = 0
-    for token in yaml.scan(text, Loader=yaml.SafeLoader):
-        between = text[last : token.start_mark.index].partition("\n")[0]
-        if last and text[last - 1] != "\n" and _is_comment(between):
-            yield f"{between.strip()}\n"
-        last = max(last, token.end_mark.index)
+    with contextlib.suppress(yaml.YAMLError):  # of a text that only libyaml reads
+        for token in yaml.scan(text, Loader=yaml.SafeLoader):
+            between = text[last : token.start_mark.index].partition("\n")[0]
+            if last and text[last - 1] != "\n" and _is_comment(between):
+                yield f"{between.strip()}\n"
+            last = max(last, token.end_mark.index)
 
 
 def _is_comment(line: str) -> bool:

@@ -309,7 +309,8 @@ def _chosen(cloud: str | None, clouds_file: Path | None) -> cloud_entries.Chosen
 
     files = clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES
     name = cloud if clouds_file else cloud_entries.in_use(cloud, *files)
-    secure = os.environ.get("OS_CLIENT_SECURE_FILE"), SECURE_FILES
+    # with a file of the caller's, the SDK reads no variables
+    secure = None if clouds_file else os.environ.get("OS_CLIENT_SECURE_FILE"), SECURE_FILES
     return cloud_entries.find_chosen(name, files, secure) if name else None
 
 

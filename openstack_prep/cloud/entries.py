@@ -249,6 +249,8 @@ def find_malformed(entry: object) -> Iterator[EntryMistake]:
             yield EntryMistake((name,), f"is {_kind(value)}, not a single value", "write one value")
     for name in SWITCHES:
         value = entry.get(name)
+        if name == "insecure" and isinstance(value, str) and value.lower() in ("true", "false"):
+            continue  # which the SDK converts (openstacksdk 4.22.0, config/loader.py, BOOL_KEYS)
         if str(value).lower() not in BY_PYYAML and (meant := _meant(value)) is not None:
             yield EntryMistake((name,), f"is {value!r}, not a boolean", f"write {meant} without quotes")
     if "auth_type" in entry and not entry["auth_type"]:

@@ -159,12 +159,15 @@ def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
     try:
         loader: Any = loading.get_plugin_loader(auth_type)
     except NoMatchingPlugin:
-        usual = "write such as v3password or v3applicationcredential"
-        available = entry_points(
-            group=loading.PLUGIN_NAMESPACE
-        ).names  # keystoneauth's own function imports all of them
-        fix = suggest(auth_type, sorted(available), usual)
-        yield EntryMistake(("auth_type",), f"{auth_type!r} does not exist", fix)
+        # keystoneauth's own function imports all of them
+        available = entry_points(group=loading.PLUGIN_NAMESPACE).names
+        if auth_type in available:
+            what = f"{auth_type!r} needs a package of Python that is not installed"
+            fix = "install it beside openstack_prep, or write another auth_type"
+        else:
+            what = f"{auth_type!r} does not exist"
+            fix = suggest(auth_type, sorted(available), "write such as v3password or v3applicationcredential")
+        yield EntryMistake(("auth_type",), what, fix)
         return
     credential = [name for name in map(str, auth) if name.startswith("application_credential_")]
     if "auth_type" not in entry and credential:

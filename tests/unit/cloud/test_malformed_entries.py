@@ -45,7 +45,7 @@ def refused(folder: Path, entry: object, monkeypatch: pytest.MonkeyPatch) -> str
         (settings(auth_type=["password"]), 8, "auth_type", "write one value"),
         (settings(verify="false"), 9, "verify", "write false without quotes"),
         (settings(verify=0), 9, "verify", "write false without quotes"),
-        (settings(insecure="false"), 8, "insecure", "write false without quotes"),
+        (settings(insecure=1), 8, "insecure", "write true without quotes"),
         (settings(cacert=["ca.pem"]), 8, "cacert", "write one value"),
         (settings(regions="one"), 9, "regions", "write region_name"),
         (settings(regions=[{"values": {}}]), 9, "regions", "write its name"),
