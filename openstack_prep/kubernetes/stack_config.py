@@ -40,6 +40,8 @@ FUNCTIONS = frozenset(
 )
 """Functions of Heat (Heat 27.0.0, heat/engine/hot/template.py)."""
 REGISTRY_KEYS = ("mirrors", "configs", "auths")
+NETWORKS = {"cluster_cidr", "service_cidr", "cluster_dns"}
+"""Parameters that are judged together, with RKE2's defaults for those that are missing."""
 
 
 class Configuration(NamedTuple):
@@ -89,7 +91,8 @@ def _of_stack(stack: Stack, *, has_cluster: bool) -> Iterator[StackFault]:
 
 def _configurations(template: Raw, given: Raw, files: Mapping[str, str | bytes]) -> Iterator[Configuration]:
     """Yield the templates with nodes of RKE2 in a stack: a copy of the shipped one is known by its parameters."""
-    declared = {name: each.get("default") for name, each in (template.get("parameters") or {}).items()} | dict(given)
+    parameters = (template.get("parameters") or {}).items()
+    declared = {name: each.get("default") for name, each in parameters if isinstance(each, Mapping)} | dict(given)
     if declared.keys() >= PARAMETERS:
         yield Configuration(template, declared)
     for name, (kind, properties) in _resources(template):
@@ -98,8 +101,12 @@ def _configurations(template: Raw, given: Raw, files: Mapping[str, str | bytes])
         if not isinstance(parameters, Mapping) or not parameters.keys() >= PARAMETERS:
             continue
         known = {key: value for key, value in _resolved(properties, declared).items() if not _has_functions(value)}
+        unknown = {str(key) for key in properties} - known.keys()  # their defaults do not count either
+        if unknown & NETWORKS:
+            unknown |= NETWORKS
         for found in _configurations(inner, known, {}):
-            yield found._replace(resource=name)
+            left = {key: value for key, value in found.declared.items() if key not in unknown}
+            yield found._replace(resource=name, declared=left)
 
 
 def _resources(template: Raw) -> Iterator[tuple[str, tuple[str, Raw]]]:
@@ -127,8 +134,10 @@ def _resolved(properties: Raw, declared: Raw) -> Values:
     """Return properties with the values of parameters that they take as they are."""
     found = {}
     for name, value in properties.items():
-        whole = isinstance(value, Mapping) and value.keys() == {"get_param"}
-        found[str(name)] = declared.get(str(value["get_param"])) if whole else value
+        found[str(name)] = value
+        parameter = value["get_param"] if isinstance(value, Mapping) and value.keys() == {"get_param"} else None
+        if isinstance(parameter, str) and declared.get(parameter) is not None:
+            found[str(name)] = declared[parameter]
     return found
 
 
