@@ -155,7 +155,7 @@ class RouterRecord(NeutronRecord):
             gateway_network_id=gateway.get("network_id"),
             gateway_addresses=tuple(each["ip_address"] for each in gateway.get("external_fixed_ips", ())),
             enable_snat=gateway.get("enable_snat"),
-            routes=tuple(Route(**route) for route in raw["routes"]),
+            routes=tuple(Route(**route) for route in raw.get("routes") or ()),
         )
 
 

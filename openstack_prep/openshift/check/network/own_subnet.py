@@ -229,7 +229,7 @@ def _fitting(
 ) -> Iterator[Diagnostic]:
     """Yield properties of a network that keep machines out."""
     six = any(each.ip_version == 6 for each in subnets)
-    if six and (network.mtu or 0) < LEAST_MTU:
+    if six and network.mtu is not None and network.mtu < LEAST_MTU:
         yield Diagnostic(
             code="network.mtu-too-small",
             where=where,
