@@ -47,8 +47,10 @@ def _entries() -> Mapping[str, Mapping[str, str]]:
     return found
 
 
-def _sentence(text: str) -> str:
+def _sentence(text: str | None) -> str:
     """Return a text as a sentence, if it is a clause that diagnostics say; commands stay as they are."""
+    if not text:  # of a package of somebody else
+        return ""
     if text.endswith(".") or text.startswith(COMMANDS):
         return text
     return f"{text[0].upper()}{text[1:]}."
