@@ -202,8 +202,8 @@ class ChosenEntry:
 
     def refuse(self, found: Iterable[EntryMistake]) -> None:
         """Raise ConfigError with all mistakes, each with its file and line, if there are any."""
-        if told := [f"{self._place(mistake.keys)}: {mistake}" for mistake in found]:
-            raise ConfigError(f"cloud {self.name!r}: {'; '.join(told)}")
+        if texts := [f"{self._place(mistake.keys)}: {mistake}" for mistake in found]:
+            raise ConfigError(f"cloud {self.name!r}: {'; '.join(texts)}")
 
     def _place(self, keys: Sequence[str]) -> str:
         path = next((path for path, part in self.parts if _has(part, keys)), self.parts[-1][0])

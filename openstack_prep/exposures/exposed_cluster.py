@@ -226,9 +226,9 @@ class ExposedCluster(ClusterFields):
             claims.claim(run, [each for each in self.related.pool_files if each.key != claims.pool.key])
             run = run.fresh()  # the claims are read again
         self.files(run).write(self._texts(run, placed, openly=True))
-        said = set(self._warnings_before_plan(self.related.exposures))
+        earlier = set(self._warnings_before_plan(self.related.exposures))
         for each in rendering.warnings(self, placed):
-            if each not in said:
+            if each not in earlier:
                 run.note(self.key, each)
         return self._observed(bool(self.files(run).there()), frozenset())
 
