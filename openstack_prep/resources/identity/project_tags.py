@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from urllib.parse import quote
 
-from openstack_prep.base.errors import CloudError
+from openstack_prep.base.errors import CloudError, is_transient
 from openstack_prep.cloud.cloud_run import CloudRun
 
 ROUNDS = 5
@@ -24,16 +24,24 @@ def change(run: CloudRun, project_id: str, *, add: Iterable[str] = (), remove: I
     """Add missing tags in this order, remove present ones, and return all tags by then; raises CloudError."""
     missing, surplus = list(add), list(remove)
     for left in reversed(range(ROUNDS)):
-        for tag in missing:
-            run.admin.identity.put(_path(project_id, tag))
-        for tag in surplus:
-            run.admin.identity.delete(_path(project_id, tag))
+        refused = None
+        try:
+            for tag in missing:
+                run.admin.identity.put(_path(project_id, tag))
+            for tag in surplus:
+                run.admin.identity.delete(_path(project_id, tag))
+        except CloudError as error:  # the answer was lost, or another program has done the same: the tags show it
+            if not is_transient(error) and error.status not in (400, 404):
+                raise
+            refused = error
         tags = frozenset(run.admin.identity.get(f"/projects/{project_id}")["project"]["tags"])
         missing, surplus = [tag for tag in missing if tag not in tags], [tag for tag in surplus if tag in tags]
         if not missing and not surplus:
             return tags
         if left:
             time.sleep(random.uniform(0, PAUSE))
+    if refused:
+        raise refused
     what = f"project {project_id}: somebody else keeps changing its tags, which undoes changes of these"
     raise CloudError(f"{what}: {', '.join([*missing, *surplus])}", retryable=True)
 

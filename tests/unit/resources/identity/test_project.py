@@ -115,6 +115,24 @@ def test_a_tag_that_a_concurrent_change_has_restored_is_removed_again(
     assert tags.sent == [("DELETE", "blue")] * 2
 
 
+@pytest.mark.parametrize("meanwhile", [[], ["blue"]], ids=["alone", "another program adds it"])
+def test_a_tag_whose_answer_was_lost_is_there(
+    run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch, meanwhile: list[str]
+) -> None:
+    monkeypatch.setattr(project_tags, "PAUSE", 0.0)
+    tags = Tags(services, answer(tags=["green", *meanwhile]))
+    tags.lost = ["red"]
+    assert project_tags.change(run, "p1", add=["red", "blue"]) == {"green", "red", "blue"}
+    services.put(f"{IDENTITY}/projects/p1/tags/black", **failure(403))
+    with pytest.raises(CloudError) as refusal:
+        project_tags.change(run, "p1", add=["black"])
+    assert refusal.value.status == 403
+    services.put(f"{IDENTITY}/projects/p1/tags/black", **failure(400))
+    with pytest.raises(CloudError) as refusal:
+        project_tags.change(run, "p1", add=["black"])
+    assert refusal.value.status == 400
+
+
 def test_a_change_names_the_project_of_an_earlier_version_in_its_tags(
     run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
 ) -> None:
