@@ -61,7 +61,12 @@ from openstack_prep.resources.lists.neutron_records import (
     TrunkRecord,
     list_records,
 )
-from openstack_prep.resources.lists.servers import ServerGroupRecord, ServerRecord, list_server_groups, list_servers
+from openstack_prep.resources.lists.nova_records import (
+    ServerGroupRecord,
+    ServerRecord,
+    list_server_groups,
+    list_servers,
+)
 from openstack_prep.resources.lists.volumes import SnapshotRecord, VolumeRecord, list_snapshots, list_volumes
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.neutron import changed, unchanged

@@ -27,7 +27,7 @@ from openstack_prep.resources.lists.neutron_records import (
     list_by_id,
     list_records,
 )
-from openstack_prep.resources.lists.servers import ServerRecord, list_servers
+from openstack_prep.resources.lists.nova_records import ServerRecord, list_servers
 from openstack_prep.resources.network.uses import INTERFACES
 
 # --- reading ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from openstack_prep.openshift.leftover import NETWORK, ContainerRecord, Owned, infra_ids
 from openstack_prep.resources.image.glance import ImageRecord
 from openstack_prep.resources.lists.load_balancers import LoadBalancerRecord
-from openstack_prep.resources.lists.servers import ServerGroupRecord, ServerRecord
+from openstack_prep.resources.lists.nova_records import ServerGroupRecord, ServerRecord
 from openstack_prep.resources.lists.volumes import SnapshotRecord, VolumeRecord
 from tests.unit.conftest import port_row, subnet_row
 

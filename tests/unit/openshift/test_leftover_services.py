@@ -12,7 +12,7 @@ from openstack_prep.core.model import OwnershipTag
 from openstack_prep.openshift import leftover
 from openstack_prep.openshift.leftover import NETWORK, detach, list_all, remove, remove_router
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord, RouterRecord
-from openstack_prep.resources.lists.servers import ServerRecord
+from openstack_prep.resources.lists.nova_records import ServerRecord
 from openstack_prep.resources.lists.volumes import VolumeRecord
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, port_row, sent, subnet_row, token
 from tests.unit.hooks.test_cleanup import floating

@@ -19,7 +19,7 @@ from openstack_prep.resources.lists.neutron_records import (
     RouterRecord,
     SubnetRecord,
 )
-from openstack_prep.resources.lists.servers import ServerRecord
+from openstack_prep.resources.lists.nova_records import ServerRecord
 from tests.unit.conftest import subnet_row
 
 ID = "dev-x7k2p"

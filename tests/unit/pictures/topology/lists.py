@@ -13,7 +13,7 @@ from openstack_prep.resources.lists.neutron_records import (
     RouterRecord,
     SubnetRecord,
 )
-from openstack_prep.resources.lists.servers import ServerRecord
+from openstack_prep.resources.lists.nova_records import ServerRecord
 from tests.unit.conftest import port_row, subnet_row
 
 PROJECT = "p"
