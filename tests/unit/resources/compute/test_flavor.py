@@ -247,3 +247,21 @@ def test_what_somebody_else_has_created_meanwhile_is_not_reported_as_created(
     report.raise_for_failures()
     assert [each.step.action for each in report.results] == [action]
     assert [owner in note for note in notes if owner and "somebody else" in note] == ([True] if owner else [])
+
+
+def test_a_creation_returns_the_extra_specs_and_access_that_it_has_set(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    services.post(f"{NOVA}/flavors", json={"flavor": answer(**{"os-flavor-access:is_public": False})})
+    services.post(f"{NOVA}/flavors/f1/os-extra_specs", json={})
+    services.post(f"{NOVA}/flavors/f1/action", json={})
+    wanted = replace(MASTER, is_public=False, extra_specs={"a": "1", "b": "2"}, access=("lab",))
+    report = apply(run, wanted)
+    report.raise_for_failures()
+    created = report.results[0].observed
+    assert (created.ours, created.values["extra_specs"], created.values["access"]) == (
+        True,
+        {"a": "1", "b": "2"},
+        {"lab"},
+    )
+    assert planner.diff(wanted, created) == ()

@@ -135,3 +135,23 @@ def test_it_is_ours_when_its_project_is(
     assert [each for each in sent(services) if "server-groups" in each] == [
         f"GET /v2.1/os-server-groups?all_projects=true&offset={offset}" for offset in (0, 2, 3)
     ]
+
+
+def test_of_the_groups_of_two_runs_at_once_one_remains(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    def post(request: Any, _: Any) -> dict[str, Any]:
+        listed.extend([answer(), answer(id="g2")])
+        return {"server_group": answer(id="g2")}
+
+    def delete(request: Any, context: Any) -> str:
+        listed[:] = [each for each in listed if each["id"] != "g2"]
+        context.status_code = 204
+        return ""
+
+    services.post(f"{NOVA}/os-server-groups", json=post)
+    deleted = services.delete(f"{NOVA}/os-server-groups/g2", text=delete)
+    report = executor.execute(plan(run, GROUP), run)
+    report.raise_for_failures()
+    (result,) = report.results
+    assert (result.observed.id, deleted.call_count) == ("g1", 1)

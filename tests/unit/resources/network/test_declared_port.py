@@ -315,3 +315,36 @@ def test_what_only_the_owner_of_a_network_may_choose_is_left_to_the_administrato
     assert cloud is tenant, "on a network of the project"
     cloud, owner = replace(chosen, network="elsewhere").maker(run)
     assert (cloud, owner) == ((tenant, {}) if by == "tenant" else (run.admin, {"project_id": ADMIN_PROJECT}))
+
+
+def test_each_address_outside_the_subnets_is_named(run: CloudRun, ports: list[dict[str, Any]]) -> None:
+    outside = tuple(PortAddress(address=each) for each in ("10.0.1.8", "10.0.0.10", "10.0.1.9"))
+    named = [each for each in reasons(run, replace(PORT, fixed_ips=outside)) if "10.0.0.0/24" in each]
+    assert [each.partition(" ")[0] for each in named] == ["10.0.1.8", "10.0.1.9"]
+
+
+def test_an_address_of_its_own_twin_is_free(run: CloudRun, ports: list[dict[str, Any]]) -> None:
+    """The twin is deleted; somebody else's port with the address is in the way."""
+    eight = [{"subnet_id": "s1", "ip_address": "10.0.0.8"}]
+    when = {"created_at": "2026-11-26T07:00:00Z"}
+    ports += [vip(**when), vip(id="p2", fixed_ips=eight, **when)]
+    wanted = replace(WEB, fixed_ips=(PortAddress(subnet="nodes", address="10.0.0.8"),))
+    assert reasons(run, wanted) == []
+    ports[1]["name"] = "other"
+    (found,) = reasons(CloudRun(run.admin, run.ownership), wanted)
+    assert found.startswith("10.0.0.8 ")
+
+
+def test_a_port_is_read_again_after_its_forwardings_are_deleted(
+    run: CloudRun, services: requests_mock.Mocker, forwardings: list[dict[str, Any]]
+) -> None:
+    """Neutron counts the deletion as a change of the port."""
+    forwardings.append({"id": "a", "internal_port_id": "p1", "protocol": "tcp"})
+    record = PortRecord.read(row(1))
+    assert [each["id"] for _, each in forwardings_to(run, record)] == ["a"]
+    services.get(f"{NEUTRON}/ports/p1", [{"json": {"port": row(1)}}, {"json": {"port": row(2)}}])
+    released = services.delete(f"{NEUTRON}/floatingips/f1/port_forwardings/a", status_code=204)
+    deleted = services.delete(f"{NEUTRON}/ports/p1", status_code=204)
+    services.get(f"{NEUTRON}/floatingips/f1/port_forwardings", json={"port_forwardings": []})
+    PORT.delete(run, Observed(id="p1", ours=True, record=record))
+    assert (released.call_count, deleted.last_request.headers["If-Match"]) == (1, "revision_number=2")

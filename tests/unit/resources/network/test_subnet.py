@@ -184,3 +184,23 @@ def test_a_plan_says_none_for_no_gateway() -> None:
     plan = planner.plan_apply("lab", [subnet], {})
     assert "gateway_ip none" in str(plan)
     assert {"field": "gateway_ip", "before": None, "after": "none"} in plan.data()[0]["changes"]
+
+
+def test_a_scan_names_the_network_where_two_have_its_name(
+    run: CloudRun, services: requests_mock.Mocker, listed: list[Any]
+) -> None:
+    described = {"description": "", "revision_number": 1, "project_id": ADMIN_PROJECT}
+    rows = [{"id": each, "name": "net", **described} for each in ("n1", "n2")]
+    services.get(f"{NEUTRON}/networks", json={"networks": rows})
+    listed += [answer(id="s2", name="other", network_id="n2", project_id=ADMIN_PROJECT)]
+    ((declared, observed),) = Subnet.scan(run, None)
+    assert (declared.network, observed.id, observed.values["network"]) == ("net", "s2", "net")
+
+
+def test_only_a_new_subnet_must_not_overlap(run: CloudRun, services: requests_mock.Mocker, listed: list[Any]) -> None:
+    listed += [answer(), answer(id="s2", name="theirs", cidr="10.0.0.128/25")]
+    assert plan(run, NODES).refusals == ()
+    services.get(f"{NEUTRON}/networks", json={"networks": []})
+    listed[:] = [answer(id="s2", name="theirs", cidr="10.0.0.128/25")]
+    refusals = plan(CloudRun(run.admin, run.ownership), NODES).refusals
+    assert [each.code for each in refusals] == ["spec.unresolved-reference"]
