@@ -220,3 +220,49 @@ def test_a_name_cannot_look_like_a_line_of_its_own() -> None:
     )
     assert [each for each in told.splitlines() if not each.startswith(" ")] == ["security_group/x"]
     assert "\x1b" not in told
+
+
+@pytest.mark.parametrize(
+    ("description", "owner"),
+    [("", None), ("[openstack-prep:theirs/web]", "theirs"), ("[openstack-prep:lab/other]", None)],
+)
+def test_an_undeclared_resource_is_reported_with_the_spec_that_manages_it(
+    cloud: requests_mock.Mocker, description: str, owner: str | None
+) -> None:
+    network = {"id": "n9", "name": "web", "description": description, "project_id": ADMIN_PROJECT, "subnets": []}
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": [network]})
+    found = audit(Cloud(connection()), Spec("lab", (Quota(project="lab"),)), jobs=1)
+    (drifted,) = (each for each in found if each.resource == "network/web" and each.code == "unmanaged")
+    assert drifted.what.partition(" ")[0] == "n9"
+    assert drifted.what.endswith("spec theirs") == bool(owner)
+
+
+def test_a_tag_names_the_spec_that_manages_a_port(cloud: requests_mock.Mocker) -> None:
+    port = port_row(id="p9", name="vip", tags=["openstack-prep:theirs"], project_id=ADMIN_PROJECT)
+    cloud.get(f"{NEUTRON}/ports?project_id={ADMIN_PROJECT}", json={"ports": [port]})
+    (found,) = audit(Cloud(connection()), Spec("lab", (Quota(project="lab"),)), jobs=1)
+    assert (found.resource, found.code) == ("port/vip", "unmanaged")
+    assert found.what.endswith("spec theirs")
+
+
+@pytest.mark.parametrize(("tags", "owner"), [([], ""), (["openstack-prep:theirs", "blue"], "theirs")])
+def test_stacks_of_a_project_without_a_connection(
+    administrator: None, cloud: requests_mock.Mocker, tags: list[str], owner: str
+) -> None:
+    far = {"id": "p9", "name": "far", "domain_id": "default", "enabled": True, "tags": ["openstack-prep:lab"]}
+    cloud.get(f"{IDENTITY}/projects?name=far", json={"projects": [far]})
+    stack = {"id": "k1", "stack_name": "web", "stack_status": "CREATE_COMPLETE", "tags": tags}
+    stack |= {"project": "p9", "parent": None}
+    cloud.get(re.compile("^http://heat/v1/admin-project/stacks"), json={"stacks": [stack, stack | {"project": "p8"}]})
+    found = audit(Cloud(connection()), Spec("lab", (Quota(project="far"),)), jobs=1)
+    assert [(each.resource, each.code) for each in found] == [("stack/web", "unmanaged")]
+    assert found[0].what.partition(" ")[0] == "k1"
+    assert found[0].what.endswith(f"spec {owner}") == bool(owner)
+    assert [each.partition(":")[0] for each in found.left_out] == ["every application_credential", "every object_store"]
+
+
+def test_stacks_that_nobody_may_list_are_left_out(cloud: requests_mock.Mocker) -> None:
+    far = {"id": "p9", "name": "far", "domain_id": "default", "enabled": True, "tags": ["openstack-prep:lab"]}
+    cloud.get(f"{IDENTITY}/projects?name=far", json={"projects": [far]})
+    found = audit(Cloud(connection()), Spec("lab", (Quota(project="far"),)), jobs=1)
+    assert [each.partition(":")[0] for each in found.left_out][-1] == "every stack"

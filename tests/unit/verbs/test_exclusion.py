@@ -12,13 +12,16 @@ import requests_mock
 import openstack_prep as prep
 from openstack_prep.base.errors import LeaseHeld, NotAllowed, PlanRefused
 from openstack_prep.cloud import lease
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.lease import Description, Entry, digest
-from openstack_prep.core.model import Status
+from openstack_prep.core.model import Action, Resource, Status
 from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.network.network import Network
 from openstack_prep.spec import Spec
-from openstack_prep.verbs import api
+from openstack_prep.verbs import api, exclusion
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, default_group, failure
 
 SPEC = Spec("lab", (Flavor(name="master", vcpus=4, ram=16384, disk=25),))
@@ -246,3 +249,42 @@ def test_what_cannot_be_read_under_our_own_lease_is_an_error(
     with pytest.raises(NotAllowed):
         api.apply(cloud, plan, agreed=False)
     assert group["description"] == "Default security group"
+
+
+@pytest.mark.parametrize(
+    ("resources", "project", "declared"),
+    [
+        ((Network(name="net", project="other"), Project(name="lab"), Project(name="more")), "lab", True),
+        (
+            (
+                Recordset(name="a.example.com.", zone="example.com.", type="A", project="dns"),
+                Flavor(name="x"),
+                Network(name="net", project="other"),
+                Network(name="net", project="more"),
+            ),
+            "other",
+            False,
+        ),
+        ((Network(name="net"),), None, False),
+    ],
+)
+def test_the_lease_lies_in_the_project_of_the_resources(
+    run: CloudRun,
+    services: requests_mock.Mocker,
+    resources: tuple[Resource, ...],
+    project: str | None,
+    declared: bool,
+) -> None:
+    services.get(f"{IDENTITY}/projects", json={"projects": []})
+    seen = exclusion.look(run, "lab", resources)
+    assert (seen.project and seen.project.key.name, seen.declared) == (project, declared)
+
+
+def test_a_project_is_deleted_last_with_the_lease_in_it(
+    cloud: Cloud, flavors: list[Row], group: Row, projects: list[Row]
+) -> None:
+    made = prep.plan(cloud, NEW)
+    assert exclusion._home_last(made) is made
+    deletions = tuple(replace(step, action=Action.DELETE) for step in made)
+    home, flavor = exclusion._home_last(replace(made, steps=deletions))
+    assert (home.after, flavor) == (frozenset({frozenset({flavor.key})}), deletions[1])

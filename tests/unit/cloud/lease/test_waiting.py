@@ -13,7 +13,7 @@ import pytest
 import requests
 import requests_mock
 
-from openstack_prep.base.errors import CloudError, LeaseHeld, LeaseLost
+from openstack_prep.base.errors import CloudError, LeaseHeld, LeaseLost, NotFound
 from openstack_prep.cloud import lease
 from openstack_prep.cloud import lease as keeping
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -506,3 +506,23 @@ def test_unlock_takes_no_other_run(run: CloudRun, group: Group) -> None:
     with pytest.raises(LeaseHeld):
         lease.unlock(seen)
     assert len(entries(group)) == 1
+
+
+def test_the_group_is_read_by_the_user_of_its_project_where_the_connection_sees_none(
+    services: requests_mock.Mocker,
+) -> None:
+    services.get(f"{IDENTITY}/projects?name=lab", json={"projects": [{"id": "p1", "name": "lab", "enabled": True}]})
+    mine = {"id": "g1", "name": "default", "description": "of p1", "revision_number": 7, "project_id": "p1"}
+    web = mine | {"id": "g2", "name": "web"}
+    services.get(f"{LIST}?project_id=p1", json={"security_groups": [web]})
+    by_tenant = services.get(f"{LIST}?name=default&project_id=p1", json={"security_groups": [web, mine]})
+    tenant = Cloud(connection(username="tenant"))
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), tenant=tenant)
+    found = lease.read(run, Project(name="lab"))
+    assert (found.id, found.revision, found.cloud, by_tenant.call_count) == ("g1", 7, tenant, 1)
+    services.get(f"{LIST}?project_id=p1", **failure(403))
+    services.get(f"{LIST}?name=default&project_id=p1", json={"security_groups": [mine]})
+    assert lease.read(run.fresh(), Project(name="lab")).id == "g1"
+    services.get(f"{LIST}?name=default&project_id=p1", json={"security_groups": []})
+    with pytest.raises(NotFound):
+        lease.read(run.fresh(), Project(name="lab"))
