@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from openstack.exceptions import ForbiddenException
 
-from openstack_prep.openshift.install_config import ResourceReference
+from openstack_prep.openshift.install_config import MachinePool, ResourceReference
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.check_room import PLATFORM, Room, _shared, room, shared
 from tests.functional.conftest import Prep
@@ -155,6 +155,12 @@ def test_networks_that_fixes_name_are_right(room: Room) -> None:
         (finding,) = room.findings(**wrong)
         assert finding.code == code
         assert room.findings(**wrong | {field: (finding.fix.partition(", such as ")[2],)}) == []
+    uplink = neutron.create_network(name="uplink", is_port_security_enabled=False)
+    added = room.findings(compute=MachinePool(additional_networks=(uplink.id,)))
+    assert {each.code for each in added} == {"port-security.off", "network.no-subnet"}
+    neutron.create_subnet(network_id=uplink.id, cidr="10.77.0.0/24", ip_version=4)
+    neutron.update_network(uplink, is_port_security_enabled=True)
+    assert room.findings(compute=MachinePool(additional_networks=(uplink.id,))) == []
 
 
 def test_room_and_floating_ips_that_fixes_make(room: Room, devcloud: Devcloud) -> None:

@@ -97,8 +97,14 @@ def _mirrored(value: Raw) -> Values:
     return found if found.get("mirrors") else found | {"mirrors": [found.get("source")]}
 
 
-def _truth(value: object) -> bool:
-    return {"0": False, "1": True}[str(value)]
+def _truth(value: object) -> bool | None:
+    """Return what a text means, None if nothing; the installer takes any text, and asks the cloud itself.
+
+    Source: OpenShift installer 4.2, types/openstack/platform.go and docs/user/openstack/customization.md.
+    """
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return {"0": False, "false": False, "1": True, "true": True}.get(value.lower())
 
 
 CIDRS = Form(

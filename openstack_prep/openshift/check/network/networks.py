@@ -98,14 +98,25 @@ def _additional(context: CheckContext) -> Iterator[Diagnostic]:
     for of in ("machines", "control_plane", "compute"):
         where = context.place(f"{of}.additional_networks")
         for network_id in getattr(cluster, of).additional_networks:
-            if not listed(context, NetworkRecord, id=network_id):
+            found = listed(context, NetworkRecord, id=network_id)
+            subnets = listed(context, SubnetRecord, network_id=network_id)
+            if not found:
                 yield documented(
                     code="network.missing",
                     where=where,
                     what=f"there is no network {network_id}",
                     fix=context.openstack("network", "list", "--internal") + "  # and write one of these ids",
                 )
-            for subnet in listed(context, SubnetRecord, network_id=network_id):
+            for network in found:
+                yield from port_security(context, where, network)
+                if not (subnets or network.subnets):
+                    yield documented(
+                        code="network.no-subnet",
+                        where=where,
+                        what=f"network {network_id} has no subnet",
+                        fix="create a subnet in it, or leave the network out",
+                    )
+            for subnet in subnets:
                 for field, own in overlaps(context, ipaddress.ip_network(subnet.cidr)):
                     yield Diagnostic(
                         code="network.overlap",
@@ -115,6 +126,21 @@ def _additional(context: CheckContext) -> Iterator[Diagnostic]:
                         fix=f"write another network here, or one that does not overlap {subnet.cidr} in {field}"
                         f"{suggest_network(context, own)}",
                     )
+
+
+def port_security(context: CheckContext, where: str, network: NetworkRecord) -> Iterator[Diagnostic]:
+    """Yield if Neutron refuses the security groups that each port of a machine has.
+
+    Source: Neutron 29 plugins/ml2/plugin.py (PortSecurityAndIPRequiredForSecurityGroups).
+    """
+    if network.port_security_enabled is False:
+        yield Diagnostic(
+            code="port-security.off",
+            where=where,
+            what=f"port security is off on network {network.id}",
+            why="Neutron refuses security groups and allowed address pairs there, so machines get no ports",
+            fix=context.openstack("network", "set", "--enable-port-security", network.id),
+        )
 
 
 def _additional_groups(context: CheckContext) -> Iterator[Diagnostic]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.neutron.allocation_pools import pools, pools_beside, pools_without
 from openstack_prep.openshift.check.context import CheckContext
-from openstack_prep.openshift.check.network.networks import overlaps, suggest_network
+from openstack_prep.openshift.check.network.networks import overlaps, port_security, suggest_network
 from openstack_prep.openshift.check.network.topology import (
     external_network,
     listed,
@@ -252,11 +252,4 @@ def _fitting(
             "or name a network of this project",
             status=DiagnosticStatus.WARNING,
         )
-    if network.port_security_enabled is False:
-        yield Diagnostic(
-            code="port-security.off",
-            where=where,
-            what=f"port security is off on network {network.id}",
-            why="Neutron refuses security groups and allowed address pairs there, so machines get no ports",
-            fix=context.openstack("network", "set", "--enable-port-security", network.id),
-        )
+    yield from port_security(context, where, network)

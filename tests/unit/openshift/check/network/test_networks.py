@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import requests_mock
 
+from openstack_prep.base.diagnostic import DiagnosticStatus
 from openstack_prep.openshift.check.network.networks import networks
 from openstack_prep.openshift.install_config import MachinePool, Machines, Proxy, ResourceReference
 from tests.unit.conftest import IDENTITY, token
@@ -126,6 +127,23 @@ def test_additional_networks(neutron: Neutron) -> None:
         "error compute.platform.openstack.additionalNetworkIDs: 172.30.5.0/24 of network n2 overlaps 172.30.0.0/16 "
         "of networking.serviceNetwork",
     ]
+
+
+def test_an_additional_network_without_port_security(neutron: Neutron) -> None:
+    neutron.add("networks", NETWORK | {"port_security_enabled": False}, id="n2", name="uplink")
+    neutron.add("subnets", SUBNET, id="s2", network_id="n2", cidr="10.77.0.0/24")
+    given = Machines(additional_networks=("n2",))
+    found = list(networks(neutron.context(machines=given)))
+    assert [(each.code, each.status) for each in found] == [("port-security.off", DiagnosticStatus.ERROR)]
+    assert "n2" in found[0].fix
+
+
+def test_an_additional_network_without_subnets(neutron: Neutron) -> None:
+    neutron.add("networks", NETWORK, id="n2", name="uplink")
+    neutron.add("networks", NETWORK, id="n3", name="hidden", subnets=["s3"])  # which these credentials do not see
+    found = list(networks(neutron.context(compute=MachinePool(additional_networks=("n2", "n3")))))
+    assert [(each.code, each.status) for each in found] == [("network.no-subnet", DiagnosticStatus.ERROR)]
+    assert "n2" in found[0].what
 
 
 def test_additional_security_groups(neutron: Neutron) -> None:
