@@ -69,8 +69,7 @@ class HeatStack:
 
     def inputs(self) -> tuple[Values, Values, Values]:
         """Return the inputs of the stack: template, files, environment. Heat shows hidden parameters as stars."""
-        heat = self.cloud.orchestration
-        return heat.get(f"{self.path}/template"), heat.get(f"{self.path}/files"), heat.get(f"{self.path}/environment")
+        return self.template, self.files, self.environment
 
     @cached_property
     def template(self) -> Values:
@@ -78,14 +77,22 @@ class HeatStack:
         return self.cloud.orchestration.get(f"{self.path}/template")
 
     @cached_property
+    def files(self) -> Values:
+        """The files that Heat has with the template."""
+        return self.cloud.orchestration.get(f"{self.path}/files")
+
+    @cached_property
+    def environment(self) -> Values:
+        return self.cloud.orchestration.get(f"{self.path}/environment")
+
+    @property
     def hidden(self) -> frozenset[str]:
         """The hidden parameters that were given, by name, also those of nested templates.
 
         Heat shows them as stars (27.0.0, engine/service.py, get_environment); others have their defaults, which the
         templates show.
         """
-        environment = self.cloud.orchestration.get(f"{self.path}/environment")
-        sections = (environment.get(name) or {} for name in ("parameters", "parameter_defaults"))
+        sections = (self.environment.get(name) or {} for name in ("parameters", "parameter_defaults"))
         return frozenset(name for section in sections for name, value in section.items() if value == STARS)
 
     @cached_property
@@ -125,10 +132,14 @@ class HeatStack:
         return places
 
     @property
+    def by_place(self) -> dict[str, HeatResource]:
+        """Its resources, by place."""
+        return {self.places[each.stack] + each.name: each for each in self.resources}
+
+    @property
     def made(self) -> dict[str, HeatResource]:
         """The resources that were created, by place."""
-        made = (each for each in self.resources if each.id and each.status != "CREATE_FAILED")
-        return {self.places[each.stack] + each.name: each for each in made}
+        return {place: each for place, each in self.by_place.items() if each.id and each.status != "CREATE_FAILED"}
 
     @property
     def ids(self) -> dict[str, str]:

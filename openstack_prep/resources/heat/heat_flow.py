@@ -7,6 +7,7 @@ engine/resource.py (_update_stored_properties, _add_event), engine/api.py (forma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -36,6 +37,24 @@ class ValueUse(NamedTuple):
 
 NOT_EMPTY = object()
 """A value of which only this is known."""
+TRUTH = {
+    **dict.fromkeys(("t", "true", "on", "y", "yes", "1"), True),
+    **dict.fromkeys(("f", "false", "off", "n", "no", "0"), False),
+}
+"""What Heat reads as a boolean (oslo.utils 10, strutils.bool_from_string)."""
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+
+
+def typed(value: object, schema: Raw) -> object:
+    """Return the value of a parameter as Heat compares it, by its declared type."""
+    kind = schema.get("type")
+    if kind == "string" and value is not None and value is not NOT_EMPTY:
+        return str(value)
+    if isinstance(value, str) and kind == "boolean":
+        return TRUTH.get(value.lower(), value)
+    if isinstance(value, str) and kind == "number":
+        return float(value) if NUMBER.fullmatch(value) else value
+    return value
 
 
 class Conditions:
@@ -45,26 +64,36 @@ class Conditions:
         self._named: Raw = template.get("conditions") or {}
         declared: Raw = template.get("parameters") or {}
         defaults = {name: each["default"] for name, each in declared.items() if "default" in each}
-        self._values = {} if given is None else {**defaults, **given}
+        values = {} if given is None else {**defaults, **given}
+        self._values = {name: typed(value, declared.get(name) or {}) for name, value in values.items()}
 
     def branches(self, choice: list[Any]) -> list[Any]:
         """Return the values that an ``if`` may have: those of both branches if its condition is not decided."""
-        decided = self._decide(choice[0])
+        decided = self.decide(choice[0])
         return choice[1:] if decided is None else choice[1:2] if decided else choice[2:]
 
     def excludes(self, condition: object) -> bool:
         """Whether a part of a template with this condition is left out."""
-        return condition is not None and self._decide(condition) is False
+        return condition is not None and self.decide(condition) is False
 
-    def _decide(self, condition: object) -> bool | None:
+    def decide(self, condition: object, seen: frozenset[str] = frozenset()) -> bool | None:
+        """Return whether a condition is true; None if the values do not decide it.
+
+        ``seen`` are named conditions that depend on it: Heat refuses a template in which one depends on itself.
+        """
         if isinstance(condition, str):
-            return self._decide(self._named[condition]) if condition in self._named else None
+            known = condition in self._named and condition not in seen
+            return self.decide(self._named[condition], seen | {condition}) if known else None
         if not isinstance(condition, Mapping) or len(condition) != 1:
             return None
         ((by, operand),) = condition.items()
         if by == "not":
-            inner = self._decide(operand)
+            inner = self.decide(operand, seen)
             return None if inner is None else not inner
+        if by in ("and", "or") and isinstance(operand, list):
+            parts = {self.decide(each, seen) for each in operand}
+            decisive = by == "or"
+            return decisive if decisive in parts else None if None in parts else not decisive
         if by == "equals" and isinstance(operand, list) and len(operand) == 2:
             values = [self._value(each) for each in operand]
             if NOT_EMPTY in values:

@@ -16,16 +16,18 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.resources.heat.heat import HeatResource, HeatStack
+from openstack_prep.resources.heat.heat_changes import WHOLE, TemplateChanges
 from openstack_prep.resources.heat.heat_parameters import items
 
 GROUP, SCALING = "OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup"
 ROLLED = (SCALING, "OS::Heat::InstanceGroup", "AWS::AutoScaling::AutoScalingGroup")
 """Groups that give each member the new definition one after the other, where a preview shows other members."""
+SIZED_BY = {WHOLE, "removal_policies", "removal_policies_mode", "count"}
 MAYBE = "maybe replace"
 
 
@@ -47,14 +49,10 @@ class Unknown(Exception):
 
 @dataclass(frozen=True)
 class Parameters:
-    """The parameters of an update: their values, their declarations in the template, and the names of changed ones."""
+    """The parameters of an update: their values, and their declarations in the template."""
 
     given: Raw
     declared: Raw
-    changed: Set[str] | None
-    """None if the template itself differs."""
-    conditions: Raw = field(default_factory=dict)
-    """The named conditions of the template."""
 
     def of(self, value: object) -> Any:
         """Return a property's value; raises Unknown for functions other than get_param."""
@@ -77,45 +75,6 @@ class Parameters:
         except (TypeError, ValueError):
             raise Unknown(found) from None
 
-    def may_change(self, value: object) -> bool:
-        """Whether a part of a template depends on parameters that change, or on other resources."""
-        return self.changed is None or _depends(value, self.changed, self._changed_conditions())
-
-    def _changed_conditions(self) -> Set[str]:
-        """Return the named conditions that depend on changed parameters, directly or by way of other conditions."""
-        changed, turned = self.changed or frozenset(), frozenset[str]()
-        while (
-            more := {
-                name
-                for name, each in self.conditions.items()
-                if _mentions(each, turned) or _depends(each, changed, turned)
-            }
-            - turned
-        ):
-            turned |= more
-        return turned
-
-
-def _depends(value: object, changed: Set[str], turned: Set[str]) -> bool:
-    if isinstance(value, Mapping):
-        named = value.get("get_param")
-        named = named[0] if isinstance(named, list | tuple) and named else named
-        if (isinstance(named, str) and named in changed) or value.keys() & {"get_attr", "get_resource"}:
-            return True
-        if _mentions([value.get("if"), value.get("condition")], turned):  # a branch of that text counts, too
-            return True
-        return any(_depends(each, changed, turned) for each in value.values())
-    return isinstance(value, list | tuple) and any(_depends(each, changed, turned) for each in value)
-
-
-def _mentions(value: object, names: Set[str]) -> bool:
-    """Whether any text in a part of a template is one of these names; their position depends on the function."""
-    if isinstance(value, Mapping):
-        return any(_mentions(each, names) for each in value.values())
-    if isinstance(value, list | tuple):
-        return any(_mentions(each, names) for each in value)
-    return isinstance(value, str) and value in names
-
 
 def not_growing(stack: HeatStack, template: Raw, values: Parameters) -> Values:
     """Return a template whose groups do not grow, because Heat cannot preview growth; groups that shrink do shrink."""
@@ -130,29 +89,29 @@ def not_growing(stack: HeatStack, template: Raw, values: Parameters) -> Values:
     return {**template, "resources": resources}
 
 
-def with_group_effects(found: list[Effect], stack: HeatStack, template: Raw, values: Parameters) -> list[Effect]:
+def with_group_effects(
+    found: list[Effect], stack: HeatStack, template: Raw, values: Parameters, changes: TemplateChanges
+) -> list[Effect]:
     """Return the preview, completed with the effect on the members of groups."""
-    values = replace(values, conditions=template.get("conditions") or {})
     for name, each in (template.get("resources") or {}).items():
         if each.get("type") == GROUP and f"{name}." in stack.places.values():
-            found = _with_removals(found, stack, name, each.get("properties") or {}, values)
-    found = [_with_rolling_updates(each, stack, template, values) for each in found]
+            found = _with_removals(found, stack, name, each.get("properties") or {}, values, changes)
+    found = [_with_rolling_updates(each, stack, template, values, changes) for each in found]
     return sorted({one for each in found for one in _leaves(each, stack)})
 
 
 def _with_removals(
-    found: list[Effect], stack: HeatStack, name: str, properties: Raw, values: Parameters
+    found: list[Effect], stack: HeatStack, name: str, properties: Raw, values: Parameters, changes: TemplateChanges
 ) -> list[Effect]:
     """Return the preview with the deletions that the removal_policies of a group determine."""
     made = {place: each for place, each in stack.made.items() if place.rpartition(".")[0] == name}
-    sized_by = [properties.get(each) for each in ("removal_policies", "removal_policies_mode", "count")]
     not_sized = any(each.place == name for each in found)  # Heat could not preview the whole update
     try:
         gone = _removed_members({place.rpartition(".")[2]: each for place, each in made.items()}, properties, values)
         if gone is None and not_sized:
             values.number(properties.get("count"), 1)
     except Unknown:
-        return [*found, Effect(MAYBE, name, GROUP)] if values.may_change(sized_by) else found
+        return [*found, Effect(MAYBE, name, GROUP)] if changes.changed(name) & SIZED_BY else found
     if gone is None:
         return found
     going = {f"{name}.{one}" for one in gone}
@@ -193,14 +152,15 @@ def _listed(policies: object, values: Parameters) -> Iterator[str]:
         yield from items(values.of((policy or {}).get("resource_list")) or ())
 
 
-def _with_rolling_updates(foreseen: Effect, stack: HeatStack, template: Raw, values: Parameters) -> Effect:
+def _with_rolling_updates(
+    foreseen: Effect, stack: HeatStack, template: Raw, values: Parameters, changes: TemplateChanges
+) -> Effect:
     """Return the effect on a scaling group, as "maybe replace" if members may be removed or changed."""
     if foreseen.type not in ROLLED or foreseen.verb != "update":
         return foreseen
     group = (template.get("resources") or {}).get(foreseen.place) or {}
     properties = group.get("properties") or {}
-    member = properties.get("resource")
-    if foreseen.type != SCALING or member is None or values.may_change(member):
+    if foreseen.type != SCALING or changes.changed(foreseen.place) & {WHOLE, "resource"}:
         return replace(foreseen, verb=MAYBE)
     standing = sum(place.rpartition(".")[0] == foreseen.place for place in stack.made)
     try:

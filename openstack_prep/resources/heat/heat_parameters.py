@@ -14,6 +14,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.text import show
+from openstack_prep.resources.heat.heat_flow import TRUTH
 from openstack_prep.resources.heat.heat_package import is_hidden
 
 Kind = Literal["flavor", "image", "keypair", "network", "subnet", "router", "security_group", "stack", "volume_type"]
@@ -113,7 +114,7 @@ def list_violations(schema: Raw, value: object) -> Iterator[str]:
     if schema["type"] == "number" and _number(value) is None:
         yield "is not a number"
         return
-    if schema["type"] == "boolean" and str(value).lower() not in _TRUTH:
+    if schema["type"] == "boolean" and str(value).lower() not in TRUTH:
         yield "is not true or false"
     if schema["type"] == "json" and not _is_json(value):
         yield "is not a mapping, a list or JSON"
@@ -135,9 +136,6 @@ def _in_quotes(rule: object) -> str:
     if isinstance(rule, list | tuple):
         return "[" + ", ".join(map(_in_quotes, rule)) + "]"
     return json.dumps(rule, ensure_ascii=False) if isinstance(rule, str) else show(rule)
-
-
-_TRUTH = {"t", "true", "on", "y", "yes", "1", "f", "false", "off", "n", "no", "0"}
 
 
 def _meets(constraint: Raw, value: object, kind: str) -> bool:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
@@ -23,6 +25,13 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat import heat_groups
 from openstack_prep.resources.heat.heat import HeatStack
+from openstack_prep.resources.heat.heat_changes import (
+    TemplateChanges,
+    TemplateVersion,
+    changed_parameters,
+    plain,
+    references,
+)
 from openstack_prep.resources.heat.heat_groups import MAYBE, ROLLED, Effect, Parameters
 from openstack_prep.resources.heat.heat_package import hidden_in
 
@@ -144,17 +153,10 @@ class Update:
     before: Raw
     names: Sequence[str]
 
-    def parameters(self, *, same_template: bool = False) -> Parameters:
-        """Return the parameters; the former value of a hidden one is unknown, and a removed parameter changes, too."""
+    @property
+    def parameters(self) -> Parameters:
         given = (self.body.get("environment") or {}).get("parameters") or {}
-        declared = self.body["template"].get("parameters") or {}
-        if not same_template:
-            return Parameters(given, declared, None)
-        hidden = hidden_in(self.body["template"])
-        unseen = given.keys() - {*self.names}
-        gone = self.before.keys() - given.keys()
-        differing = {name for name in self.names if self.before.get(name) != given[name]}
-        return Parameters(given, declared, differing | gone | hidden | unseen)
+        return Parameters(given, self.body["template"].get("parameters") or {})
 
 
 def preview_update(
@@ -164,34 +166,110 @@ def preview_update(
     before: Raw,
     names: Sequence[str],
     missing: Collection[str] = (),
-    *,
-    same_template: bool = False,
 ) -> list[Effect]:
     """Return what an update would do; raises Refused.
 
     A preview treats every reference to a resource as a change, even if the resource is kept, and so would replace the
     resources that contain one. Hence references are replaced by the ids that they stand for, unless their resource is
-    ``missing`` or would be replaced, too.
+    ``missing`` or would be replaced, too; and ``_judged`` takes out what attributes alone make a preview report.
     """
+    changes = _changes(stack, body, secrets, missing)
     pinned = {name: each for name, each in stack.ids.items() if name not in missing}
     while True:
         template = {**body["template"], "resources": _pinned(body["template"].get("resources"), pinned)}
         update = Update(stack, {**body, "template": template}, secrets, before, names)
-        found = _ask_heat(update)
+        found = _judged(_ask_heat(update), stack, changes)
         moved = pinned.keys() & {each.place for each in found if each.verb in ("replace", "delete")}
         if not moved:
-            found = _with_wiped(found, update)
-            values = update.parameters(same_template=same_template)
-            return heat_groups.with_group_effects(found, stack, template, values)
+            found = _with_wiped(found, update, changes)
+            return heat_groups.with_group_effects(found, stack, template, update.parameters, changes)
         pinned = {name: each for name, each in pinned.items() if name not in moved}
 
 
-def _with_wiped(found: list[Effect], update: Update) -> list[Effect]:
+def _changes(stack: HeatStack, body: Raw, secrets: Sequence[Secret], missing: Collection[str]) -> TemplateChanges:
+    """Return what the update changes by the templates."""
+    template, files, environment = stack.inputs()
+    given = _values(body.get("environment") or {})
+    hidden = (hidden_in(template) | hidden_in(body["template"])) & (given.keys() | stack.hidden)
+    old = _version(template, files, environment, hidden)
+    new = _version(body["template"], body.get("files") or {}, body.get("environment") or {}, hidden)
+    unknown = hidden - _same(stack, body["template"], {name: given[name] for name in hidden & given.keys()}, secrets)
+    failed = (place for place, each in stack.by_place.items() if each.status.endswith("_FAILED"))
+    is_updatable = partial(_is_updatable, stack.cloud.orchestration)
+    return TemplateChanges(old, new, changed_parameters(old, new, unknown), {*failed, *missing}, is_updatable)
+
+
+def _same(stack: HeatStack, template: Raw, given: Raw, secrets: Sequence[Secret]) -> frozenset[str]:
+    """Return those of the given parameters whose values Heat has already, though it shows only stars.
+
+    Heat compares them: a resource of this preview has a condition that a value equals the given one. Without a value
+    of its own, a parameter keeps the present one (27.0.0, engine/service.py, _prepare_stack_updates).
+    """
+    declared = template.get("parameters") or {}
+    names = sorted(given.keys() & declared.keys() & stack.hidden)
+    if not names:
+        return frozenset()
+    asked = {f"same-{number}": name for number, name in enumerate(names)}
+    values = {name: plain(declared[name], given[name]) for name in names}
+    conditions = {at: {"equals": [{"get_param": name}, values[name]]} for at, name in asked.items()}
+    probe = {
+        "heat_template_version": "2016-10-14",
+        "parameters": {name: {"type": declared[name]["type"], "hidden": True} for name in names},
+        "conditions": conditions,
+        "resources": {at: {"type": "OS::Heat::Value", "condition": at, "properties": {"value": ""}} for at in asked},
+    }
+    try:
+        path = f"{stack.path}/preview"
+        answer = stack.cloud.orchestration.ask("PATCH", path, json={"template": probe}, secrets=secrets, log=False)
+    except CloudError:  # then nobody knows
+        return frozenset()
+    return frozenset(asked[each["resource_name"]] for each in answer["resource_changes"]["added"])
+
+
+def _version(template: Raw, files: Raw, environment: Raw, hidden: Collection[str]) -> TemplateVersion:
+    defaults, registry = environment.get("parameter_defaults") or {}, environment.get("resource_registry") or {}
+    values = _values(environment) | dict.fromkeys(hidden)
+    return TemplateVersion(template, files, registry, defaults, values)
+
+
+def _values(environment: Raw) -> Values:
+    """Return the parameters of an environment, with the defaults that it sets."""
+    return {**(environment.get("parameter_defaults") or {}), **(environment.get("parameters") or {})}
+
+
+def _is_updatable(heat: Service, kind: str, name: str) -> bool:
+    """Whether Heat changes a property in place, by the schema of the type; False if Heat does not show it."""
+    try:
+        schema = heat.get(f"/resource_types/{quote(kind, safe='')}")["properties"]
+    except CloudError:
+        return False
+    return bool((schema.get(name) or {}).get("update_allowed"))
+
+
+def _judged(found: list[Effect], stack: HeatStack, changes: TemplateChanges, *, wiping: bool = False) -> list[Effect]:
+    """Return the effects without those that a preview reports only because it cannot resolve attributes."""
+    judged = []
+    for each in found:
+        at = changes.at(each.place) if each.verb in ("replace", "update", MAYBE) and each.place in stack.made else None
+        if at is None:
+            judged.append(each)
+            continue
+        level, definition, changed = at
+        if not changed and each.place not in changes.unsettled:
+            continue
+        blind = each.verb == "replace" and any(references(definition))
+        in_place = blind and not level.replaces(definition, changed, wiping=wiping)
+        judged.append(replace(each, verb="update") if in_place else each)
+    return judged
+
+
+def _with_wiped(found: list[Effect], update: Update, changes: TemplateChanges) -> list[Effect]:
     """Return the preview with updates that wipe a disk in place called "rebuild" or "restore"."""
     revealed = revealing(update.body)
     if revealed == update.body or not any(each.verb == "update" for each in found):
         return found
-    wiped = {each.place for each in _ask_heat(replace(update, body=revealed)) if each.verb == "replace"}
+    asked = _judged(_ask_heat(replace(update, body=revealed)), update.stack, changes, wiping=True)
+    wiped = {each.place for each in asked if each.verb == "replace"}
     return [
         replace(each, verb=IN_PLACE.get(each.type, "rebuild"))
         if each.verb == "update" and each.place in wiped
@@ -221,7 +299,7 @@ def _ask_heat(update: Update) -> list[Effect]:
         return _preview(update, nested=True)
     except Refused:
         found = set(_preview(update, nested=False))
-    body = {**body, "template": heat_groups.not_growing(stack, body["template"], update.parameters())}
+    body = {**body, "template": heat_groups.not_growing(stack, body["template"], update.parameters)}
     after = body["environment"]["parameters"]
     unchanged = {**before, **{name: value for name, value in after.items() if name not in names}}
     alone = [unchanged | {name: after[name]} for name in names if before.get(name) != after[name]]

@@ -177,11 +177,8 @@ class Stack(Inputs, LeavesContent):
             return record
         body, secrets = self.body(record.tags, absent=self.absent_images(run))
         before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
-        same_template = all(values[name] == wanted[name] for name in ("template", "environment"))
         try:
-            found = preview_update(
-                record.stack, body, secrets, before, names, record.missing, same_template=same_template
-            )
+            found = preview_update(record.stack, body, secrets, before, names, record.missing)
         except Refused as error:
             return replace(record, asked=True, refused=str(error))
         known = {each.place for each in found}
@@ -266,7 +263,7 @@ class Stack(Inputs, LeavesContent):
             stack.mark_unhealthy(each, "the secrets on it have changed")
         body, secrets = self.body(record.tags | (_tags(run, stack) if tagged else NOTHING))
         stack.cloud.orchestration.request("PUT", stack.path, json=body, secrets=secrets, once=True)
-        return self._finished(run, stack)
+        return self._finished(run, replace(stack))  # what was read of it before is outdated
 
     def take_over(self, run: CloudRun, observed: Observed) -> Observed:
         """Add the ownership tag, unless the update has already done so."""

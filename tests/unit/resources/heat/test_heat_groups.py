@@ -7,6 +7,7 @@ import requests_mock
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.heat.heat import HeatStack
+from openstack_prep.resources.heat.heat_changes import TemplateChanges, TemplateVersion
 from openstack_prep.resources.heat.heat_groups import (
     GROUP,
     SCALING,
@@ -53,9 +54,17 @@ def group(count: Any, *removed: Any, mode: Any = "append") -> dict[str, Any]:
 
 
 def told(stack: HeatStack, nodes: Any, *found: Effect, given: Any = None, changed: Any = frozenset()) -> list[str]:
-    values = Parameters(given or {}, {"list": {"default": []}}, changed)
+    """``changed``: parameters; None if all that the template says of these nodes is new."""
+    values = Parameters(given or {}, {"list": {"default": []}})
     template = {"resources": {"nodes": nodes, "agents": group(2)}}
-    return list(map(str, with_group_effects(list(found), stack, template, values)))
+    before = {"resources": {**template["resources"], "nodes": {"type": nodes["type"]}}} if changed is None else template
+    changes = changes_of(before, template, changed or frozenset())
+    return list(map(str, with_group_effects(list(found), stack, template, values, changes)))
+
+
+def changes_of(before: Any, after: Any, parameters: Any) -> TemplateChanges:
+    old, new = TemplateVersion(before), TemplateVersion(after)
+    return TemplateChanges(old, new, parameters, frozenset(), lambda kind, name: True)
 
 
 DELETE_3 = Effect("delete", "nodes.3", SERVER)
@@ -150,7 +159,7 @@ def test_a_nested_stack_that_goes_is_named_by_what_it_consists_of(stack: HeatSta
 def test_groups_that_shrink_are_previewed_so(stack: HeatStack) -> None:
     """Others grow in the same update, which Heat cannot preview."""
     template = {"resources": {"nodes": group({"get_param": "n"}), "agents": group(5), "x": {"type": "y"}}}
-    asked = not_growing(stack, template, Parameters({"n": "1"}, {}, None))["resources"]
+    asked = not_growing(stack, template, Parameters({"n": "1"}, {}))["resources"]
     assert [asked[name]["properties"]["count"] for name in ("nodes", "agents")] == [1, 2]
 
 
@@ -190,6 +199,6 @@ def test_a_member_depends_on_what_its_named_conditions_depend_on(stack: HeatStac
     member = {"type": SERVER, "properties": {"image": {"if": ["new", "b", "a"]}}}
     scaling = {"type": SCALING, "properties": {"desired_capacity": 3, "resource": member}}
     template = {"conditions": conditions, "resources": {"nodes": scaling}}
-    values = Parameters({"v": "2"}, {}, frozenset({"v"}))
-    found = with_group_effects([Effect("update", "nodes", SCALING)], stack, template, values)
+    values, changes = Parameters({"v": "2"}, {}), changes_of(template, template, frozenset({"v"}))
+    found = with_group_effects([Effect("update", "nodes", SCALING)], stack, template, values, changes)
     assert list(map(str, found)) == [f"{verb} nodes"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -43,7 +44,15 @@ def stack(services: requests_mock.Mocker, run: CloudRun) -> HeatStack:
         for within, name, nested in RESOURCES
     ]
     services.get(f"{STACK}/resources", json={"resources": listed})
+    has(services, {})
     return HeatStack(run.admin, "s", "root")
+
+
+def has(services: requests_mock.Mocker, template: Any, **given: Any) -> None:
+    """Let the stack have a template, and values of its parameters."""
+    services.get(f"{STACK}/template", json=template)
+    services.get(f"{STACK}/files", json={})
+    services.get(f"{STACK}/environment", json={"parameters": given})
 
 
 def test_places_in_the_tree_whatever_heat_calls_the_nested_stacks(services: Any, stack: HeatStack) -> None:
@@ -147,11 +156,11 @@ SCALING = "OS::Heat::AutoScalingGroup"
 
 
 @pytest.mark.parametrize(
-    ("changed", "same_template", "verb"),
-    [("size", True, "update"), ("image", True, "maybe replace"), ("size", False, "maybe replace")],
+    ("changed", "formerly", "verb"),
+    [("size", "image", "update"), ("image", "image", "maybe replace"), ("size", "flavor", "maybe replace")],
 )
 def test_a_scaling_group_rolls_when_the_definition_of_its_members_changes(
-    services: Any, stack: HeatStack, changed: str, same_template: bool, verb: str
+    services: Any, stack: HeatStack, changed: str, formerly: str, verb: str
 ) -> None:
     """A preview invents new members for it."""
     answer = changes(
@@ -163,37 +172,51 @@ def test_a_scaling_group_rolls_when_the_definition_of_its_members_changes(
     member = {"type": "OS::Nova::Server", "properties": {"image": {"get_param": "image"}}}
     group = {"type": SCALING, "properties": {"desired_capacity": {"get_param": "size"}, "resource": member}}
     before = {"size": 1, "image": 1}
-    body = {
-        "template": {"resources": {"nodes": group}},
-        "environment": {"parameters": before | {changed: 2}},
-    }
-    found = preview_update(stack, body, [], before, list(before), same_template=same_template)
+    declared = {"size": {"type": "number"}, "image": {"type": "number"}}
+    template = {"parameters": declared, "resources": {"nodes": group}}
+    has(services, json.loads(json.dumps(template).replace('"image"}', f'"{formerly}"}}')), **before)
+    body = {"template": template, "environment": {"parameters": before | {changed: 2}}}
+    found = preview_update(stack, body, [], before, list(before))
     assert list(map(str, found)) == [f"{verb} nodes"]
 
 
 @pytest.mark.parametrize(
     ("image", "given", "verb"),
     [
-        ("token", {"token": "x"}, "maybe replace"),
-        ("default", {}, "maybe replace"),
+        ("token", {"token": "new"}, "maybe replace"),
+        ("token", {"token": "same"}, ""),
+        ("token", {}, "maybe replace"),
         ("plain", {}, "maybe replace"),
-        ("other", {}, "update"),
+        ("other", {}, ""),
     ],
 )
-def test_hidden_parameters_and_those_given_no_longer_count_as_changed(
+def test_hidden_parameters_are_compared_by_heat_and_those_given_no_longer_have_changed(
     services: Any, stack: HeatStack, image: str, given: dict[str, str], verb: str
 ) -> None:
-    """Heat does not show the former value of a hidden one; one that is given no longer has its default again."""
+    """Heat shows the former value of a hidden one as stars."""
+
+    def compare(request: Any, context: Any) -> Any:
+        """Return the resources whose condition is true, as Heat does."""
+        probe = request.json()["template"]
+        assert probe["parameters"] == {"token": {"type": "string", "hidden": True}}
+        same = [at for at, each in probe["conditions"].items() if each["equals"] == [{"get_param": "token"}, "same"]]
+        return changes(added=[change("s", at, "OS::Heat::Value") for at in same])
+
+    services.patch(f"{STACK}/preview", json=compare)
     services.put(f"{STACK}/preview", json=changes(updated=[change("s", "nodes", SCALING)]))
     member = {"type": "OS::Nova::Server", "properties": {"image": {"get_param": image}}}
     group = {"type": SCALING, "properties": {"desired_capacity": 1, "resource": member}}
-    declared: dict[str, Any] = {"default": {"hidden": True, "default": "y"}, "other": {"default": "z"}, "plain": {}}
-    body = {
-        "template": {"parameters": declared, "resources": {"nodes": group}},
-        "environment": {"parameters": {"size": 2, **given}},
+    declared: dict[str, Any] = {
+        "size": {"type": "number"},
+        "token": {"type": "string", "hidden": True, "default": "y"},
+        "other": {"type": "string", "default": "z"},
+        "plain": {"type": "string", "default": ""},
     }
-    found = preview_update(stack, body, [], {"size": 1, "plain": "a"}, ["size"], same_template=True)
-    assert list(map(str, found)) == [f"{verb} nodes"]
+    template = {"parameters": declared, "resources": {"nodes": group}}
+    has(services, template, size=1, plain="a", token="******")
+    body = {"template": template, "environment": {"parameters": {"size": 2, **given}}}
+    found = preview_update(stack, body, [], {"size": 1, "plain": "a"}, ["size"])
+    assert list(map(str, found)) == ([f"{verb} nodes"] if verb else [])
 
 
 def test_an_update_that_wipes_a_disk_in_place_is_told_apart(services: Any, stack: HeatStack) -> None:
