@@ -55,12 +55,11 @@ from openstack_prep.core.resource import (
     Settles,
     Untagged,
     can_have_twins,
-    check_delete,
     deleted_ids,
     supports,
 )
 from openstack_prep.core.run import Run
-from openstack_prep.core.twin import late_twins, with_twins
+from openstack_prep.core.twin import check_delete, late_twins, with_twins
 
 ATTEMPTS = 5
 REFUSED = (400, 404, 410)

@@ -22,13 +22,13 @@ from openstack_prep.core.resource import (
     ListsAlternatives,
     OnePerSpec,
     Undeclarable,
-    check_delete,
     deleted_ids,
     kind_supports,
     provided_keys,
     supports,
 )
 from openstack_prep.core.run import IDS_PER_REQUEST, Run
+from openstack_prep.core.twin import check_delete
 
 T = TypeVar("T")
 R = TypeVar("R")

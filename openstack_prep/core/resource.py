@@ -471,10 +471,6 @@ def is_replaced_by(resource: Resource, change: Change) -> bool:
     return is_judged or change.field in resource.immutable
 
 
-def check_delete(resource: Resource, run: Any, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-    return resource.check_delete(run, observed, going) if supports(resource, ChecksDeletion) else ()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Context(Generic[C]):
     """The context in which resources are resolved: all declared resources of the spec, and the connection in use."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Self, cast
 
-from openstack_prep.base.errors import Mistake, Overtaken, ResourceFailed
+from openstack_prep.base.errors import Mistake, NotUnique, Overtaken, ResourceFailed
 from openstack_prep.core.deletion_loss import Deletion, Finding, TakesAlong
 from openstack_prep.core.model import Key, Observed, Resource
-from openstack_prep.core.resource import Undeclarable, check_delete, deleted_ids, supports
+from openstack_prep.core.resource import ChecksDeletion, Undeclarable, deleted_ids, supports
 from openstack_prep.core.run import Run
 
 WAIT = 15.0  # seconds in which a run that has seen our twin deletes its own
@@ -175,6 +175,18 @@ def created_at_once(one: Observed, other: Observed) -> bool:
     """
     first, second = _time_of(one), _time_of(other)
     return first is None or second is None or abs(first - second) <= AT_ONCE
+
+
+def check_delete(resource: Resource, run: Run, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+    """Yield what forbids a deletion: what its kind reports, and copies that would pass for the resource afterwards."""
+    for twin in observed.twins:
+        if twin.ours and not created_at_once(observed, twin):
+            what = f"{twin.id} has its name and ownership tag, but not its age, so somebody may have copied these"
+            why = f"without {observed.id}, the copy would be taken for it"
+            fix = "remove the ownership tag from the description of the copy, or delete the copy"
+            yield Mistake.about(resource.key, f"{what}; {why}", fix, code=NotUnique.code)
+    if supports(resource, ChecksDeletion):
+        yield from resource.check_delete(run, observed, going)
 
 
 def _time_of(observed: Observed) -> datetime | None:

@@ -234,10 +234,8 @@ def undeclared(
         scans = [each for each in _scans(run, further) if _is_in_each_project(each) and _kind(each) not in seen.failed]
         inside += _tagged(run, further, scans, jobs=jobs)
     left = [*projects, *_proven(run, filter(is_left, inside), family)]
-    one_each = {
-        standing[0].key: standing for standing in reversed(left)
-    }  # of twins the first; the next run finds the other
-    alone = [each for each in reversed(one_each.values()) if not _is_deleted_with_another(each[0], one_each)]
+    one_each = _with_twins(run, left, family)
+    alone = [each for each in one_each.values() if not _is_deleted_with_another(each[0], one_each)]
     return [(each.by_id(found) if supports(each, HasId) else each, found) for each, found in alone]
 
 
@@ -283,6 +281,22 @@ def _proven(run: CloudRun, standing: Iterable[Standing], family: frozenset[str])
         return found.home is None or found.home in family
 
     return [(resource, replace(found, ours=is_proven(resource, found))) for resource, found in standing]
+
+
+def _with_twins(run: CloudRun, standing: Iterable[Standing], family: frozenset[str]) -> dict[Key, Standing]:
+    """Return one resource per key, which has its twins: of several its kind chooses, as if they were declared.
+
+    What is not of the same time is then kept as a copy, as it is while the spec declares the resource.
+    """
+    alike: dict[Key, list[Standing]] = defaultdict(list)
+    for each in standing:
+        alike[each[0].key].append(each)
+    chosen = {}
+    for key, group in alike.items():
+        chosen[key] = resource, _ = group[0]
+        if len(group) > 1 and (found := type(resource).find(run, [resource]).get(key)) is not None:
+            (chosen[key],) = _proven(run, [(resource, found)], family)
+    return {key: (each, found if found.ours else replace(found, twins=())) for key, (each, found) in chosen.items()}
 
 
 def _entries(run: CloudRun, resources: Iterable[Resource], folder: Path | None = None) -> Iterator[Standing]:

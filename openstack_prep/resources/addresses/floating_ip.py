@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -157,6 +157,12 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
             "name": name_of(run.ownership, record) or theirs or record.address,
             "external_network": queries.external_network_name(run, record.network_id),
         }
+
+    @classmethod
+    def scan_tagged(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield those of ``scan`` by their names alone: an address would tell duplicates apart."""
+        for declared, observed in cls.scan(run, owner):
+            yield replace(declared, address=None), observed
 
     def outputs(self, record: FloatingIPRecord) -> dict[str, str]:
         return {"address": record.address}

@@ -40,11 +40,9 @@ def is_ours(run: CloudRun, home: str) -> bool:
     """Whether a resource with the tag of a spec of our name is managed by this spec, judging by the tag's home project.
 
     It belongs to another spec if that project exists and this spec does not work in it; a project that is only named
-    for a role does not count. A spec without a project works in that of the connection, which may differ each time:
-    then the name alone decides.
+    for a role does not count. A spec without a project works in that of the connection: two projects, two specs.
     """
-    has_home = any(run.homes[:1])
-    return not (home and has_home) or home in frozenset().union(*_named(run)) or not exists(run, home)
+    return not (home and run.homes) or home in frozenset().union(*_named(run)) or not exists(run, home)
 
 
 def is_our_project(run: CloudRun, home: str) -> bool:
@@ -52,8 +50,7 @@ def is_our_project(run: CloudRun, home: str) -> bool:
 
     It only reads our own home project, because ``is_ours`` reads all projects of the spec, which may include this one.
     """
-    has_home = any(run.homes[:1])
-    return not (home and has_home) or home in _shared_by(run, run.homes[0]) or not exists(run, home)
+    return not (home and run.homes) or home in _shared_by(run, run.homes[0]) or not exists(run, home)
 
 
 def file_ownership(run: CloudRun) -> OwnershipTag:

@@ -29,7 +29,6 @@ from openstack_prep.core.resource import (
     Resolves,
     Settles,
     can_have_twins,
-    check_delete,
     cloud_ids,
     deleted_ids,
     followed_keys,
@@ -40,6 +39,7 @@ from openstack_prep.core.resource import (
     scan_kind,
     supports,
 )
+from openstack_prep.core.twin import check_delete
 from tests.kinds import KINDS
 from tests.unit.box import Box
 

@@ -141,14 +141,15 @@ def test_a_flavor_is_the_specs_by_its_home_project(
     assert left(LAB) == expected
 
 
+@pytest.mark.parametrize("project_of_spec", [LAB, None])
 @pytest.mark.parametrize(("home", "ours"), [(ADMIN_PROJECT, True), ("", True), ("gone", True), ("of-another", False)])
 def test_a_declared_flavor_of_another_specs_home_is_not_managed(
-    cloud: requests_mock.Mocker, home: str, ours: bool
+    cloud: requests_mock.Mocker, home: str, ours: bool, project_of_spec: Project | None
 ) -> None:
     cloud.get("http://nova/v2.1/flavors/detail", json={"flavors": [flavor(home)]})
     cloud.get(f"{IDENTITY}/projects/gone", **failure(404))
     cloud.get(f"{IDENTITY}/projects/of-another", json={"project": project("of-another", "their")})
-    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[LAB])
+    run = CloudRun(Cloud(connection()), OwnershipTag("lab"), homes=[project_of_spec])
     (found,) = observation.observe(run, [Flavor(name="small")]).values()
     assert (found.ours, found.managed_by) == (ours, "" if ours else "lab of project their")
 
@@ -246,6 +247,22 @@ def test_a_copy_of_a_description_manages_nothing(cloud: requests_mock.Mocker) ->
     ]
     cloud.get(f"{NEUTRON}/security-groups?project_id={ADMIN_PROJECT}", json={"security_groups": groups})
     assert left(LAB) == {"network/net": True, "security_group/web": True}
+
+
+@pytest.mark.parametrize(("created", "deleted"), [("10:00:05", {"old", "new"}), ("12:00:00", set())])
+def test_a_copy_of_another_time_is_not_pruned_and_keeps_its_original(
+    cloud: requests_mock.Mocker, created: str, deleted: set[str]
+) -> None:
+    """Two runs create twins at once; a copy is younger, and alone it would be taken for the spec's."""
+    row = {"name": "net", "description": OURS.format("net"), "project_id": ADMIN_PROJECT, "subnets": []}
+    networks = [row | {"id": "new", "created_at": f"2026-01-01T{created}Z"}]
+    networks += [row | {"id": "old", "created_at": "2026-01-01T10:00:00Z"}]
+    cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": networks})
+    for path in ("ports", "subnets", "rbac-policies"):
+        cloud.get(f"{NEUTRON}/{path}", json={path.replace("-", "_"): []})
+    gone = [cloud.delete(f"{NEUTRON}/networks/{each['id']}", status_code=204) for each in networks]
+    assert bool(prune(LAB)) is not bool(deleted)
+    assert {each["id"] for each, sent in zip(networks, gone, strict=True) if sent.called} == deleted
 
 
 def test_a_flavor_is_managed_by_way_of_a_project_that_the_spec_works_in(
