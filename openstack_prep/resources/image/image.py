@@ -99,6 +99,12 @@ class Image(ImageFields):
             declared = cls(name=name, **same, **cls.placing(owner))
             yield declared, declared._observed(run, image, family if ours else [])
 
+    @classmethod
+    def scan_tagged(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
+        """Yield the images of ``scan`` as not protected by the spec: somebody else may have protected them."""
+        for declared, observed in cls.scan(run, owner):
+            yield replace(declared, protected=None), observed
+
     def _among(self, run: CloudRun, listed: Iterable[ImageRecord], project_id: str) -> Observed | None:
         """Return the image that represents this one, with all images that runs of this spec created for it."""
         within = [image for image in listed if image.owner == project_id]
@@ -258,6 +264,13 @@ class Image(ImageFields):
         properties |= {SPEC: run.ownership.spec, NAME: self.name, ID: image.id}
         image = glance.patch(run, image, [glance.operation(name, value) for name, value in properties.items()])
         return self._observed(run, image, [image])
+
+    def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
+        """Yield the protection of images that the spec does not declare as protected: somebody else has set it."""
+        for image in observed.record_as(Family).members if not self.protected else ():
+            if image.protected and image.name == self.name:
+                fix = f"if nobody needs it: openstack image set --unprotected {image.id}"
+                yield self.mistake(f"image {image.id} is protected, and not by this spec", fix, Code.STILL_USED)
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:

@@ -108,7 +108,7 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
     min_ram: MiB | None = None
     """Memory that a server needs for it, MiB."""
     protected: bool | None = None
-    """Whether it is protected from deletion; destroy removes the protection of a managed image."""
+    """Whether it is protected from deletion; destroy removes the protection that the spec declares, and no other."""
     properties: Mapping[Name, Text] | None = None
     """Properties to set, such as hw_disk_bus; other properties are left alone."""
     tags: tuple[Name, ...] | None = None

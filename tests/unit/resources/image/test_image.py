@@ -11,6 +11,7 @@ import requests_mock
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep import Rhcos
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import DownloadError, Loss, NotUnique, PlanRefused, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
@@ -293,11 +294,30 @@ def test_another_format_is_a_replacement(run: CloudRun, glance: Glance) -> None:
 
 
 def test_destroy_takes_all_of_ours(run: CloudRun, glance: Glance, image: Image) -> None:
+    """The protection that the spec declares does not keep the image."""
     glance.ours("rhcos", OLD, protected=True)
     glance.ours("rhcos-new", status="queued")
+    image = replace(image, protected=True)
     made = planner.plan_destroy("lab", [image], observation.observe(run, [image]))
     executor.execute(made, run).raise_for_failures()
     assert not glance.images
+
+
+def test_an_image_that_somebody_has_protected_is_not_deleted(run: CloudRun, glance: Glance, image: Image) -> None:
+    """Neither by destroy nor by prune, whatever the plan has seen."""
+    made = glance.ours("rhcos", OLD)
+    plans = [planner.plan_destroy("lab", [image], observation.observe(run, [image]))]
+    plans += [planner.plan_destroy("lab", [], {}, [*Image.scan_tagged(run, None)])]
+    assert [observation.examine_deletes(run, each) for each in plans] == [[], []]
+    made["protected"] = True
+    for each in plans:
+        (result,) = executor.execute(each, run.fresh()).results
+        assert isinstance(result.error, PlanRefused)
+    assert [*glance.images.values()] == [made]
+    run = run.fresh()
+    left = [*Image.scan_tagged(run, None)]
+    (refused,) = observation.examine_deletes(run, planner.plan_destroy("lab", [], {}, left))
+    assert refused.code is Code.STILL_USED
 
 
 def test_destroy_names_all_that_goes_with_it(run: CloudRun, glance: Glance, image: Image) -> None:
