@@ -25,6 +25,9 @@ EXTENSION = Extension(
         f"{_OPTIONS}:add_check": {
             "check": "run pre-installation checks",
         },
+        f"{_OPTIONS}:add_import": {
+            "import": "write the spec for an existing install-config.yaml, which renders the same file",
+        },
         f"{_OPTIONS}:add_verify": {
             "verify": "verify API and console connectivity, link by link (exit 1 on failure)",
         },

@@ -127,7 +127,7 @@ class InstallConfig(InstallerInput, InstallConfigFields):
     def needs(self) -> Iterable[Key]:
         return [given_address(value) for value in self._floating().values() if is_address(value)]
 
-    def _contents(self) -> FileContents:
+    def contents(self) -> FileContents:
         """Return the contents of the files, None for those that cannot be read."""
         secret, key, bundle = (_text(getattr(self, name)) for name in FILES)
         return FileContents(
@@ -140,7 +140,7 @@ class InstallConfig(InstallerInput, InstallConfigFields):
         return filter(None, (getattr(self, name) for name in FILES))
 
     def desired(self) -> Values:
-        return {**_leaves(install_config.document(self, self._contents())), "others": (), "mode": PRIVATE, "kept": True}
+        return {**_leaves(install_config.document(self, self.contents())), "others": (), "mode": PRIVATE, "kept": True}
 
     # --- actual state ---------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ class InstallConfig(InstallerInput, InstallConfigFields):
             if field != "pull_secret_file":
                 yield self._unreadable(field, path)
         unnamed: Values = dict.fromkeys(resolved._unresolved())  # apply creates them
-        for each in install_config.mistakes(replace(resolved, **unnamed), self._contents()):
+        for each in install_config.mistakes(replace(resolved, **unnamed), self.contents()):
             field = CONTENTS.get(each.where, each.where)
             if field.replace("_policy", "_file") not in unread:
                 what = f"{field}: {_in_the_spec(each.what)}"
@@ -268,7 +268,7 @@ class InstallConfig(InstallerInput, InstallConfigFields):
             if found is None:
                 raise PrepError(f"{floating_ip.key} does not exist; {self.path} was not written")
             addresses[field] = found.outputs["address"]
-        document = install_config.render(replace(self, **addresses), self._contents())
+        document = install_config.render(replace(self, **addresses), self.contents())
         text = f"# {home.file_ownership(run).describe(self.name)}\n{install_config.dump(document)}"
         with writer_after(lambda: self._refuse_others(run), self.file, self.kept):
             write_private(self.kept, text)

@@ -100,6 +100,7 @@ NO_CLOUD = {
     "validate": "",
     "fleet validate": "",
     "tools": "",
+    "import": "the file alone is read",
     "names": "addresses come from the install-config, or from options",
     "kubernetes checklist": "",
     "kubernetes convert": "",

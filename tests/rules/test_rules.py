@@ -295,7 +295,7 @@ def test_an_install_config(case: Case) -> None:
         assert bool(list(rule(config, number))) == refused
         found = mistakes_of_spec({"install_config": base | fields})
         assert {each.code for each in found} == ({"install-config.invalid"} if refused else set())
-        contents = install_config.FileContents(pull_secret=config._contents().pull_secret)
+        contents = install_config.FileContents(pull_secret=config.contents().pull_secret)
         document = install_config.document(config, contents)
         path = Path("install-config.yaml")
         path.write_text(install_config.dump(document))

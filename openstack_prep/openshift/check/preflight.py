@@ -52,7 +52,7 @@ class Verdict:
     def placed(self) -> tuple[Diagnostic, ...]:
         """The findings, those about a field with the file and its line; raises SpecError if it cannot be read."""
         given = InstallConfigValues(self.path)
-        return tuple(replace(each, where=_placed(given, each.where)) for each in self.findings)
+        return tuple(replace(each, where=given.place_of(each.where)) for each in self.findings)
 
     @property
     def errors(self) -> int:
@@ -80,12 +80,6 @@ class Verdict:
             "unknown": self.unknown,
             "findings": [each.data() for each in self.findings],
         }
-
-
-def _placed(given: InstallConfigValues, where: str) -> str:
-    """Return a field with its line, if it stands in the file; anything else as it is."""
-    path = re.sub(r"\[\d*\]", "", where)
-    return where if given.value(path) is None else given.place(path).removesuffix(path) + where
 
 
 def preflight(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight, summary
-from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
+from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.cli.reports import judge_reports, report, write_html
 from openstack_prep.cli.running import error_data, print_result
 from openstack_prep.cloud.connection import connect
-from openstack_prep.download.installer_program import release_of
 from openstack_prep.openshift.check.preflight import HOSTS, Verdict, check_file, preflight
+from openstack_prep.openshift.commands.installer_release import ask_release, find_installer
 from openstack_prep.openshift.commands.options import CONFIG
 from openstack_prep.openshift.installer import find_file
 from openstack_prep.pictures.topology import sources
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from openstack_prep.pictures.topology.elements import Topology
     from openstack_prep.reports.html import Page
 
-INSTALLER = "openshift-install"
-
 
 def run(options: argparse.Namespace) -> int:
     judge_reports(options)
@@ -37,8 +34,8 @@ def run(options: argparse.Namespace) -> int:
     paths = [find_file(each, CONFIG.name) for each in options.paths]
     if not options.release:
         _refuse_missing(paths)
-    installer = options.installer or _beside(paths[0])
-    release = options.release or _release(installer)
+    installer = options.installer or find_installer(paths[0])
+    release = options.release or ask_release(installer)
     if options.offline:
         return _check_files(options, paths, release)
     verdict = preflight(paths[0], release, installer=installer, hosts=options.hosts or HOSTS, jobs=options.jobs)
@@ -107,27 +104,6 @@ def _page(verdicts: list[Verdict], unread: list[Mistake], look: Callable[[], Top
 def _project(options: argparse.Namespace, verdict: Verdict) -> Topology:
     """Return what is in the project that the installer will use."""
     return sources.of_project(connect(verdict.cloud), jobs=options.jobs)
-
-
-def _beside(path: Path) -> Path | None:
-    """Return the installer in the file's folder, in the one around it, or on PATH."""
-    folder = Path(os.path.realpath(path)).parent
-    near = (each / INSTALLER for each in (folder, folder.parent))
-    found = next((each for each in near if each.is_file()), None) or shutil.which(INSTALLER)
-    return Path(found) if found else None
-
-
-def _release(installer: Path | None) -> str:
-    if installer is None:
-        what = f"no {INSTALLER} on PATH or beside the file to ask which release it installs"
-        raise ConfigError(f"{what}; give --release RELEASE, or --installer FILE")
-    try:
-        release = release_of(installer)
-    except PrepError as error:
-        raise ConfigError(f"{str(error).rstrip(': ')}; give --release RELEASE, or another --installer FILE") from error
-    if release is None:
-        raise ConfigError(f"{installer} does not tell which release it installs; give --release RELEASE")
-    return release
 
 
 def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:

@@ -9,6 +9,7 @@ from openstack_prep.cli.shapes import (
     INTEGER,
     TEXT,
     TEXT_OR_NULL,
+    TEXTS,
     document,
     enumeration,
     json_object,
@@ -33,6 +34,15 @@ DOCUMENTS = {
     "checks": document(
         "check --offline of several files; errors: of those that cannot be read",
         {"files": list_of("checked"), "errors": list_of("diagnostic")},
+    ),
+    "import": document(
+        "import; spec: the sections of the spec, files: those that it refers to, or that --output wrote",
+        {
+            "spec": {"type": "object"},
+            "files": TEXTS,
+            "left_out": TEXTS,
+            "refused": list_of("diagnostic"),
+        },
     ),
     "verification": document("verify", {"infra_id": TEXT, "ok": BOOLEAN, "chains": list_of("chain")}),
     "tools": document("tools", {"tools": list_of("tool")}),

@@ -47,6 +47,28 @@ def add_check(command: AddCommand) -> None:
     add_reports(parser, "paths")
 
 
+def add_import(command: AddCommand) -> None:
+    parser = command("import", f"{_HERE}.spec_import:run", cloud=False, data=True)
+    parser.add_argument(
+        "path",
+        type=Path,
+        nargs="?",
+        default=CONFIG,
+        metavar="INSTALL_CONFIG",
+        help=f"install-config.yaml, its copy or its folder (./{CONFIG})",
+    )
+    parser.add_argument("--release", metavar="RELEASE", help="OpenShift release such as 4.20 (that of the installer)")
+    parser.add_argument(
+        "--installer", type=Path, metavar="FILE", help="openshift-install (beside the file, or on PATH)"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="folder for spec.yaml, and for pull secret, SSH key and CA certificates (default: print the spec)",
+    )
+
+
 def add_verify(command: AddCommand) -> None:
     """Add it to the parser."""
     parser = command("verify", f"{_HERE}.verify:run")

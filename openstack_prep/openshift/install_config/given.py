@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,6 +62,11 @@ class InstallConfigValues:
         if self._document is None:
             return path
         return f"{self._document.place(self._steps(path))}: {path}"
+
+    def place_of(self, where: str) -> str:
+        """Return "FILE:LINE: where" of a field in the file, which may have numbers of elements; others as they are."""
+        path = re.sub(r"\[\d*\]", "", where)
+        return where if self.value(path) is None else self.place(path).removesuffix(path) + where
 
     def _steps(self, path: str) -> tuple[str | int, ...]:
         while path:

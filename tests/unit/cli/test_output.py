@@ -247,6 +247,8 @@ SUCCESSES = [
     ("names", f"{NAMES.partition(' ')[2]} {ADDRESSES}", 0, "names", ""),
     ("names", f"{NAMES.partition(' ')[2]} {ADDRESSES} --write hosts", 0, "names", ""),
     ("names", f"{NAMES.partition(' ')[2]} --remove hosts", 0, "names", f"{NAMES} {ADDRESSES} --write hosts"),
+    ("import", "--release 4.18", 1, "import", ""),
+    ("import", "--release 4.18 --output imported", 1, "import", ""),
     ("check", "--release 4.18", 1, "check", ""),
     ("check", "--offline --release 4.18 install-config.yaml install-config.yaml", 1, "checks", ""),
     ("pre-ipi", "--yes installation.yaml", 1, "preparation", ""),
@@ -307,7 +309,17 @@ def test_every_command_and_every_document_is_examined() -> None:
 
 WORDS = {command: words for command, words, *_ in reversed(SUCCESSES)}
 """Valid words for each command."""
-LOCAL = {"validate", "explain", "kubernetes checklist", "kubernetes convert", "rke check", "tools", "names", "ipi"}
+LOCAL = {
+    "validate",
+    "explain",
+    "kubernetes checklist",
+    "kubernetes convert",
+    "rke check",
+    "tools",
+    "names",
+    "import",
+    "ipi",
+}
 LOCAL |= {"exposures convert", "fleet validate"}
 """Commands that read no cloud."""
 OF_CLOUD = sorted(WORDS.keys() - LOCAL - {"check", "support-bundle"})  # these report what is wrong with the cloud
