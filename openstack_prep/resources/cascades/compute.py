@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Raw, Values
@@ -21,6 +20,7 @@ from openstack_prep.resources.cascades.row import (
 )
 from openstack_prep.resources.cascades.whole import WholeList
 from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.nova_records import ServerGroupRecord
 
 
 def _servers(field: str) -> Read:
@@ -73,7 +73,7 @@ def _may_have_servers(run: CloudRun, deletion: Deletion, field: str, thing_id: s
 
 def _access(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
     """Return the projects that others have let use a flavor that is not public: of each flavor Nova has a list."""
-    restricted = {raw["id"] for raw in queries.flavors(run) if not raw["os-flavor-access:is_public"]}
+    restricted = {flavor.id for flavor in queries.flavors(run) if not flavor.is_public}
     guests = queries.flavor_access(run, deletion.id) if deletion.id in restricted else ()
     return [{"id": project_id} for project_id in guests]
 
@@ -90,16 +90,9 @@ def _guest(run: CloudRun, raw: Raw) -> str:
     return f"{queries.project_name(run, raw['id'])} may use it"
 
 
-@dataclass(frozen=True)
-class Members:
-    """The ids of the servers in a server group, which Nova shows in the list of groups."""
-
-    server_ids: tuple[str, ...]
-
-
 def _group_members(deletions: Deletions) -> Iterator[Dependent]:
     for deletion in deletions:
-        for server_id in deletion.observed.record_as(Members).server_ids:
+        for server_id in deletion.observed.record_as(ServerGroupRecord).server_ids:
             if server_id not in deletions.going:
                 yield Dependent(deletion, server_id, detail="the group decides where it may be moved")
 

@@ -185,7 +185,7 @@ def forwardings_to(run: CloudRun, port: PortRecord) -> Iterator[tuple[FloatingIP
         return
     neighbours = queries.ports_on(run, port.network_id)
     for router_id in sorted({each.device_id for each in neighbours if each.device_owner in INTERFACES}):
-        for floating_ip in map(FloatingIPRecord.read, queries.floating_ips_behind(run, router_id)):
+        for floating_ip in queries.floating_ips_behind(run, router_id):
             for forwarding in forwardings(run, floating_ip):
                 if forwarding["internal_port_id"] == port.id:
                     yield floating_ip, forwarding

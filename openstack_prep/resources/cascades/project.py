@@ -99,10 +99,6 @@ def _software_configs(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     return [raw for raw in listed if raw.get("project", reader.project_id) == project.id]
 
 
-def _trunks(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
-    return (raw for raw in queries.trunks(run) if raw["project_id"] == project.id)
-
-
 def _qos_policies(run: CloudRun, project: ProjectScope) -> Iterable[Raw]:
     if "qos" not in queries.extensions(run):
         return ()
@@ -286,7 +282,7 @@ PROJECT: CascadeTable = (
     orphans("security_group", "network", _groups),
     orphans("subnet", "network", _subnets),
     orphans("port", "network", _ports),
-    orphans("trunk", "network", _trunks),
+    orphans("trunk", "network", _of_neutron("trunks", "trunk", "trunk")),
     orphans("subnet_pool", "network", _of_neutron("subnetpools", "subnetpool")),
     orphans("address_group", "network", _of_neutron("address-groups", "address_group", "address-group")),
     orphans("address_scope", "network", _of_neutron("address-scopes", "address_scope", "address-scope")),

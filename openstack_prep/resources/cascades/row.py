@@ -16,6 +16,7 @@ from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, L
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.run import IDS_PER_REQUEST, fact
 from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import NeutronRecord
 
 ADMINISTRATORS = "only an administrator sees those of other projects"
 ASK_ADMINISTRATOR = "delete it with a connection whose user has the role admin"
@@ -175,7 +176,16 @@ def sees_everything(run: CloudRun) -> bool:
 def place(run: CloudRun, raw: Raw, *words: str) -> str:
     """Return in which project something is, and which spec manages it, as far as it says so."""
     project_id = raw.get("project_id") or raw.get("tenant_id") or ""
-    other = owner_in(raw)
+    return located(run, project_id, owner_in(raw.get("description"), raw.get("tags")), *words)
+
+
+def place_of(run: CloudRun, record: NeutronRecord) -> str:
+    """Return in which project a record is, and which spec manages it, as far as it says so."""
+    return located(run, record.project_id, owner_in(record.description, record.tags))
+
+
+def located(run: CloudRun, project_id: str, other: str, *words: str) -> str:
+    """Return the project with this id and the spec ``other``, as far as there are any."""
     project = f"in project {queries.project_name(run, project_id)}" if project_id else ""
     return ", ".join(filter(None, (*words, project, f"managed by spec {other}" if other else "")))
 
@@ -222,10 +232,9 @@ def in_neutron(
     return find
 
 
-def owner_in(raw: Raw) -> str:
+def owner_in(description: str | None, tags: Iterable[str] | None) -> str:
     """Return the name of the spec whose ownership tag the description or the tags of something contain."""
-    found = OwnershipTag.spec_in(raw.get("description") or "")
-    return found or ", ".join(OwnershipTag.specs_in(raw.get("tags") or ()))
+    return OwnershipTag.spec_in(description or "") or ", ".join(OwnershipTag.specs_in(tags or ()))
 
 
 @fact

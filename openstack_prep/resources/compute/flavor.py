@@ -1,7 +1,6 @@
 """Flavors: sizes of servers, their extra specs, and which projects may use them.
 
-Source: Compute API, "Flavors" (description since microversion 2.55, extra specs within the list since 2.61), "Flavors
-extra-specs", "Flavors access".
+Source: Compute API, "Flavors", "Flavors extra-specs", "Flavors access".
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from annotated_types import Gt, Le
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, ResourceFailed
 from openstack_prep.base.fields import GiB, Memory, MiB, Name, Text, Vcpus
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Adoptable, Change, Context, Observed, OwnershipTag, Resource
@@ -24,17 +23,7 @@ from openstack_prep.resources.cascades.compute import FLAVOR
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.lists import queries
-
-PROPERTIES = {
-    "vcpus": "vcpus",
-    "ram": "ram",
-    "disk": "disk",
-    "ephemeral": "OS-FLV-EXT-DATA:ephemeral",
-    "swap": "swap",
-    "rxtx_factor": "rxtx_factor",
-    "is_public": "os-flavor-access:is_public",
-}
-"""Nova's names of the fields that it never changes."""
+from openstack_prep.resources.lists.nova_records import FLAVOR_FIELDS, FlavorRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +35,7 @@ class Flavor(Adoptable[CloudRun]):
 
     kind: ClassVar[str] = "flavor"
     identity: ClassVar[frozenset[str]] = frozenset({"name", "access_domain"})
-    immutable: ClassVar[frozenset[str]] = frozenset(PROPERTIES)
+    immutable: ClassVar[frozenset[str]] = frozenset(FLAVOR_FIELDS)
 
     name: Name
     """Name of the flavor, unique in the cloud."""
@@ -87,8 +76,8 @@ class Flavor(Adoptable[CloudRun]):
         return values
 
     def find_one(self, run: CloudRun) -> Observed | None:
-        raw = only_one((one for one in queries.flavors(run) if one["name"] == self.name), str(self.key))
-        return None if raw is None else self._observed(run, raw, self._granted(run, raw))
+        record = only_one((flavor for flavor in queries.flavors(run) if flavor.name == self.name), str(self.key))
+        return None if record is None else self._observed(run, record, self._granted(run, record.id))
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
@@ -99,44 +88,42 @@ class Flavor(Adoptable[CloudRun]):
     def scan_tagged(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield those flavors that may have the ownership tag of this spec: a cloud may have thousands of others."""
         start = f"[{run.ownership.tag}"
-        yield from cls._declared(run, (raw for raw in queries.flavors(run) if start in (raw.get("description") or "")))
+        yield from cls._declared(run, (each for each in queries.flavors(run) if start in (each.description or "")))
 
     @classmethod
-    def _declared(cls, run: CloudRun, flavors: Iterable[Raw]) -> Iterator[tuple[Self, Observed]]:
-        for raw in flavors:
-            values = {name: raw[theirs] for name, theirs in PROPERTIES.items() if raw.get(theirs) not in (None, "")}
-            text = run.ownership.strip(raw.get("description")) or None
-            declared = cls(name=raw["name"], description=text, extra_specs=raw.get("extra_specs") or None, **values)
-            yield declared, declared._observed(run, raw, frozenset())
+    def _declared(cls, run: CloudRun, flavors: Iterable[FlavorRecord]) -> Iterator[tuple[Self, Observed]]:
+        for flavor in flavors:
+            sizes: Values = {name: getattr(flavor, name) for name in FLAVOR_FIELDS} | {"swap": flavor.swap or None}
+            text = run.ownership.strip(flavor.description) or None
+            declared = cls(name=flavor.name, description=text, extra_specs=flavor.extra_specs or None, **sizes)
+            yield declared, declared._observed(run, flavor, frozenset())
 
-    def _observed(self, run: CloudRun, raw: Raw, access: frozenset[str]) -> Observed:
-        values = {name: raw.get(theirs) for name, theirs in PROPERTIES.items()}
-        values["swap"] = raw.get("swap") or 0  # Nova reports "" for no swap
-        specs = raw.get("extra_specs", {})
-        named = OwnershipTag.home_in(raw.get("description"))
+    def _observed(self, run: CloudRun, flavor: FlavorRecord, access: frozenset[str]) -> Observed:
+        specs = flavor.extra_specs
+        named = OwnershipTag.home_in(flavor.description)
         return Observed(
-            id=raw["id"],
-            ours=run.ownership.manages(raw["name"], raw.get("description")) and home.is_ours(run, named),
+            id=flavor.id,
+            ours=run.ownership.manages(flavor.name, flavor.description) and home.is_ours(run, named),
             home=named,
-            managed_by=home.another(run, raw.get("description")),
-            values=values
+            managed_by=home.another(run, flavor.description),
+            values={name: getattr(flavor, name) for name in FLAVOR_FIELDS}
             | {
-                "description": run.ownership.strip(raw.get("description")),
+                "description": run.ownership.strip(flavor.description),
                 "extra_specs": {key: specs[key] for key in self.extra_specs or () if key in specs},
                 "access": access,
             },
         )
 
-    def _granted(self, run: CloudRun, raw: Raw) -> frozenset[str]:
+    def _granted(self, run: CloudRun, flavor_id: str) -> frozenset[str]:
         """Return the declared projects that may use the flavor."""
         if not self.access:
             return frozenset()
-        ids = self.granted(run, raw["id"])
+        ids = self.granted(run, flavor_id)
         return frozenset(project.name for project in self.projects() if run.find_id(project) in ids)
 
     def granted(self, run: CloudRun, flavor_id: str) -> frozenset[str]:
         """Return the ids of all projects that may use the flavor with this id; empty if every project may."""
-        restricted = (each["id"] for each in queries.flavors(run) if not each[PROPERTIES["is_public"]])
+        restricted = (flavor.id for flavor in queries.flavors(run) if not flavor.is_public)
         if flavor_id not in restricted:
             return frozenset()
         return frozenset(queries.flavor_access(run, flavor_id))
@@ -159,13 +146,13 @@ class Flavor(Adoptable[CloudRun]):
 
     def create(self, run: CloudRun) -> Observed:
         wanted = self.desired()
-        body = {theirs: wanted[name] for name, theirs in PROPERTIES.items() if name in wanted}
+        body = {theirs: wanted[name] for name, theirs in FLAVOR_FIELDS.items() if name in wanted}
         text = home.ownership(run).describe(self.name, self.description)
         body = {"disk": 0, **body, "name": self.name, "description": text}
-        raw = run.admin.compute.post("/flavors", {"flavor": body})["flavor"]
+        made = FlavorRecord.read(run.admin.compute.post("/flavors", {"flavor": body})["flavor"])
         specs, access = wanted.get("extra_specs", {}), wanted.get("access", frozenset())
-        self._extend(run, raw["id"], specs, access)
-        return self._observed(run, raw | {"extra_specs": specs}, access)
+        self._extend(run, made.id, specs, access)
+        return self._observed(run, replace(made, extra_specs=specs), access)
 
     def _extend(self, run: CloudRun, flavor_id: str, extra_specs: Mapping[str, str], access: Iterable[str]) -> None:
         if extra_specs:

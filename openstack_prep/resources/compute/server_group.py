@@ -1,17 +1,18 @@
 """Server groups: which servers share a host and which must not.
 
-Source: Compute API, "Server groups (os-server-groups)", microversion 2.64.
+Source: Compute API, "Server groups (os-server-groups)".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import ClassVar, Literal, Self, cast
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
+from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
@@ -20,9 +21,10 @@ from openstack_prep.core.resource import Untagged
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.compute import SERVER_GROUP, Members
+from openstack_prep.resources.cascades.compute import SERVER_GROUP
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.lists.nova_records import ServerGroupRecord, list_all_server_groups, list_server_groups
 
 Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
 
@@ -55,37 +57,33 @@ class ServerGroup(ByProjectUser, Untagged):
         project_id = run.find_project_id(self.owner)
         return self._choose(run, _listed(run, self.owner, project_id) if project_id else [])
 
-    def _choose(self, run: CloudRun, listed: Iterable[Mapping[str, Any]]) -> Observed | None:
+    def _choose(self, run: CloudRun, listed: Iterable[ServerGroupRecord]) -> Observed | None:
         """Return the matching group. Several groups as declared are twins; any other group makes the name ambiguous.
 
         Nothing shows which of several groups this spec has created, so the spec deletes none of them.
         """
-        named = [raw for raw in listed if raw["name"] == self.name]
-        if len(named) > 1 and all(self._like(raw) for raw in named):
-            return choose(replace(self._observed(run, raw), ours=False) for raw in named)
-        raw = only_one(named, str(self.key))
-        return self._observed(run, raw) if raw is not None else None
-
-    def _like(self, raw: Mapping[str, Any]) -> bool:
-        return _values(raw).items() >= self.desired().items()
+        named = [group for group in listed if group.name == self.name]
+        if len(named) > 1 and all(_values(group).items() >= self.desired().items() for group in named):
+            return choose(replace(self._observed(run, group), ours=False) for group in named)
+        group = only_one(named, str(self.key))
+        return self._observed(run, group) if group is not None else None
 
     @classmethod
     def scan(cls, run: CloudRun, owner: Resource | None) -> Iterator[tuple[Self, Observed]]:
         """Yield the groups of a project; ownership is unknown, because a group cannot have a tag."""
         project_id = run.find_project_id(owner)
-        for raw in _listed(run, cast("Project | None", owner), project_id) if project_id else ():
-            most = raw["rules"].get("max_server_per_host")
-            declared = cls(name=raw["name"], policy=raw["policy"], max_server_per_host=most, **cls.placing(owner))
-            yield declared, replace(declared._observed(run, raw), ours=False)
+        for group in _listed(run, cast("Project | None", owner), project_id) if project_id else ():
+            declared = cls(name=group.name, **_values(group), **cls.placing(owner))
+            yield declared, replace(declared._observed(run, group), ours=False)
 
-    def _observed(self, run: CloudRun, raw: Mapping[str, Any]) -> Observed:
+    def _observed(self, run: CloudRun, group: ServerGroupRecord) -> Observed:
         project = run.look(self.owner) if self.owner else None
         return Observed(
-            id=raw["id"],
+            id=group.id,
             ours=project is not None and project.ours,
-            values=_values(raw),
-            used_by=tuple(f"server {server_id}" for server_id in raw.get("members", ())),
-            record=Members(tuple(raw.get("members", ()))),
+            values=_values(group),
+            used_by=tuple(f"server {server_id}" for server_id in group.server_ids),
+            record=group,
         )
 
     def create(self, run: CloudRun) -> Observed:
@@ -94,16 +92,15 @@ class ServerGroup(ByProjectUser, Untagged):
         compute = run.tenant(self.owner).compute
         project_id = str(run.find_project_id(self.owner))
 
-        def post() -> dict[str, Any]:
-            made: dict[str, Any] = compute.post("/os-server-groups", {"server_group": body})["server_group"]
-            return made
+        def post() -> ServerGroupRecord:
+            return ServerGroupRecord.read(compute.post("/os-server-groups", {"server_group": body})["server_group"])
 
-        def look() -> list[dict[str, Any]]:
+        def look() -> list[ServerGroupRecord]:
             return _listed(run.fresh(), self.owner, project_id)
 
         made, listed = run.wave.write((self.kind, project_id), post, look)
-        if sum(raw["name"] == self.name for raw in listed) > 1:
-            settle(self.key, made["id"], lambda: self._choose(run, look()), lambda mine: self.delete(run, mine))
+        if sum(group.name == self.name for group in listed) > 1:
+            settle(self.key, made.id, lambda: self._choose(run, look()), lambda mine: self.delete(run, mine))
         return self._observed(run, made)
 
     @classmethod
@@ -115,27 +112,23 @@ class ServerGroup(ByProjectUser, Untagged):
         cloud.compute.delete(f"/os-server-groups/{observed.id}")
 
 
-def _values(raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {"policy": raw["policy"], "max_server_per_host": raw["rules"].get("max_server_per_host")}
+def _values(group: ServerGroupRecord) -> Values:
+    return {"policy": group.policy, "max_server_per_host": group.max_server_per_host}
 
 
-def _listed(run: CloudRun, owner: Project | None, project_id: str) -> list[dict[str, Any]]:
+def _listed(run: CloudRun, owner: Project | None, project_id: str) -> list[ServerGroupRecord]:
     """Return the groups of a project, listed by its user, or else selected from the list of all projects."""
     tenant = run.find_tenant(owner)
-    listed = _everybodys(run) if tenant is None else _own(run, tenant)
-    return [group for group in listed if group["project_id"] == project_id]
+    listed = _of_all_projects(run) if tenant is None else _of_project(run, tenant)
+    return [group for group in listed if group.project_id == project_id]
 
 
 @query
-def _own(run: CloudRun, tenant: Cloud) -> list[dict[str, Any]]:
+def _of_project(run: CloudRun, tenant: Cloud) -> list[ServerGroupRecord]:
     """Return the groups of the project that a connection is scoped to."""
-    return tenant.compute.list("/os-server-groups", "server_groups")
+    return list_server_groups(tenant)
 
 
 @query
-def _everybodys(run: CloudRun) -> list[dict[str, Any]]:
-    """Return the groups of all projects; this list has no links to its next pages."""
-    found: list[dict[str, Any]] = []
-    while page := run.admin.compute.get("/os-server-groups", all_projects=True, offset=len(found))["server_groups"]:
-        found += page
-    return found
+def _of_all_projects(run: CloudRun) -> list[ServerGroupRecord]:
+    return list_all_server_groups(run.admin)

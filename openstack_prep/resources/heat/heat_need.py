@@ -18,6 +18,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.resources.compute.quota_stores import EACH
 from openstack_prep.resources.heat.heat import HeatStack
 from openstack_prep.resources.heat.heat_groups import Effect
+from openstack_prep.resources.lists.nova_records import FlavorRecord
 
 Need = Mapping[str, int]
 """Amounts by the spec's name of a quota."""
@@ -70,9 +71,9 @@ def shape(place: str) -> str:
     return _MEMBER.sub("*", place.replace(".", "-"))
 
 
-def wants(resources: Iterable[Raw], root: str, flavors: Sequence[Raw]) -> list[Want]:
+def wants(resources: Iterable[Raw], root: str, flavors: Sequence[FlavorRecord]) -> list[Want]:
     """Return what the resources of a preview need; ``root`` is the stack's name in it."""
-    sizes = {name: each for each in flavors for name in (each["name"], each["id"])}
+    sizes = {name: flavor for flavor in flavors for name in (flavor.name, flavor.id)}
     found = []
     for each in resources:
         place = f"{each['stack_name']}-{each['resource_name']}".removeprefix(f"{root}-")
@@ -111,7 +112,7 @@ def together(needs: Iterable[Need]) -> Need:
     return {name: max(each) if name in EACH else sum(each) for name, each in numbers.items()}
 
 
-def _cost(kind: str, properties: Raw, flavors: Mapping[str, Raw]) -> Iterator[tuple[str, int]]:
+def _cost(kind: str, properties: Raw, flavors: Mapping[str, FlavorRecord]) -> Iterator[tuple[str, int]]:
     if kind in ONE_OF:
         yield ONE_OF[kind], 1
     if kind == "OS::Nova::Server":
@@ -124,11 +125,11 @@ def _cost(kind: str, properties: Raw, flavors: Mapping[str, Raw]) -> Iterator[tu
         yield from _volume(properties.get("size"), properties.get("volume_type"))
 
 
-def _server(properties: Raw, flavors: Mapping[str, Raw]) -> Iterator[tuple[str, int]]:
+def _server(properties: Raw, flavors: Mapping[str, FlavorRecord]) -> Iterator[tuple[str, int]]:
     flavor = flavors.get(str(properties.get("flavor")))
     if flavor:  # else it refers to a resource that does not exist yet
-        yield "cores", flavor["vcpus"]
-        yield "ram", flavor["ram"]
+        yield "cores", flavor.vcpus
+        yield "ram", flavor.ram
     networks = properties.get("networks")
     alone = [each for each in networks or () if not each.get("port") and each.get("allocate_network") != "none"]
     yield "ports", len(alone) if networks else 1  # without networks Nova uses the only network

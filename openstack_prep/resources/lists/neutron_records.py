@@ -206,11 +206,19 @@ class FloatingIPRecord(NeutronRecord):
     """The address of that port that it leads to."""
     router_id: str | None = None
     """Id of the router that serves it, also if it has only port forwardings."""
+    device_id: str = ""
+    """Id of the device of that port, such as a server."""
     status: str = ""
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
-        return _record(cls, raw, address=raw["floating_ip_address"], network_id=raw["floating_network_id"])
+        return _record(
+            cls,
+            raw,
+            address=raw["floating_ip_address"],
+            network_id=raw["floating_network_id"],
+            device_id=(raw.get("port_details") or {}).get("device_id") or "",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,13 @@
-"""Nova's servers and server groups: one frozen record each, created where the API's answer arrives.
+"""Nova's servers, server groups and flavors: one frozen record each, created where the API's answer arrives.
 
-Source: Compute API, "List Servers Detailed", "List Server Groups".
+Source: Compute API, "List Servers Detailed", "List Server Groups" (policy and rules since microversion 2.64), "List
+Flavors With Details" (description since 2.55, extra specs since 2.61).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from openstack_prep.base.raw import Raw
@@ -37,13 +38,81 @@ def list_servers(cloud: Cloud, **query: Any) -> list[ServerRecord]:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerGroupRecord:
-    """A server group, without its policy, whose fields differ between microversions."""
-
     id: str
     name: str
+    project_id: str
+    policy: str
+    max_server_per_host: int | None = None
+    server_ids: tuple[str, ...] = ()
+    """Ids of its members."""
+
+    @classmethod
+    def read(cls, raw: Raw) -> ServerGroupRecord:
+        return cls(
+            id=raw["id"],
+            name=raw["name"],
+            project_id=raw["project_id"],
+            policy=raw["policy"],
+            max_server_per_host=raw["rules"].get("max_server_per_host"),
+            server_ids=tuple(raw.get("members") or ()),
+        )
 
 
 def list_server_groups(cloud: Cloud) -> list[ServerGroupRecord]:
     """Return the server groups of the connection's project."""
-    listed = cloud.compute.list("/os-server-groups", "server_groups")
-    return [ServerGroupRecord(id=raw["id"], name=raw["name"]) for raw in listed]
+    return [ServerGroupRecord.read(raw) for raw in cloud.compute.list("/os-server-groups", "server_groups")]
+
+
+def list_all_server_groups(cloud: Cloud) -> list[ServerGroupRecord]:
+    """Return the server groups of all projects; this list has no links to its next pages."""
+    found: list[ServerGroupRecord] = []
+    while page := cloud.compute.get("/os-server-groups", all_projects=True, offset=len(found))["server_groups"]:
+        found += map(ServerGroupRecord.read, page)
+    return found
+
+
+FLAVOR_FIELDS = {
+    "vcpus": "vcpus",
+    "ram": "ram",
+    "disk": "disk",
+    "ephemeral": "OS-FLV-EXT-DATA:ephemeral",
+    "swap": "swap",
+    "rxtx_factor": "rxtx_factor",
+    "is_public": "os-flavor-access:is_public",
+}
+"""Nova's names of the fields that it never changes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlavorRecord:
+    name: str
+    id: str
+    vcpus: int = 0
+    ram: int = 0
+    """MiB."""
+    disk: int = 0
+    """GiB of the root disk; 0: the size of the image."""
+    ephemeral: int = 0
+    """GiB."""
+    swap: int = 0
+    """MiB."""
+    rxtx_factor: float | None = None
+    is_public: bool = True
+    description: str | None = None
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, raw: Raw) -> FlavorRecord:
+        own = {name: raw[theirs] for name, theirs in FLAVOR_FIELDS.items() if raw.get(theirs) not in (None, "")}
+        return cls(
+            name=raw["name"],
+            id=raw["id"],
+            **own,  # Nova reports "" for no swap
+            description=raw.get("description"),
+            extra_specs=raw.get("extra_specs") or {},
+        )
+
+
+def list_flavors(cloud: Cloud, **query: Any) -> list[FlavorRecord]:
+    """Return flavors: those that the connection's project may use, unless the query says otherwise."""
+    return [FlavorRecord.read(raw) for raw in cloud.compute.list("/flavors/detail", "flavors", **query)]

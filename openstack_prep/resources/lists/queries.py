@@ -25,6 +25,7 @@ from openstack_prep.resources.lists.neutron_records import (
     TrunkRecord,
     list_records,
 )
+from openstack_prep.resources.lists.nova_records import FlavorRecord, list_flavors
 
 
 class Block(NamedTuple):
@@ -37,10 +38,10 @@ class Block(NamedTuple):
 
 
 @query
-def flavors(run: CloudRun) -> Sequence[Raw]:
+def flavors(run: CloudRun) -> Sequence[FlavorRecord]:
     """Return all flavors that these credentials see, public or not."""
     # is_public=None lists both kinds for administrators; others see the flavors that they may use
-    return run.admin.compute.list("/flavors/detail", "flavors", is_public="None")
+    return list_flavors(run.admin, is_public="None")
 
 
 @query
@@ -183,9 +184,9 @@ def neutron_list(run: CloudRun, path: str, /, **which: Any) -> Sequence[Raw]:
 
 
 @query
-def floating_ips_behind(run: CloudRun, router_id: str) -> Sequence[Raw]:
+def floating_ips_behind(run: CloudRun, router_id: str) -> Sequence[FloatingIPRecord]:
     """Return the floating IPs that a router serves, also those whose port forwardings it serves."""
-    return neutron_list(run, "/floatingips", router_id=router_id)
+    return list_records(run.admin.network, FloatingIPRecord, router_id=router_id)
 
 
 def list_images(cloud: Cloud, **filters: Any) -> list[Values]:
@@ -274,9 +275,9 @@ def distributed_addresses(run: CloudRun, networks: tuple[str, ...]) -> Sequence[
 
 
 @query
-def trunks(run: CloudRun) -> Sequence[Raw]:
+def trunks(run: CloudRun) -> Sequence[TrunkRecord]:
     """Return the trunks that these credentials see, of all projects; none if Neutron has no trunks."""
-    return neutron_list(run, "/trunks") if "trunk" in extensions(run) else ()
+    return list_records(run.admin.network, TrunkRecord) if "trunk" in extensions(run) else ()
 
 
 @query

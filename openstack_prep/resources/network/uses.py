@@ -18,7 +18,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades.network import AUTOMATIC, forwardings
 from openstack_prep.resources.cascades.network import INTERFACES as INTERFACES
-from openstack_prep.resources.cascades.row import place
+from openstack_prep.resources.cascades.row import place, place_of
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import (
     FloatingIPRecord,
@@ -104,8 +104,8 @@ def of_router(run: CloudRun, router: RouterRecord, own_subnets: Iterable[str]) -
     interfaces = _interfaces(run, router.id)
     known = set(own_subnets)
     own = [port for port in interfaces if port.subnet_ids <= known]
-    behind = (raw for raw in queries.floating_ips_behind(run, router.id) if raw["port_id"])
-    addresses = (f"floating IP {raw['floating_ip_address']}" for raw in behind)
+    behind = (each for each in queries.floating_ips_behind(run, router.id) if each.port_id)
+    addresses = (f"floating IP {each.address}" for each in behind)
     return Use((*addresses, *(_shown(port) for port in interfaces if port not in own)), tuple(own))
 
 
@@ -156,12 +156,12 @@ def blockers_of_router(run: CloudRun, router_id: str, going: frozenset[str]) -> 
 
     Neutron 29.0.0, db/l3_db.py, _check_router_interface_not_in_use and _delete_current_gw_port.
     """
-    for raw in queries.floating_ips_behind(run, router_id):
-        device_id = (raw.get("port_details") or {}).get("device_id")
-        ends = {raw["id"], raw["port_id"], device_id, attachment_id(raw["id"], raw["port_id"])}
-        targets = {each["internal_port_id"] for each in forwardings(run, FloatingIPRecord.read(raw))}
+    for floating_ip in queries.floating_ips_behind(run, router_id):
+        attachment = attachment_id(floating_ip.id, floating_ip.port_id)
+        ends = {floating_ip.id, floating_ip.port_id, floating_ip.device_id, attachment}
+        targets = {forwarding["internal_port_id"] for forwarding in forwardings(run, floating_ip)}
         if ends.isdisjoint(going) and not (targets and targets <= going):
-            yield f"floating IP {raw['floating_ip_address']} ({place(run, raw)})"
+            yield f"floating IP {floating_ip.address} ({place_of(run, floating_ip)})"
     yield from _holders(run, HOLDERS_OF_ROUTER, router_id, going)
 
 
@@ -171,10 +171,10 @@ def blockers_of_port(run: CloudRun, port: PortRecord, going: frozenset[str]) -> 
     Neutron 29.0.0, services/trunk/rules.py, enforce_port_deletion_rules: of parents and subports of trunks.
     """
     yield from of_port(run, port, going).others
-    for raw in queries.trunks(run):
-        ports = {raw["port_id"], *(subport["port_id"] for subport in raw["sub_ports"])}
-        if port.id in ports and raw["id"] not in going:
-            yield _holder_text(run, "trunk", raw)
+    for trunk in queries.trunks(run):
+        ports = {trunk.port_id, *(subport.port_id for subport in trunk.sub_ports)}
+        if port.id in ports and trunk.id not in going:
+            yield _holder_text("trunk", trunk.name, trunk.id, place_of(run, trunk))
     yield from _holders(run, HOLDERS_OF_PORT, port.id, going)
 
 
@@ -182,11 +182,11 @@ def _holders(run: CloudRun, lists: Iterable[HolderList], resource_id: str, going
     for holders in lists:
         for raw in holders.read(run, resource_id):
             if raw["id"] not in going:
-                yield _holder_text(run, holders.noun, raw)
+                yield _holder_text(holders.noun, raw.get("name"), raw["id"], place(run, raw))
 
 
-def _holder_text(run: CloudRun, noun: str, raw: Raw) -> str:
-    return " ".join(filter(None, (noun, raw.get("name"), raw["id"], f"({place(run, raw)})")))
+def _holder_text(noun: str, name: str | None, resource_id: str, where: str) -> str:
+    return " ".join(filter(None, (noun, name, resource_id, f"({where})")))
 
 
 def clear(cloud: Cloud, use: Use, what: str) -> None:

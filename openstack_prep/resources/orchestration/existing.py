@@ -43,7 +43,7 @@ class Existing(InProject, BareReference):
     def list_alternatives(self, run: CloudRun) -> Iterable[str]:
         cloud = run.find_tenant(self.owner) or run.admin
         if self.of == "flavor":
-            return (flavor["name"] for flavor in queries.flavors(run))
+            return (flavor.name for flavor in queries.flavors(run))
         if self.of == "volume_type":
             return queries.volume_types(run)
         if self.of == "stack":
@@ -52,7 +52,7 @@ class Existing(InProject, BareReference):
 
     def _matches(self, run: CloudRun, cloud: Cloud) -> Iterable[Raw]:
         if self.of == "flavor":
-            return (flavor for flavor in queries.flavors(run) if self.name in (flavor["id"], flavor["name"]))
+            return ({"id": flavor.id} for flavor in queries.flavors(run) if self.name in (flavor.id, flavor.name))
         if self.of == "volume_type":
             return ({"id": name} for name in queries.volume_types(run) if name == self.name)
         if self.of == "keypair":

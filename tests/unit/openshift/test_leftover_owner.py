@@ -31,7 +31,7 @@ READ: dict[str, Callable[[dict[str, Any]], Any]] = {
     **{thing: kind.read for thing, kind in NETWORK.items()},
     "image": ImageRecord.read,
     "server": ServerRecord.read,
-    "server_group": lambda raw: ServerGroupRecord(id="x", name=raw["name"]),
+    "server_group": ServerGroupRecord.read,
     "volume": VolumeRecord.read,
     "volume_snapshot": SnapshotRecord.read,
     "load_balancer": LoadBalancerRecord.read,
@@ -39,6 +39,7 @@ READ: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 ALWAYS: dict[str, Any] = port_row(id="x") | subnet_row()
 ALWAYS |= {"status": "active", "visibility": "private", "port_id": None, "sub_ports": [], "volume_id": "v"}
+ALWAYS |= {"policy": "affinity", "rules": {}}
 ALWAYS |= {"external_gateway_info": None, "routes": [], "security_group_rules": []}
 ALWAYS |= {"floating_ip_address": "192.0.2.1", "floating_network_id": "x"}
 """Fields that each list has, whichever it is."""

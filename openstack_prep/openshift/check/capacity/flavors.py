@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
-from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.check.capacity.machines import POOLS, effective, flavors, said_in
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config import Machines
 from openstack_prep.reports.codes import documented
+from openstack_prep.resources.lists.nova_records import FlavorRecord
 
 
 class Minimum(NamedTuple):
@@ -49,7 +49,7 @@ def _one(context: CheckContext, where: str, pool: str, like: Machines) -> Iterat
     flavor = flavors(context).get(like.flavor)
     if flavor is None:
         yield _missing(context, where, like.flavor)
-    elif (flavor.get("extra_specs") or {}).get("baremetal") != "true":
+    elif flavor.extra_specs.get("baremetal") != "true":
         yield from _too_small(context, where, pool, like, flavor)
         if like.root_volume is None:
             yield from _disk(context, where, pool, like, flavor)
@@ -87,37 +87,39 @@ def _suggest_flavor(context: CheckContext, pool: str, like: Machines) -> str:
     """Return the flavor to name: the smallest one that is large enough, or else a new one."""
     least, disk = MINIMA[pool], 0 if like.root_volume else GOOD_DISK
     fitting = [
-        each
-        for each in flavors(context).values()
-        if each["ram"] >= least.ram and each["vcpus"] >= least.vcpus and each["disk"] >= disk
-        if (each.get("extra_specs") or {}).get("baremetal") != "true"
+        flavor
+        for flavor in flavors(context).values()
+        if flavor.ram >= least.ram and flavor.vcpus >= least.vcpus and flavor.disk >= disk
+        if flavor.extra_specs.get("baremetal") != "true"
     ]
     if fitting:
-        found = min(fitting, key=lambda each: (each["ram"], each["vcpus"], each["disk"], each["name"]))
-        return f"write {found['name']}, of {found['ram']} MiB, {found['vcpus']} vCPUs and {found['disk']} GiB"
+        found = min(fitting, key=lambda flavor: (flavor.ram, flavor.vcpus, flavor.disk, flavor.name))
+        return f"write {found.name}, of {found.ram} MiB, {found.vcpus} vCPUs and {found.disk} GiB"
     name = f"{context.cluster.cluster_name}-{pool.replace('_', '-')}"
     return f"{_create(name, least)}  # as an administrator; then write {name}"
 
 
-def _too_small(context: CheckContext, where: str, pool: str, like: Machines, flavor: Raw) -> Iterator[Diagnostic]:
+def _too_small(
+    context: CheckContext, where: str, pool: str, like: Machines, flavor: FlavorRecord
+) -> Iterator[Diagnostic]:
     for name, unit in (("ram", " MiB"), ("vcpus", " vCPUs")):
-        wanted = getattr(MINIMA[pool], name)
-        if flavor[name] < wanted:
+        wanted, size = getattr(MINIMA[pool], name), getattr(flavor, name)
+        if size < wanted:
             yield documented(
                 code="flavor.too-small",
                 where=where,
-                what=f"flavor {flavor['name']!r} has {flavor[name]}{unit}, {wanted} are needed",
+                what=f"flavor {flavor.name!r} has {size}{unit}, {wanted} are needed",
                 fix=_suggest_flavor(context, pool, like),
             )
 
 
-def _disk(context: CheckContext, where: str, pool: str, like: Machines, flavor: Raw) -> Iterator[Diagnostic]:
-    if flavor["disk"] < GOOD_DISK:
-        fatal = flavor["disk"] < DISK
+def _disk(context: CheckContext, where: str, pool: str, like: Machines, flavor: FlavorRecord) -> Iterator[Diagnostic]:
+    if flavor.disk < GOOD_DISK:
+        fatal = flavor.disk < DISK
         yield Diagnostic(
             code="flavor.small-disk",
             where=where,
-            what=f"flavor {flavor['name']!r} has a disk of {flavor['disk']} GiB",
+            what=f"flavor {flavor.name!r} has a disk of {flavor.disk} GiB",
             why=f"the installer refuses less than {DISK}" if fatal else f"the installer recommends {GOOD_DISK}",
             fix=f"{_suggest_flavor(context, pool, like)}; or give the machines a rootVolume",
             status=DiagnosticStatus.ERROR if fatal else DiagnosticStatus.WARNING,

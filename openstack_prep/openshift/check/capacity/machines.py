@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from openstack_prep.base.raw import Raw
 from openstack_prep.core.run import query
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config import InstallConfigFields, Machines
+from openstack_prep.resources.lists.nova_records import FlavorRecord, list_flavors
 
 POOLS = ("control_plane", "compute")
 
@@ -53,6 +53,6 @@ def said_in(context: CheckContext, pool: str, field: str) -> str:
 
 
 @query
-def flavors(context: CheckContext) -> Mapping[str, Raw]:
+def flavors(context: CheckContext) -> Mapping[str, FlavorRecord]:
     """Return the flavors that the project may use, by name."""
-    return {each["name"]: each for each in context.cloud.compute.list("/flavors/detail", "flavors")}
+    return {flavor.name: flavor for flavor in list_flavors(context.cloud)}

@@ -56,7 +56,7 @@ def _compute(context: CheckContext) -> Iterator[tuple[str, Need]]:
     yield "instances", Need(sum(each.count for each in machines), _machines_text(machines))
     known = [(each.count, flavors(context).get(each.like.flavor or "")) for each in machines if each.count]
     for quota, size in (("cores", "vcpus"), ("ram", "ram")):
-        parts = [(count, flavor[size]) for count, flavor in known if flavor]
+        parts = [(count, getattr(flavor, size)) for count, flavor in known if flavor]
         if len(parts) == len(known):  # the check of flavors reports a missing one
             yield quota, Need(sum(a * b for a, b in parts), " + ".join(f"{a} x {b}" for a, b in parts))
 
