@@ -1,15 +1,12 @@
 """Lists and watches Services and Nodes at an API server.
 
-The client is the official one (package kubernetes, extra ``[kubernetes]``); it is imported when a cluster is opened.
+Two lists and a watch need no more than urllib3: the official client has 3,000 generated modules, writes the client key
+to a file, which stays when the process is killed, and reports a damaged certificate as an error of the connection.
 
 Sources: Kubernetes documentation, "Kubernetes API Concepts" (limit and continue, watch, bookmarks, 410 Gone);
-Kubernetes 1.36, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/get.go and watch.go.
-
-Source: Kubernetes 1.36, staging/src/k8s.io/client-go/tools/clientcmd/client_config.go (ClientConfig: proxy-url is for
-every server, whatever NO_PROXY says).
-
-The context is made here rather than by the Kubernetes client, which writes the client key to a file and leaves the file
-behind when the process is killed; and which reports a damaged certificate only as an error of the connection.
+Kubernetes 1.36, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/get.go and watch.go;
+staging/src/k8s.io/client-go/tools/clientcmd/client_config.go (ClientConfig: proxy-url is for every server, whatever
+NO_PROXY says).
 """
 
 from __future__ import annotations
@@ -19,22 +16,22 @@ import json
 import ssl
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import urllib3
+from requests.utils import get_environ_proxies, select_proxy
+from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError, NameResolutionError, ProtocolError
 from urllib3.exceptions import TimeoutError as NoAnswer
 from urllib3.util import make_headers
 
 from openstack_prep.base.errors import ClusterError, ConfigError
-from openstack_prep.base.extras import install
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.kubernetes.api import kubeconfig
 from openstack_prep.kubernetes.api.kubeconfig import Access
@@ -44,25 +41,21 @@ from openstack_prep.version import __version__
 # --- proxy ------------------------------------------------------------------------------------
 
 
-def use_proxy(configuration: Any, access: Access) -> None:
-    """Set the proxy in a configuration of the client, with the name and password that urllib3 ignores in the URL."""
-    if access.proxy:
-        configuration.proxy, configuration.no_proxy = access.proxy.reveal(), ""
-    if not configuration.proxy:
-        return
+def pool_of(access: Access) -> urllib3.PoolManager:
+    """Return the connections to an API server, by way of its proxy or that of the environment; raises ConfigError."""
+    options: Values = {"ssl_context": context_of(access), "server_hostname": access.server_name, "retries": False}
+    proxy = access.proxy.reveal() if access.proxy else select_proxy(access.server, get_environ_proxies(access.server))
+    if not proxy:
+        return urllib3.PoolManager(**options)
     try:
-        parts = urlsplit(configuration.proxy)
-    except ValueError:
-        raise wrong(access) from None
-    if parts.username is not None:
-        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        configuration.proxy_headers = make_headers(proxy_basic_auth=login)
-
-
-def wrong(access: Access) -> ConfigError:
-    """Return the error for the proxy of the environment, which may contain a password."""
-    fix = "write one such as http://192.0.2.1:3128, or except the server with NO_PROXY"
-    return ConfigError(f"{access.name}: HTTPS_PROXY or HTTP_PROXY is not the URL of a proxy for HTTP; {fix}")
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username is not None else None
+        # urllib3 ignores the name and password in the URL
+        return urllib3.ProxyManager(parts.geturl(), proxy_headers=make_headers(proxy_basic_auth=login), **options)
+    except ValueError:  # urllib3 refuses the scheme; the URL may contain a password
+        fix = "write one such as http://192.0.2.1:3128, or except the server with NO_PROXY"
+        what = f"{access.name}: HTTPS_PROXY or HTTP_PROXY is not the URL of a proxy for HTTP; {fix}"
+        raise ConfigError(what) from None
 
 
 # --- tls --------------------------------------------------------------------------------------
@@ -130,7 +123,8 @@ MOST = 256 * 2**20
 """Bytes of all pages of a list; etcd refuses objects with more than 1.5 MiB."""
 CHUNK = 2**16
 GONE = 410
-METHODS = {"Service": "list_service_for_all_namespaces", "Node": "list_node"}
+MOST_OF_REFUSAL = 2**16
+"""Bytes that are read of an answer other than 200."""
 PLURALS = {"Service": "services", "Node": "nodes"}
 
 
@@ -152,31 +146,17 @@ class ApiServer:
     """A connection to an API server; not for several threads."""
 
     def __init__(self, access: Access) -> None:
-        """Prepare a connection; raises ConfigError for certificates that cannot work, and without the client."""
+        """Prepare a connection; raises ConfigError for certificates and proxies that cannot work."""
         self.name, self.url, self.context = access.name, access.server, access.context
-        client = _client()
-        configuration = client.Configuration(host=access.server)
-        configuration.verify_ssl, configuration.tls_server_name = access.verify, access.server_name
-        configuration.retries = False  # neither retries nor redirects, each of which the client would log
-        configuration.keep_alive = True
-        use_proxy(configuration, access)
-        try:
-            self._api = client.ApiClient(configuration)
-        except (ImportError, ValueError):  # urllib3 refuses the scheme, or lacks its package
-            raise wrong(access) from None
-        self._api.user_agent = f"openstack-prep/{__version__}"
         # as kubectl: no credentials without TLS (Kubernetes 1.36, client-go, tools/clientcmd/client_config.go)
         self._authorization = access.authorization if access.server.startswith("https:") else None
-        if self._authorization:
-            self._api.set_default_header("Authorization", self._authorization.reveal())
-        self._api.rest_client.pool_manager.connection_pool_kw["ssl_context"] = context_of(access)
-        self._core = client.CoreV1Api(self._api)
+        self._pool = pool_of(access)
         if not access.verify:
             _accept_insecure()
 
     def close(self) -> None:
         """Close the connections."""
-        self._api.rest_client.pool_manager.clear()
+        self._pool.clear()
 
     def services(self) -> ObjectList:
         """Return all Services; raises ClusterError.
@@ -202,14 +182,13 @@ class ApiServer:
         left = MOST
         while True:
             with self._explained(kind, "list"):
-                response = self._get(kind, (CONNECT, ANSWER), limit=PAGE, **following)
-                content = _whole(response, left)
+                content = _whole(self._get(kind, "list", ANSWER, {"limit": str(PAGE)} | following), left)
             left -= len(content)
             page, version, more = self._page(kind, content)
             items += page
             if not more:
                 return items, version
-            following = {"_continue": more}
+            following = {"continue": more}
 
     def _page(self, kind: str, content: bytes) -> tuple[list[Raw], str, str | None]:
         """Return the objects of a page, the version of the list, and the name of the next page."""
@@ -243,9 +222,9 @@ class ApiServer:
 
     def _events(self, version: str, seconds: int) -> Iterator[bytes]:
         """Yield the events of Services, each as a line."""
-        options = {"resource_version": version, "allow_watch_bookmarks": True, "timeout_seconds": seconds}
+        since = {"resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         with self._explained("Service", "watch"):
-            yield from _lines(self._get("Service", (CONNECT, seconds + LATE), watch=True, **options))
+            yield from _lines(self._get("Service", "watch", seconds + LATE, {"watch": "true"} | since))
 
     def _is_change(self, line: bytes) -> bool:
         """Whether an event is one of a Service, or says that the version is too old; raises ClusterError."""
@@ -259,34 +238,41 @@ class ApiServer:
             raise ClusterError(self._hidden(f"{self.name}: {self.url} ended a watch: {_foreign(message)}"))
         return bool(kind != "BOOKMARK")
 
-    def _get(self, kind: str, timeout: tuple[float, float], **options: Any) -> Any:
-        return getattr(self._core, METHODS[kind])(_preload_content=False, _request_timeout=timeout, **options)
+    def _get(self, kind: str, verb: str, seconds: float, query: Mapping[str, str]) -> BaseHTTPResponse:
+        """Return the answer to a request, of which nothing is read yet; raises ClusterError."""
+        headers = {"Accept": "application/json", "User-Agent": f"openstack-prep/{__version__}"}
+        if self._authorization:
+            headers["Authorization"] = self._authorization.reveal()
+        response = self._pool.request(
+            "GET",
+            f"{self.url}/api/v1/{PLURALS[kind]}",
+            fields=query,
+            headers=headers,
+            timeout=urllib3.Timeout(connect=CONNECT, read=seconds),
+            redirect=False,  # it would get the credentials, too
+            preload_content=False,
+        )
+        if response.status == 200:
+            return response
+        why = _refusal(response.status, response.read(MOST_OF_REFUSAL), f"{verb} {PLURALS[kind]}")
+        response.close()
+        raise ClusterError(self._hidden(f"{self._doing(kind, verb)}: {why}"), status=response.status)
+
+    def _doing(self, kind: str, verb: str) -> str:
+        return f"{self.name}: cannot {verb} {PLURALS[kind]} of {self.url}"
 
     @contextlib.contextmanager
     def _explained(self, kind: str, verb: str) -> Iterator[None]:
-        """Turn the client's exceptions into ClusterError."""
-        doing = f"{self.name}: cannot {verb} {PLURALS[kind]} of {self.url}"
+        """Turn the exceptions of connections into ClusterError."""
         try:
             yield
-        except _client().ApiException as error:
-            why = _refusal(error, f"{verb} {PLURALS[kind]}") if error.status else _cause(error)  # without one: TLS
-            raise ClusterError(self._hidden(f"{doing}: {why}"), status=error.status or None) from None
         except (HTTPError, OSError) as error:
-            raise ClusterError(f"{doing}: {_cause(error)}") from None
+            raise ClusterError(f"{self._doing(kind, verb)}: {_cause(error)}") from None
 
     def _hidden(self, text: str) -> str:
         """Return a text without our credentials, in case a server repeats them."""
         header = self._authorization.reveal().partition(" ")[2] if self._authorization else ""
         return text.replace(header, HIDDEN) if header else text
-
-
-def _client() -> Any:
-    """Return the client; raises ConfigError if it is not installed."""
-    try:
-        from kubernetes import client  # an extra
-    except ImportError:
-        raise ConfigError(f"--kubeconfig needs a package that is not installed; {install('kubernetes')}") from None
-    return client
 
 
 def _accept_insecure() -> None:
@@ -303,7 +289,7 @@ def _text(kind: str, items: list[Raw]) -> str:
     return json.dumps({"apiVersion": "v1", "kind": f"{kind}List", "items": items})
 
 
-def _whole(response: Any, most: int) -> bytes:
+def _whole(response: BaseHTTPResponse, most: int) -> bytes:
     """Return an answer; raises TimeoutError if it takes too long, OSError if it is too long."""
     until = time.monotonic() + ANSWER
     content = bytearray()
@@ -316,7 +302,7 @@ def _whole(response: Any, most: int) -> bytes:
     return bytes(content)
 
 
-def _lines(response: Any) -> Iterator[bytes]:
+def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
     """Yield the events of a watch, which are one per line; closes it afterwards."""
     rest = b""
     try:
@@ -329,23 +315,20 @@ def _lines(response: Any) -> Iterator[bytes]:
         response.close()
 
 
-def _refusal(error: Any, right: str) -> str:
+def _refusal(status: int, body: bytes, right: str) -> str:
     """Return why an API server refuses, and what to do."""
-    if error.status == 401:
+    if status == 401:
         return "401, it does not accept these credentials; renew the token or certificate, or log in again"
-    why = f"{error.status} {_message(error.body)}".rstrip()
-    if error.status == 403:
+    why = f"{status} {_message(body)}".rstrip()
+    if status == 403:
         return f"{why}; allow this user to {right} in all namespaces, by a ClusterRole and a ClusterRoleBinding"
-    return f"{why}; check the address of the API server" if error.status == 404 else why
+    return f"{why}; check the address of the API server" if status == 404 else why
 
 
-def _message(body: object) -> str:
-    """Return the message of a Status of Kubernetes; whatever else a server answers may contain anything.
-
-    The body is a text; in older releases of the client it is bytes.
-    """
+def _message(body: bytes) -> str:
+    """Return the message of a Status of Kubernetes; whatever else a server answers may contain anything."""
     try:
-        status = json.loads(body) if isinstance(body, str | bytes) else None
+        status = json.loads(body)
     except (ValueError, RecursionError):
         return ""
     if not isinstance(status, dict) or status.get("kind") != "Status":

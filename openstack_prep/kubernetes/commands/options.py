@@ -83,6 +83,5 @@ def add_rke_render(command: AddCommand) -> None:
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose a cluster."""
-    what = "read the Services of a running cluster; needs the extra [kubernetes]"
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=what)
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="read the Services of a running cluster")
     parser.add_argument("--context", metavar="NAME", help="context of --kubeconfig (default: its current one)")

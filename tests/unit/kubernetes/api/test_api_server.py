@@ -6,10 +6,12 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import urllib3
 
 from openstack_prep.base.errors import ClusterError, ConfigError
 from openstack_prep.base.secret import Secret
@@ -60,6 +62,18 @@ def test_a_proxy_gets_its_name_and_password_and_no_server_without_tls_a_token(mo
         said = failure(ApiServer(Access(name="c", server="http://192.0.2.1", proxy=proxy, authorization=token)))
     assert "401, it does not accept these credentials" in said
     assert recorded.proxied == ["Basic bWU6cEBzcw=="]
+
+
+def test_the_proxy_of_the_environment_except_for_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with kubectl, that for HTTP is not for servers with TLS."""
+    access = Access(name="c", server="http://192.0.2.1")
+    with serve(Recorded(), tls=False) as recorded:
+        monkeypatch.setenv("HTTP_PROXY", recorded.url.removeprefix("http://"))
+        assert "401, it does not accept these credentials" in failure(ApiServer(access))
+    assert recorded.proxied == [None]
+    assert not isinstance(api_server.pool_of(replace(access, server="https://192.0.2.1")), urllib3.ProxyManager)
+    monkeypatch.setenv("NO_PROXY", "192.0.2.0/24")
+    assert not isinstance(api_server.pool_of(access), urllib3.ProxyManager)
 
 
 @pytest.mark.parametrize("proxy", [f"socks5://me:{TOKEN}@192.0.2.1", f"ftp://{TOKEN}", f"http://[{TOKEN}"])

@@ -12,7 +12,7 @@ import pytest
 import trustme
 import yaml
 
-from openstack_prep.base.errors import ConfigError, PrepError, SpecError
+from openstack_prep.base.errors import PrepError, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.api import kubeconfig
 from openstack_prep.kubernetes.api.api_server import context_of
@@ -224,14 +224,3 @@ def test_an_exec_plugin_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 )
 def test_exec_plugins_that_cannot_be_run(tmp_path: Path, more: dict[str, Any], said: str) -> None:
     assert said in refused(plugin(tmp_path, CREDENTIAL, **more))
-
-
-def test_without_the_extra_the_error_names_the_pip_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from openstack_prep.kubernetes.api import RunningCluster
-
-    monkeypatch.setitem(sys.modules, "kubernetes", None)
-    with (
-        pytest.raises(ConfigError, match=r"pip install 'kubernetes>=31'"),
-        RunningCluster(written(tmp_path, {"token": SECRET})).open(),
-    ):
-        pass
