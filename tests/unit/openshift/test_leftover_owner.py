@@ -39,7 +39,7 @@ READ: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 ALWAYS: dict[str, Any] = port_row(id="x") | subnet_row()
 ALWAYS |= {"status": "active", "visibility": "private", "port_id": None, "sub_ports": [], "volume_id": "v"}
-ALWAYS |= {"policy": "affinity", "rules": {}}
+ALWAYS |= {"policy": "affinity", "rules": {}, "project_id": "p"}
 ALWAYS |= {"external_gateway_info": None, "routes": [], "security_group_rules": []}
 ALWAYS |= {"floating_ip_address": "192.0.2.1", "floating_network_id": "x"}
 """Fields that each list has, whichever it is."""
@@ -114,7 +114,7 @@ def test_what_does_not(thing: str, raw: dict[str, Any]) -> None:
 
 def test_a_cluster_named_like_a_worker_keeps_its_server_group() -> None:
     """Nothing but the other's infraID tells whose this is: server groups have no tags."""
-    group = ServerGroupRecord(id="x", name=f"{ID}-worker-q9m4t-master")
+    group = record("server_group", {"name": f"{ID}-worker-q9m4t-master"})
     assert Owned(ID).owns("server_group", group)
     assert not Owned(ID, frozenset({f"{ID}-worker-q9m4t"})).owns("server_group", group)
 
