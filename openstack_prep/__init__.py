@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from openstack_prep.resources.identity.role_assignment import RoleAssignment
     from openstack_prep.resources.identity.user import User
     from openstack_prep.resources.image.image import Image
-    from openstack_prep.resources.image.rhcos_source import Rhcos
+    from openstack_prep.resources.image.image_fields import Rhcos
     from openstack_prep.resources.network.declared_port import Port
     from openstack_prep.resources.network.network import Network
     from openstack_prep.resources.network.router import Router
@@ -208,7 +208,7 @@ _MODULES = {
     "Resource": "core.model",
     "ResourceFailed": "base.errors",
     "Result": "core.model",
-    "Rhcos": "resources.image.rhcos_source",
+    "Rhcos": "resources.image.image_fields",
     "RkeCluster": "kubernetes.cluster.rke_cluster",
     "RoleAssignment": "resources.identity.role_assignment",
     "Router": "resources.network.router",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 
 _MODULES = {
-    "AccessRule": "resources.credentials.access_rule",
+    "AccessRule": "resources.credentials.application_credential",
     "ClusterNetworks": "kubernetes.networks",
     "Domain": "resources.identity.project",
     "ExternalNetwork": "resources.network.network",

@@ -7,8 +7,7 @@ from dataclasses import replace
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.observation import JOBS
 from openstack_prep.core.resource import provided_keys
-from openstack_prep.resources.credentials.application_credential import ApplicationCredential
-from openstack_prep.resources.credentials.credential_rotation import RotatedCredential
+from openstack_prep.resources.credentials.application_credential import ApplicationCredential, RotatedCredential
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from

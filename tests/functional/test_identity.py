@@ -20,8 +20,7 @@ from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.resources.compute.keypair import Keypair
-from openstack_prep.resources.credentials.access_rule import AccessRule
-from openstack_prep.resources.credentials.application_credential import ApplicationCredential
+from openstack_prep.resources.credentials.application_credential import AccessRule, ApplicationCredential
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.resources.files.env_file import EnvFile
 from openstack_prep.resources.identity.project import Project

@@ -19,7 +19,7 @@ import pytest
 
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.image.rhcos_source import Rhcos
+from openstack_prep.resources.image.image_fields import Rhcos
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2

@@ -183,7 +183,10 @@ HELP = {
 """Modules in which commands stand in help texts alone."""
 OPEN: Mapping[tuple[str, str], str] = {
     ("cloud/lease.py", "SPEC"): "the file that the command was given; the library has none",
-    ("resources/credentials/credential_fields.py", "SPEC"): "the file that the command was given; the library has none",
+    (
+        "resources/credentials/application_credential.py",
+        "SPEC",
+    ): "the file that the command was given; the library has none",
     ("exposures/convert/conversion.py", "ADDRESS"): "each address of the list that the step refers to",
     ("exposures/convert/conversion.py", "EXTERNAL-IP"): "a column of kubectl",
     ("exposures/convert/conversion.py", "INTERFACE"): "OpenStack does not know the interfaces of machines",

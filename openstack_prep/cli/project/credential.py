@@ -8,7 +8,7 @@ import sys
 from openstack_prep.base.style import visible
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import carry_out, open_spec
-from openstack_prep.resources.credentials.credential_rotation import RotatedKeepingOld
+from openstack_prep.resources.credentials.application_credential import RotatedKeepingOld
 from openstack_prep.verbs import rotation
 
 COPIES = """\

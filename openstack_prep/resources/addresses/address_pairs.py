@@ -29,9 +29,9 @@ from openstack_prep.resources.addresses.port_pairs import Pair, PortShares, Shar
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord
-from openstack_prep.resources.network import multicast_pairs
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port import ports_of
+from openstack_prep.resources.network.port_addresses import multicast_mistakes, multicast_obstacle
 from openstack_prep.resources.orchestration.existing import Existing
 
 JOBS = 4
@@ -350,14 +350,14 @@ class AddressPairs(PortChoice):
         shares = self.shares(run) if pairs_by_port is not None else []
         if shares and all(share.right for share in shares):
             return
-        for what, fix in multicast_pairs.overlapping(run, self.allowed):
+        for what, fix in multicast_mistakes(run, self.allowed):
             yield self.mistake(what, fix, Code.ADDRESS_MULTICAST)
 
     def _blocked(self, run: CloudRun, shares: Iterable[Share]) -> dict[str, Mistake]:
         """Return, by id, the ports whose pairs Neutron would not update because of pairs that others have added."""
         blocked = {}
         for share in shares:
-            found = None if share.right else multicast_pairs.obstacle(run, share.port, share.staying)
+            found = None if share.right else multicast_obstacle(run, share.port, share.staying)
             if found:
                 blocked[share.port.id] = self.mistake(*found, Code.ADDRESS_MULTICAST)
         return blocked

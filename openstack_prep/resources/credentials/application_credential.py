@@ -8,33 +8,34 @@ renewed: a new one is created under the other of two names (NAME, NAME-new), the
 deleted. If the run is killed in between, the next apply sees from the id in the entry which credential is in use, and
 continues. An entry that contains only the name announces the first credential: if the run is killed after that, nobody
 uses the credential. A credential whose entry is in another file may serve a cluster, so its deletion needs
---allow-replace; an expired credential serves nobody.
+--allow-replace; an expired credential serves nobody. A rotation replaces the credential in use, whether it differs or
+not.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import CloudError, Mistake, PlanRefused, PrepError
-from openstack_prep.base.fields import timestamp
-from openstack_prep.base.private_file import mode
+from openstack_prep.base.errors import CloudError, Loss, Mistake, PlanRefused, PrepError
+from openstack_prep.base.fields import Count, File, Name, Timestamp, timestamp
+from openstack_prep.base.private_file import PRIVATE, mode
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.core.model import MANAGED, Change, Context, Observed, Resource
+from openstack_prep.core.model import MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import Undeclarable
-from openstack_prep.resources.credentials import credential_ends as ends
-from openstack_prep.resources.credentials.credential_fields import RENEWED, CredentialFields
 from openstack_prep.resources.credentials.credential_record import (
     CredentialRecord,
     Credentials,
@@ -42,27 +43,171 @@ from openstack_prep.resources.credentials.credential_record import (
     in_project,
     path,
 )
-from openstack_prep.resources.credentials.credential_roles import compared, lacking, role_changes
-from openstack_prep.resources.files.clouds_entry import UNKNOWN, whole_entry
+from openstack_prep.resources.credentials.credential_roles import ALL, compared, lacking, role_changes
+from openstack_prep.resources.files.clouds_entry import UNKNOWN, InCloudsYaml, whole_entry
 from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.identity.user import User
+
+# --- rules and times -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessRule:
+    """One request that a credential allows; a credential with rules allows no other request.
+
+    Services refuse such credentials unless their configuration contains their service_type.
+    """
+
+    method: Name
+    """HTTP method, such as GET."""
+    service: Name
+    """Type of the service, as in the catalogue."""
+    path: Name
+    """Path of the request, such as /v2.1/servers; * and ** match anything, {name} matches one path segment."""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.service} {self.path}"
+
+
+def has_ended(end: str | None) -> bool:
+    return end is not None and datetime.fromisoformat(timestamp(end)) <= datetime.now(UTC)
+
+
+def lifetime_of(end: str | None, wanted: int | None, renew_before: int | None) -> int | str | None:
+    """Return the lifetime as declared, unless the credential expires too early or too late."""
+    if wanted is None or end is None:
+        return None
+    left = datetime.fromisoformat(timestamp(end)) - datetime.now(UTC)
+    fits = timedelta(days=renew_before or 0) < left <= timedelta(days=wanted)
+    return wanted if fits else f"ends {timestamp(end)}"
+
+
+def time_mistakes(lifetime: int | None, renew_before: int | None, expires_at: str | None) -> Iterable[tuple[str, str]]:
+    """Yield what is wrong with the times of a spec, and the fix."""
+    if lifetime is not None and expires_at is not None:
+        yield "lifetime and expires_at are both set", "set only one of them"
+    if renew_before is not None and renew_before >= (lifetime or 0):
+        yield "renew_before must be less than lifetime", "lower it, or remove it"
+    if expires_at and datetime.fromisoformat(timestamp(expires_at)) <= datetime.now(UTC):
+        yield f"expires_at {expires_at} is in the past", "choose a later time"
+
+
+# --- credential ------------------------------------------------------------------------------
+
 
 REFUSED = (400, 401, 403)  # then no credential was created, unlike after a lost answer
 SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
-ID, NAME = (
-    "application_credential_id",
-    "application_credential_name",
-)  # the name is for people, and identifies our credentials
+ID, NAME = "application_credential_id", "application_credential_name"  # the name is for people, and identifies ours
+RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
+AGREED = {"lifetime", "rotated"}
+"""Fields whose change allows apply to delete the credential in use."""
+DEPENDS = "a running cluster may depend on it"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApplicationCredential(CredentialFields):
+class ApplicationCredential(InCloudsYaml):
     """A credential of the user who acts in the project, and the clouds.yaml entry that stores it.
 
     The secret is stored only in this entry.
     """
+
+    kind: ClassVar[str] = "application_credential"
+    identity: ClassVar[frozenset[str]] = InCloudsYaml.identity | {"clouds_yaml", "cloud", "renew_before"}
+    implied: ClassVar[frozenset[str]] = frozenset({"secret", "mode", MANAGED})
+    needs_login: ClassVar[bool] = True
+    file_field: ClassVar[str] = "clouds_yaml"
+    has_only_copy: ClassVar[bool] = True
+
+    name: Name
+    """Name of the credential; each renewal alternates between NAME and NAME-new."""
+    clouds_yaml: File
+    """The clouds.yaml to write the entry to; other entries are left untouched."""
+    roles: tuple[Name, ...] | None = None
+    """Names of its roles, besides the roles that they imply; default: all roles of the user in the project."""
+    expires_at: Timestamp | None = None
+    """Expiry time, such as 2027-01-31T12:00:00Z."""
+    lifetime: Count | None = None
+    """Lifetime of each credential in days, instead of expires_at."""
+    renew_before: Count | None = None
+    """Renew a credential with a lifetime this many days before it expires; default: when it has expired."""
+    unrestricted: bool | None = None
+    """Whether it may create further credentials; it does not help Heat, because Keystone refuses trusts to all
+    application credentials since the fix of CVE-2026-43000."""
+    description: str | None = None
+    """Free text; an ownership tag is appended."""
+    access_rules: tuple[AccessRule, ...] | None = None
+    """Requests to allow; no other requests are allowed."""
+
+    @property
+    def file(self) -> Path:
+        return Path(self.clouds_yaml)
+
+    def needs(self) -> Iterable[Key]:
+        return (access(self.owner),)
+
+    def desired(self) -> Values:
+        values = super().desired() | {"secret": HIDDEN, "mode": PRIVATE, MANAGED: True}
+        values["roles"] = ALL if self.roles is None else frozenset(self.roles)
+        if self.access_rules is not None:
+            values["access_rules"] = frozenset(map(str, self.access_rules))
+        if self.expires_at is not None:
+            values["expires_at"] = timestamp(self.expires_at)
+        return values
+
+    keeps_old: ClassVar[bool] = False
+    """Whether a replaced credential is kept, in its own entry."""
+
+    @property
+    def old_entry(self) -> str:
+        return f"{self.cloud}-old"
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.name, f"{self.name}-new"
+
+    def list_losses(self, observed: Observed) -> Iterable[Loss]:
+        """Yield each credential that a running cluster may depend on and that an update would delete.
+
+        Its secret is missing, or a new credential replaces it. A ``lifetime`` and a rotation allow the replacement.
+        """
+        credentials = observed.record_as(Credentials)
+        lost = ", ".join(f"{each.name} ({each.id})" for each in credentials.lost)
+        if lost:
+            yield Loss.about(
+                self.key,
+                f"{lost} would be deleted because its secret is missing from {self.clouds_yaml}, and {DEPENDS}",
+                f"copy the entry {self.cloud} from where the spec was applied, or allow the deletion (--allow-replace)",
+            )
+        if (
+            credentials.live
+            and observed.ours
+            and not credentials.keeps_one
+            and not has_ended(credentials.live.expires_at)
+        ):
+            yield from self._renewals(credentials.live, observed, credentials.role_changes)
+
+    def _renewals(self, live: CredentialRecord, observed: Observed, role_changes: str) -> Iterable[Loss]:
+        """Yield that a new credential would replace the one in use."""
+        changed = {name for name, value in self.desired().items() if observed.values.get(name) != value}
+        if not RENEWED & changed or AGREED & changed:
+            return
+        fields = ", ".join(sorted(RENEWED & changed)) + (f" ({role_changes})" if role_changes else "")
+        what = f"{live.name} ({live.id}) would be deleted because it differs in {fields}, and {DEPENDS}"
+        command = f"openstack-prep credential rotate SPEC --name {shlex.quote(self.name)} --keep-old"
+        fix = f"keep the old credential ({command}), or allow the deletion (--allow-replace)"
+        yield replace(Loss.about(self.key, what, fix), lost=(live.id,))
+
+    def check_kept(self, observed: Observed) -> Iterable[Mistake]:
+        """Yield that both names are in use, so that no further credential can be created."""
+        wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
+        if observed.record_as(Credentials).keeps_one and RENEWED.intersection(wrong):
+            what = f"differs in {', '.join(wrong)}, but its predecessor is still kept in the entry {self.old_entry}"
+            entry = f"remove {self.old_entry} from {self.clouds_yaml}"
+            fix = f"switch its clients to the new credential, {entry}, and apply again"
+            yield self.mistake(what, fix)
 
     # --- existing state -------------------------------------------------------------------
 
@@ -109,7 +254,7 @@ class ApplicationCredential(CredentialFields):
         )
         if live is None:
             secret = "(not written)" if begun else "(lost)"
-        elif live.expires_at and ends.ended(live.expires_at):
+        elif live.expires_at and has_ended(live.expires_at):
             secret = f"(ended {timestamp(live.expires_at)})"
         settings = {**self.settings_in(entry), "auth_url": auth.get("auth_url"), "secret": secret}
         return Observed(
@@ -127,7 +272,7 @@ class ApplicationCredential(CredentialFields):
             record=Credentials(
                 live=live,
                 mine=tuple(mine),
-                lost=tuple(each for each in mine if absent and not ends.ended(each.expires_at)),
+                lost=tuple(each for each in mine if absent and not has_ended(each.expires_at)),
                 kept=kept,
                 begun=begun,
                 role_changes=role_changes(run, self.roles, live.roles, self.owner) if live else "",
@@ -151,7 +296,7 @@ class ApplicationCredential(CredentialFields):
         return {
             "roles": compared(run, self.roles, record.roles, self.owner),
             "expires_at": record.expires_at and timestamp(record.expires_at),
-            "lifetime": ends.lifetime(record.expires_at, self.lifetime, self.renew_before),
+            "lifetime": lifetime_of(record.expires_at, self.lifetime, self.renew_before),
             "unrestricted": record.unrestricted,
             "description": run.ownership.strip(record.description),
             "access_rules": record.access_rules,
@@ -160,7 +305,7 @@ class ApplicationCredential(CredentialFields):
     # --- checks ---------------------------------------------------------------------------
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
-        for what, fix in ends.mistakes(self.lifetime, self.renew_before, self.expires_at):
+        for what, fix in time_mistakes(self.lifetime, self.renew_before, self.expires_at):
             yield self.mistake(what, fix, Code.SPEC_CONTRADICTION)
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
@@ -183,7 +328,7 @@ class ApplicationCredential(CredentialFields):
             yield from self.check_kept(observed)
         if observed is not None and live and not observed.ours:
             wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
-            if ends.ended(live.expires_at):
+            if has_ended(live.expires_at):
                 yield self.mistake(
                     f"exists, is {observed.owner}, and expired at {live.expires_at}", "choose another name"
                 )
@@ -251,7 +396,7 @@ class ApplicationCredential(CredentialFields):
         credentials = observed.record_as(Credentials)
         live = credentials.live
         left = [each for each in credentials.mine if each != live and each.id != credentials.kept]
-        if live is None or ends.ended(live.expires_at) or RENEWED.intersection(change.field for change in changes):
+        if live is None or has_ended(live.expires_at) or RENEWED.intersection(change.field for change in changes):
             return self._renew(run, live, left)
         self._drop(run.tenant(self.owner), left)
         with clouds_yaml.turn(self.file):
@@ -378,3 +523,38 @@ def _without_entry(family: Sequence[CredentialRecord], *, ours: bool) -> Observe
     known = Credentials(live=None, mine=tuple(family if ours else ()), lost=(), kept=None, begun=False)
     ids = frozenset(each.id for each in family)
     return Observed(id=family[0].id, ours=ours, record=known, contained_ids=ids)
+
+
+# --- rotation --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotatedCredential(ApplicationCredential, Undeclarable):
+    """A credential that must differ from the one that was in use when the rotation was planned.
+
+    So a second run has nothing left to do, and the next run continues after a run that was killed.
+    """
+
+    identity: ClassVar[frozenset[str]] = ApplicationCredential.identity | {"retired"}
+
+    retired: str
+    """Id of the credential to replace."""
+
+    @staticmethod
+    def of(credential: ApplicationCredential, observed: Observed, keep_old: bool) -> RotatedCredential:
+        given = {each.name: getattr(credential, each.name) for each in fields(ApplicationCredential)}
+        made = RotatedKeepingOld if keep_old else RotatedCredential
+        return made(**given, retired=observed.id)
+
+    def desired(self) -> Values:
+        return super().desired() | {"rotated": True}
+
+    def values(self, run: CloudRun, record: CredentialRecord) -> Values:
+        return super().values(run, record) | {"rotated": record.id != self.retired}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotatedKeepingOld(RotatedCredential):
+    """A rotated credential whose predecessor stays in use elsewhere, stored in the entry CLOUD-old."""
+
+    keeps_old: ClassVar[bool] = True

@@ -1,6 +1,9 @@
 """Ports that a spec declares, such as those that reserve the virtual addresses of a cluster.
 
-Source: Networking API v2.0, "Ports", "Standard attributes tag". Everything else that reads ports does so with ``port``.
+They refer to networks and subnets of the project, and to those that another project shares with it.
+
+Source: Networking API v2.0, "Ports", "Standard attributes tag", "Networks" (``shared``), "RBAC policies". Everything
+else that reads ports does so with ``port``.
 """
 
 from __future__ import annotations
@@ -14,18 +17,21 @@ from urllib.parse import quote
 
 from openstack_prep.base import multicast
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotFound, ResourceFailed, SpecError
+from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFailed, SpecError
 from openstack_prep.base.fields import Mac, Name
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.resource import BareReference
+from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.cascades.network import PORT, forwardings_to
+from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord
-from openstack_prep.resources.network import multicast_pairs, reserved_ports
+from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.network import Network, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource, changed, unchanged
 from openstack_prep.resources.network.port import ports_of
@@ -34,13 +40,82 @@ from openstack_prep.resources.network.port_addresses import (
     PortPair,
     is_derived,
     match,
+    multicast_mistakes,
+    multicast_obstacle,
     pairs_of,
     recorded,
 )
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.subnet import COMPUTED, Subnet
 from openstack_prep.resources.network.uses import Use, blockers_of_port, of_port
-from openstack_prep.resources.network.visible import VisibleNetwork, VisibleSubnet
+
+# --- networks and subnets of ports -----------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisibleNetwork(InProject, BareReference):
+    """A network of the project, else the only one with this name that is shared with the project."""
+
+    kind: ClassVar[str] = Network.kind
+
+    name: str
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        own = Network.find(run, [self.sibling(Network, self.name)]).get(self.key)
+        if own is not None:
+            return Observed(id=own.id)
+        shared = only_one(self._shared(run), f"network {self.name}, which other projects share")
+        return Observed(id=shared.id) if shared else None
+
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        own = {each.name for each, _ in Network.scan(run, self.owner)}
+        cloud = run.find_tenant(self.owner) or run.admin
+        return own | {raw["name"] for raw in cloud.network.list("/networks", "networks", shared=True, fields="name")}
+
+    def _shared(self, run: CloudRun) -> list[NetworkRecord]:
+        """Return the networks of other projects with this name on which the project may create ports."""
+        tenant, project_id = run.find_tenant(self.owner), run.find_project_id(self.owner)
+        if tenant is not None and tenant is not run.admin:
+            listed = tenant.network.list("/networks", "networks", name=self.name)
+            return [NetworkRecord.read(raw) for raw in listed if raw["shared"]]
+        listed = run.admin.network.list("/networks", "networks", name=self.name)
+        granted = _granted(run, project_id) if project_id else frozenset()
+        return [NetworkRecord.read(raw) for raw in listed if raw["shared"] or raw["id"] in granted]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisibleSubnet(InProject, BareReference):
+    """A subnet of a network that the project may use; its name is unique on that network."""
+
+    kind: ClassVar[str] = "subnet"
+
+    name: str
+    network: str
+
+    def find_one(self, run: CloudRun) -> Observed | None:
+        network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
+        blocks = queries.subnets_of(run, network_id) if network_id else ()
+        block = only_one((each for each in blocks if each.name == self.name), str(self.key))
+        return Observed(id=block.id) if block else None
+
+    def list_alternatives(self, run: CloudRun) -> Iterable[str]:
+        network_id = run.find_id(self.sibling(VisibleNetwork, self.network))
+        return (each.name for each in (queries.subnets_of(run, network_id) if network_id else ()))
+
+
+@query
+def _granted(run: CloudRun, project_id: str) -> frozenset[str]:
+    """Return the ids of networks that policies share with a project, as far as these credentials see the policies."""
+    which: Values = {"object_type": "network", "action": "access_as_shared", "target_tenant": project_id}
+    try:
+        listed = run.admin.network.list("/rbac-policies", "rbac_policies", **which)
+    except NotAllowed:
+        return frozenset()
+    return frozenset(raw["object_id"] for raw in listed)
+
+
+# --- port ------------------------------------------------------------------------------------
+
 
 UNORDERED = ("fixed_ips", "security_groups", "allowed_address_pairs", "tags")
 
@@ -250,10 +325,10 @@ class Port(NetworkResource[PortRecord]):
         wanted = frozenset(self.allowed_address_pairs or ())
         if self.allowed_address_pairs is None or (observed and observed.values.get("allowed_address_pairs") == wanted):
             return
-        found = [*multicast_pairs.overlapping(run, (each.address for each in wanted))]
+        found = [*multicast_mistakes(run, (each.address for each in wanted))]
         if observed is not None:
             record = observed.record_as(PortRecord)
-            found += filter(None, [multicast_pairs.obstacle(run, record, [raw for raw, _ in self._kept(record)])])
+            found += filter(None, [multicast_obstacle(run, record, [raw for raw, _ in self._kept(record)])])
         for what, fix in found:
             yield self.mistake(what, fix, Code.ADDRESS_MULTICAST)
 

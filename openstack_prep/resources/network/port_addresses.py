@@ -1,4 +1,4 @@
-"""The fixed IPs and address pairs of a port, as a spec declares them and as Neutron stores them; pure functions.
+"""The fixed IPs and address pairs of a port, as a spec declares them, as Neutron stores them, and which it refuses.
 
 Source: Networking API v2.0, "Ports"; Neutron 29.0.0, db/ipam_pluggable_backend.py (_allocate_ips_for_port): a port also
 gets an address of each IPv6 subnet whose addresses are derived from MAC addresses.
@@ -7,14 +7,18 @@ gets an address of each IPv6 subnet whose addresses are derived from MAC address
 from __future__ import annotations
 
 import ipaddress
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from openstack_prep.base import multicast
 from openstack_prep.base.fields import Address, Name, block
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.multicast import PairBlock, PairMac
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Coherent, OwnershipTag
-from openstack_prep.resources.lists.neutron_records import FixedIP, PortRecord
+from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import AddressPair, FixedIP, PortRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,3 +91,42 @@ def specs_of(address: str, port: PortRecord) -> list[str]:
     tags = [each.split("~") for each in port.tags if OwnershipTag.is_tag(each) and "~" in each]
     wanted = str(block(address)).replace("/", "_")
     return OwnershipTag.specs_in(dict.fromkeys(each[0] for each in tags if each[1] == wanted))
+
+
+# --- multicast -------------------------------------------------------------------------------
+
+
+def _rejects_multicast(run: CloudRun) -> bool:
+    """Whether Neutron refuses address pairs that overlap multicast."""
+    return multicast.REJECTING in queries.extensions(run)
+
+
+def multicast_mistakes(run: CloudRun, addresses: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the addresses of pairs if Neutron rejects multicast, with the fix."""
+    found = sorted(filter(multicast.overlaps_multicast, addresses))
+    for each in found if found and _rejects_multicast(run) else ():
+        what = f"{each} contains multicast addresses, and this cloud's Neutron refuses such an address pair"
+        yield what, f"write the rest of it: {multicast.unicast_parts(each)}"
+
+
+def multicast_obstacle(run: CloudRun, port: PortRecord, staying: Iterable[AddressPair]) -> tuple[str, str] | None:
+    """Return why Neutron would refuse to update a port's pairs, with the fix; None if it would not.
+
+    Each update sends all pairs of a port, also those that others have added before Neutron rejected multicast.
+    """
+    rejected = [each for each in staying if multicast.is_rejected(each.ip_address, each.mac_address)]
+    if not rejected or not _rejects_multicast(run):
+        return None
+    shown = []
+    for each in rejected:
+        specs = specs_of(each.ip_address, port)
+        whose = f"of spec {', '.join(specs)}" if specs else "added without openstack-prep"
+        shown.append(f"{each.ip_address} {each.mac_address} ({whose})")
+    words = [
+        word
+        for each in rejected
+        for word in ("--allowed-address", f"ip-address={each.ip_address},mac-address={each.mac_address}")
+    ]
+    what = f"port {port.name} {port.id} has address pairs that overlap multicast, {', '.join(shown)}; "
+    what += "this cloud's Neutron refuses every update of pairs that keeps them"
+    return what, f"remove them: openstack port unset {shlex.join(words)} {shlex.quote(port.id)}"

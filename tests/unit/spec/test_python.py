@@ -16,7 +16,7 @@ from openstack_prep.resources.identity.project import Domain, Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.image.rhcos_source import Rhcos
+from openstack_prep.resources.image.image_fields import Rhcos
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup

@@ -22,7 +22,7 @@ from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.image.rhcos_source import Rhcos
+from openstack_prep.resources.image.image_fields import Rhcos
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.security_group import SecurityGroup

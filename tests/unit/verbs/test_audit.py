@@ -17,8 +17,7 @@ from openstack_prep.core.planner import UNDECLARED
 from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.compute.server_group import ServerGroup
-from openstack_prep.resources.identity.role_assignment import RoleAssignment
-from openstack_prep.resources.identity.role_records import UNRECORDED
+from openstack_prep.resources.identity.role_assignment import UNRECORDED, RoleAssignment
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network

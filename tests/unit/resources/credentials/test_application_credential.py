@@ -17,9 +17,11 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, OwnershipTag
 from openstack_prep.core.plan import Plan
-from openstack_prep.resources.credentials.access_rule import AccessRule
-from openstack_prep.resources.credentials.application_credential import ApplicationCredential
-from openstack_prep.resources.credentials.credential_rotation import RotatedCredential
+from openstack_prep.resources.credentials.application_credential import (
+    AccessRule,
+    ApplicationCredential,
+    RotatedCredential,
+)
 from tests.unit.conftest import (
     ADMIN_PROJECT,
     ADMIN_USER,

@@ -15,8 +15,7 @@ from openstack_prep.core import observation
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.identity.role_assignment import RoleAssignment
-from openstack_prep.resources.identity.role_records import MOST
+from openstack_prep.resources.identity.role_assignment import MOST, RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.spec.python import spec_from
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, failure, sent

@@ -11,8 +11,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action
 from openstack_prep.core.plan import Plan
+from openstack_prep.resources.network.declared_port import VisibleNetwork
 from openstack_prep.resources.network.network import Network
-from openstack_prep.resources.network.visible import VisibleNetwork
 from tests.unit.conftest import ENDPOINTS, failure
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
