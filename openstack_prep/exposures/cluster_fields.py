@@ -9,8 +9,8 @@ from typing import ClassVar
 from openstack_prep.base.fields import File, Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.resource import Coherent
+from openstack_prep.exposures.endpoint import Label
 from openstack_prep.exposures.external_ips import ExternalIPs
-from openstack_prep.exposures.model import Label
 from openstack_prep.exposures.names import ExposureNames
 from openstack_prep.exposures.service_host import ServiceHost
 from openstack_prep.exposures.virtualization import Virtualization

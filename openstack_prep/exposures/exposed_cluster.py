@@ -19,14 +19,13 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
-from openstack_prep.exposures import recordsets, rendering
+from openstack_prep.exposures import rendering, requirements
 from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.machine_claims import MachineClaims
-from openstack_prep.exposures.model import PlacedExposure
-from openstack_prep.exposures.opened import route_mistakes, with_opened
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.recordsets import with_recordsets
+from openstack_prep.exposures.requirements import route_mistakes, with_opened, with_recordsets
 from openstack_prep.exposures.rules import WITHOUT_ADDRESS
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.marked_files import MarkedFiles
@@ -91,7 +90,7 @@ class ExposedCluster(ClusterFields):
             yield self.mistake(what, "set static_routes: true, or remove router", Code.SPEC_CONTRADICTION)
         yield from self._machine_mistakes(context)
         yield from route_mistakes(self, context.declared(Router))
-        for found in recordsets.mistakes(self, mine, context.resources):
+        for found in requirements.mistakes(self, mine, context.resources):
             yield self.mistake(f"{found.where}: {found.what}", found.fix, Code.SPEC_CONTRADICTION)
 
     def list_warnings(self, context: Context) -> Iterable[str]:

@@ -14,7 +14,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed
 from openstack_prep.exposures import rules
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.model import PlacedExposure
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.neighbours import (
     ExposureFields,
     ExposureNeighbours,

@@ -26,7 +26,7 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.dns.lines import dnsmasq_lines, hosts_lines
 from openstack_prep.dns.zone import DnsRecord, with_next_serial, zone_text
-from openstack_prep.exposures.model import DnsName, Label, PlacedExposure
+from openstack_prep.exposures.endpoint import DnsName, Label, PlacedExposure
 from openstack_prep.kubernetes.model import STRICT, Namespace
 from openstack_prep.resources.dns.record_data import is_within, zone_name
 from openstack_prep.resources.dns.recordset import Ttl

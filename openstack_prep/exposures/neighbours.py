@@ -12,7 +12,7 @@ from openstack_prep.base import ranges
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, FromContext
 from openstack_prep.core.run import query
-from openstack_prep.exposures.model import Exposed
+from openstack_prep.exposures.endpoint import Exposed
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.neutron import NeutronRegister
 from openstack_prep.exposures.register.pool import Claim, Register

@@ -9,7 +9,7 @@ from datetime import date
 from openstack_prep.base.errors import Mistake
 from openstack_prep.exposures import external_ips, names, service_host, services, virtualization
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.model import Exposed, PlacedExposure, Way
+from openstack_prep.exposures.endpoint import Exposed, PlacedExposure, Way
 
 NEEDS: Mapping[Way, str] = {"service-host": "service_host", "external-ip": "external_ips", "bridge": "virtualization"}
 """The settings that a way needs, except for Services that lead to virtual machines."""

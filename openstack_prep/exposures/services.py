@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
-from openstack_prep.exposures.model import ExposedPort, PlacedExposure
+from openstack_prep.exposures.endpoint import ExposedPort, PlacedExposure
 
 ANNOTATIONS: Mapping[str, str] = {
     "metallb": "metallb.io/loadBalancerIPs",

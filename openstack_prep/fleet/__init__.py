@@ -16,13 +16,13 @@ from openstack_prep import extensions
 if TYPE_CHECKING:
     from openstack_prep.fleet.api import apply, audit, destroy, plan
     from openstack_prep.fleet.engine import FleetEvent as Event
-    from openstack_prep.fleet.file.loading import load_fleet
-    from openstack_prep.fleet.file.model import Fleet
-    from openstack_prep.fleet.file.model import FleetTarget as Target
+    from openstack_prep.fleet.file.fields import Fleet
+    from openstack_prep.fleet.file.fields import FleetTarget as Target
+    from openstack_prep.fleet.file.targets import load_fleet
     from openstack_prep.fleet.order import TargetOutcome as Outcome
     from openstack_prep.fleet.order import TargetStatus as Status
-    from openstack_prep.fleet.running import FleetFailed
-    from openstack_prep.fleet.running import FleetResult as Result
+    from openstack_prep.fleet.runs import FleetFailed
+    from openstack_prep.fleet.runs import FleetResult as Result
 
 __all__ = [
     "Event",
@@ -41,16 +41,16 @@ __all__ = [
 
 _REFERENCES = {
     "Event": "fleet.engine:FleetEvent",
-    "Fleet": "fleet.file.model:Fleet",
-    "FleetFailed": "fleet.running:FleetFailed",
+    "Fleet": "fleet.file.fields:Fleet",
+    "FleetFailed": "fleet.runs:FleetFailed",
     "Outcome": "fleet.order:TargetOutcome",
-    "Result": "fleet.running:FleetResult",
+    "Result": "fleet.runs:FleetResult",
     "Status": "fleet.order:TargetStatus",
-    "Target": "fleet.file.model:FleetTarget",
+    "Target": "fleet.file.fields:FleetTarget",
     "apply": "fleet.api:apply",
     "audit": "fleet.api:audit",
     "destroy": "fleet.api:destroy",
-    "load_fleet": "fleet.file.loading:load_fleet",
+    "load_fleet": "fleet.file.targets:load_fleet",
     "plan": "fleet.api:plan",
 }
 """Where each name is; it is loaded when it is first used, because the package is there for its extension, too."""

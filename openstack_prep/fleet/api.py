@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 
 from openstack_prep.fleet.engine import Tell, silent, threads
-from openstack_prep.fleet.file.model import Fleet
+from openstack_prep.fleet.file.fields import Fleet
 from openstack_prep.fleet.order import Options
-from openstack_prep.fleet.running import JOBS, FleetResult, changing, choose, run
+from openstack_prep.fleet.runs import JOBS, FleetResult, changing, choose, run
 
 
 def plan(

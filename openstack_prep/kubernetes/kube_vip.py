@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Name
-from openstack_prep.kubernetes.balancing import (
+from openstack_prep.kubernetes.model import STRICT
+from openstack_prep.kubernetes.service_pools import (
     Addresses,
     ServicePool,
     address_findings,
@@ -21,7 +22,6 @@ from openstack_prep.kubernetes.balancing import (
     name_findings,
     ranges,
 )
-from openstack_prep.kubernetes.model import STRICT
 
 # --- settings ---------------------------------------------------------------------------------
 

@@ -27,7 +27,9 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.balancing import (
+from openstack_prep.kubernetes.keys.schema import value_at
+from openstack_prep.kubernetes.model import STRICT, Namespace
+from openstack_prep.kubernetes.service_pools import (
     Addresses,
     Asn,
     Findings,
@@ -43,8 +45,6 @@ from openstack_prep.kubernetes.balancing import (
     selector_findings,
     selector_values,
 )
-from openstack_prep.kubernetes.keys.schema import value_at
-from openstack_prep.kubernetes.model import STRICT, Namespace
 
 # --- settings ---------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from openstack_prep.exposures.model import PlacedExposure
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.service_host import ServiceHost, files
 from tests.external.conftest import Programs
 from tests.unit.exposures.service_host.declared import API, APPS, GAME, MACS, OKD, PLAIN, TODAY

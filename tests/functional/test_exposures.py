@@ -14,8 +14,8 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import OwnershipTag
+from openstack_prep.exposures.endpoint import ExposedPort, ExposureTarget
 from openstack_prep.exposures.exposure import Exposure
-from openstack_prep.exposures.model import ExposedPort, ExposureTarget
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.neutron import NeutronRegister
 from openstack_prep.exposures.register.pool import ClaimRefused, ClaimRequest

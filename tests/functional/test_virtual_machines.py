@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from openstack_prep.exposures.cluster_fields import NodeSelection
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.exposure import Exposure
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.virtualization import (
     NodeBridge,

@@ -19,8 +19,8 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.exposures import external_ips, service_host
 from openstack_prep.exposures import services as exposed_services
+from openstack_prep.exposures.endpoint import ExposureTarget, PlacedExposure
 from openstack_prep.exposures.external_ips import ExternalIPNode
-from openstack_prep.exposures.model import ExposureTarget, PlacedExposure
 from openstack_prep.exposures.service_host import KubeInit
 from openstack_prep.kubernetes.rke2 import kubeconfig_hint
 from openstack_prep.resources.files.env_file import EnvFile

@@ -17,9 +17,9 @@ from openstack_prep.cli.shapes import (
     record,
 )
 from openstack_prep.exposures.convert.conversion import ConversionStep
-from openstack_prep.exposures.convert.model import Left
+from openstack_prep.exposures.convert.objects import Left
 from openstack_prep.exposures.convert.proof import ServiceAddresses
-from openstack_prep.exposures.model import Way
+from openstack_prep.exposures.endpoint import Way
 
 PARTS = {
     "exposure": json_object(

@@ -8,7 +8,7 @@ import shlex
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli.running import open_spec, print_result
 from openstack_prep.exposures.paths import examination
-from openstack_prep.exposures.paths.running import Running
+from openstack_prep.exposures.paths.hops import Running
 from openstack_prep.kubernetes.commands.of_running_cluster import chosen_cluster
 from openstack_prep.kubernetes.services import records
 

@@ -18,7 +18,7 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
 from openstack_prep.exposures.convert import decisions, pools, proof
 from openstack_prep.exposures.convert.decisions import decide
-from openstack_prep.exposures.convert.model import (
+from openstack_prep.exposures.convert.objects import (
     IN_POOL,
     OF,
     POOL,
@@ -30,7 +30,7 @@ from openstack_prep.exposures.convert.model import (
     OldService,
 )
 from openstack_prep.exposures.convert.proof import ServiceAddresses
-from openstack_prep.exposures.convert.reading import AUTOMATIC, COMMAND, OPENELB
+from openstack_prep.exposures.convert.sources import AUTOMATIC, COMMAND, OPENELB
 from openstack_prep.kubernetes.cilium import Cilium, address_annotation
 from openstack_prep.kubernetes.kube_vip import ANNOTATION, LABEL
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, zip_longest
 
-from openstack_prep.exposures.convert.model import (
+from openstack_prep.exposures.convert.objects import (
     Carrier,
     Decision,
     Left,

@@ -8,10 +8,9 @@ from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.ranges import Range, merged
-from openstack_prep.exposures.convert.model import IN_POOL, POOL, Decision, LoadBalancerOptions, Old
+from openstack_prep.exposures.convert.objects import IN_POOL, POOL, Decision, LoadBalancerOptions, Old
 from openstack_prep.kubernetes import kube_vip, metallb
-from openstack_prep.kubernetes.balancing import LabelSelector
-from openstack_prep.kubernetes.cilium import Cilium, announcing, rules
+from openstack_prep.kubernetes.cilium import Cilium, announcement, rules
 from openstack_prep.kubernetes.cilium.settings import (
     CiliumBGP,
     CiliumLayer2,
@@ -19,6 +18,7 @@ from openstack_prep.kubernetes.cilium.settings import (
     CiliumPeer,
     CiliumPool,
 )
+from openstack_prep.kubernetes.service_pools import LabelSelector
 
 
 def ranges(old: Old, decision: Decision) -> dict[str, list[Range]]:
@@ -133,7 +133,7 @@ def _cilium(pools: Texts, wanted: LoadBalancerOptions) -> Built:
             bgp=bgp,
         ),
     )
-    found = [_renamed(each) for each in announcing.documents(config, {})]
+    found = [_renamed(each) for each in announcement.documents(config, {})]
     return found, list(rules.announcement_mistakes(config, {}))
 
 
@@ -143,7 +143,7 @@ def _renamed(value: Any) -> Any:
         return {key: _renamed(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_renamed(each) for each in value]
-    return POOL if value == announcing.NAME else value
+    return POOL if value == announcement.NAME else value
 
 
 def _kube_vip(pools: Texts, wanted: LoadBalancerOptions) -> Built:

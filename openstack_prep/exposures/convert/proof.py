@@ -16,7 +16,7 @@ from openstack_prep.base.errors import InternalError
 from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.base.raw import Raw
-from openstack_prep.exposures.convert.model import OF, LoadBalancerOptions, Old, OldService, order
+from openstack_prep.exposures.convert.objects import OF, LoadBalancerOptions, Old, OldService, order
 
 REQUESTS: tuple[str, ...] = (
     "metallb.io/loadBalancerIPs",

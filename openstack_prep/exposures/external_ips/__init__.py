@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.external_ips import manifests
 from openstack_prep.exposures.external_ips.rules import mistakes, warnings
 from openstack_prep.exposures.external_ips.settings import ExternalIPBGP, ExternalIPNode, ExternalIPPeer, ExternalIPs
-from openstack_prep.exposures.model import PlacedExposure
 
 
 def files(

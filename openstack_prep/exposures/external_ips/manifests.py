@@ -23,6 +23,7 @@ from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
 from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.exposures.endpoint import ExposedPort, PlacedExposure
 from openstack_prep.exposures.external_ips.settings import (
     ExternalIPBGP,
     ExternalIPNode,
@@ -33,8 +34,7 @@ from openstack_prep.exposures.external_ips.settings import (
     chosen,
     hops,
 )
-from openstack_prep.exposures.model import ExposedPort, PlacedExposure
-from openstack_prep.kubernetes.balancing import drop_empty
+from openstack_prep.kubernetes.service_pools import drop_empty
 
 # --- announcement -----------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from itertools import combinations
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.ranges import Range, overlaps
 from openstack_prep.base.ranges import read as read_ranges
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.external_ips.manifests import (
     PASSWORD_FAULT,
     PASSWORD_FIX,
@@ -23,8 +24,7 @@ from openstack_prep.exposures.external_ips.manifests import (
     router_id,
 )
 from openstack_prep.exposures.external_ips.settings import ExternalIPBGP, ExternalIPs, addresses, chosen, hops
-from openstack_prep.exposures.model import PlacedExposure
-from openstack_prep.kubernetes.balancing import repeated
+from openstack_prep.kubernetes.service_pools import repeated
 
 DEPRECATED, GATED, GONE = 36, 40, 43
 """N of Kubernetes 1.N."""

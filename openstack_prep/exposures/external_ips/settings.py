@@ -18,9 +18,9 @@ from openstack_prep.base.fields import Address, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import AddressRange
 from openstack_prep.base.secret import Secret
-from openstack_prep.exposures.model import HOST, Interface, Label, PlacedExposure
-from openstack_prep.kubernetes.balancing import Asn
+from openstack_prep.exposures.endpoint import HOST, Interface, Label, PlacedExposure
 from openstack_prep.kubernetes.model import STRICT, Namespace
+from openstack_prep.kubernetes.service_pools import Asn
 
 # --- settings ---------------------------------------------------------------------------------
 

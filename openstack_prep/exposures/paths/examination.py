@@ -16,11 +16,10 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.service import Service
 from openstack_prep.core.executor import JOBS
 from openstack_prep.core.model import Resource
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.machine_pairs import MachinePairs
-from openstack_prep.exposures.model import PlacedExposure
-from openstack_prep.exposures.paths.hops import View, VisibleRecordset, hops, name_to_resolve
-from openstack_prep.exposures.paths.running import Running
+from openstack_prep.exposures.paths.hops import Running, View, VisibleRecordset, hops, name_to_resolve
 from openstack_prep.exposures.virtualization import VisibleNodes
 from openstack_prep.openshift.names.resolver import resolve
 from openstack_prep.openshift.verify.chain import Chain, tree

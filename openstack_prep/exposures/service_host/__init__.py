@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from openstack_prep.exposures.model import PlacedExposure
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.service_host import files as bind
 from openstack_prep.exposures.service_host import files as bridge
 from openstack_prep.exposures.service_host import files as haproxy
 from openstack_prep.exposures.service_host import files as kubeinit
-from openstack_prep.exposures.service_host.model import (
+from openstack_prep.exposures.service_host.rules import mistakes, warnings
+from openstack_prep.exposures.service_host.settings import (
     ClusterMachine,
     ExternalInterface,
     KubeInit,
@@ -22,7 +23,6 @@ from openstack_prep.exposures.service_host.model import (
     ServiceHost,
     machines,
 )
-from openstack_prep.exposures.service_host.rules import mistakes, warnings
 
 __all__ = [
     "ClusterMachine",

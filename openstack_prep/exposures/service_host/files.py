@@ -30,8 +30,8 @@ from importlib.resources import files
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.dns.zone import DnsRecord, reverse_records, with_next_serial, zone_text
-from openstack_prep.exposures.model import PlacedExposure
-from openstack_prep.exposures.service_host.model import (
+from openstack_prep.exposures.endpoint import PlacedExposure
+from openstack_prep.exposures.service_host.settings import (
     ROLES,
     ClusterMachine,
     ExternalInterface,

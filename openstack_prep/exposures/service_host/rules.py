@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.exposures.model import PlacedExposure
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.service_host.files import DNS, INSIDE, INSIDE_ONLY, MACHINE_CONFIG
-from openstack_prep.exposures.service_host.model import ClusterMachine, MachineGroup, ServiceHost, machines
+from openstack_prep.exposures.service_host.settings import ClusterMachine, MachineGroup, ServiceHost, machines
 
 GROUPS = ("masters", "workers", "bootstrap")
 

@@ -1,7 +1,9 @@
 """Ways outside for virtual machines of KubeVirt and OpenShift Virtualization: pure functions."""
 
 from openstack_prep.exposures.virtualization.manifests import files
-from openstack_prep.exposures.virtualization.model import (
+from openstack_prep.exposures.virtualization.openstack import VisibleNodes, diagnose
+from openstack_prep.exposures.virtualization.rules import mistakes, warnings
+from openstack_prep.exposures.virtualization.settings import (
     MacPool,
     NodeBridge,
     OutsideNetwork,
@@ -9,8 +11,6 @@ from openstack_prep.exposures.virtualization.model import (
     Virtualization,
     WholeMachine,
 )
-from openstack_prep.exposures.virtualization.openstack import VisibleNodes, diagnose
-from openstack_prep.exposures.virtualization.rules import mistakes, warnings
 
 __all__ = [
     "MacPool",

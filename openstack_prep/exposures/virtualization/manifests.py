@@ -32,9 +32,9 @@ from dataclasses import dataclass
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.exposures import services
-from openstack_prep.exposures.model import PlacedExposure, Way
+from openstack_prep.exposures.endpoint import PlacedExposure, Way
 from openstack_prep.exposures.services import ANNOTATIONS
-from openstack_prep.exposures.virtualization.model import (
+from openstack_prep.exposures.virtualization.settings import (
     WORKERS,
     NodeBridge,
     OutsideNetwork,

@@ -16,9 +16,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
-from openstack_prep.exposures.model import PlacedExposure
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.virtualization.manifests import Attachment, attachments
-from openstack_prep.exposures.virtualization.model import Virtualization
+from openstack_prep.exposures.virtualization.settings import Virtualization
 from openstack_prep.neutron.ovn import runs_ovn
 from openstack_prep.reports.codes import documented
 from openstack_prep.resources.lists.neutron_records import (

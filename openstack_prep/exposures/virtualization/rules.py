@@ -29,7 +29,7 @@ from itertools import combinations
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Text
 from openstack_prep.base.multicast import is_multicast_mac
-from openstack_prep.exposures.model import HOST, LONGEST_NAME, ExposedPort, PlacedExposure
+from openstack_prep.exposures.endpoint import HOST, LONGEST_NAME, ExposedPort, PlacedExposure
 from openstack_prep.exposures.virtualization.manifests import (
     ID_SINCE,
     LONGEST,
@@ -52,9 +52,9 @@ from openstack_prep.exposures.virtualization.manifests import (
     selector,
     served,
 )
-from openstack_prep.exposures.virtualization.model import NodeBridge, OutsideNetwork, RenderedMachine, Virtualization
-from openstack_prep.kubernetes.balancing import LabelSelector, repeated, selector_findings
+from openstack_prep.exposures.virtualization.settings import NodeBridge, OutsideNetwork, RenderedMachine, Virtualization
 from openstack_prep.kubernetes.convert.versions import minor_of
+from openstack_prep.kubernetes.service_pools import LabelSelector, repeated, selector_findings
 
 # --- finding ----------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from openstack_prep.fleet.order import BAD, TargetOutcome, TargetStatus
 from openstack_prep.reports.html import Item, Page, PageSection
 
 if TYPE_CHECKING:
-    from openstack_prep.fleet.running import Chosen, FleetResult
+    from openstack_prep.fleet.runs import Chosen, FleetResult
 
 
 def judge(options: argparse.Namespace) -> Style | None:

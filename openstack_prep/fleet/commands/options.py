@@ -54,20 +54,20 @@ def add_verbs(command: AddCommand) -> None:
 
 def add_reading(command: AddCommand) -> None:
     """Add both to the parser."""
-    audit = add_fleet(command, "audit", f"{_HERE}.reading:run_audit")
+    audit = add_fleet(command, "audit", f"{_HERE}.verbs:run_audit")
     audit.add_argument("--all", action="store_true", help="show targets without drift, and all findings, too")
     audit.add_argument(
         "--show", action="append", default=[], metavar="TARGET", help="also print the findings of this target"
     )
     add_page(audit)
-    export = add_fleet(command, "export", f"{_HERE}.reading:run_export")
+    export = add_fleet(command, "export", f"{_HERE}.verbs:run_export")
     export.add_argument("--output", type=new_path, metavar="DIR", help="the folder for a spec per target")
     export.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this kind, such as network")
 
 
 def add_validate(command: AddCommand) -> None:
     """Add it to the parser."""
-    add_fleet(command, "validate", f"{_HERE}.validate:run", lines=False)
+    add_fleet(command, "validate", f"{_HERE}.verbs:run_validate", lines=False)
 
 
 def add_fleet(command: AddCommand, name: str, run: str, *, lines: bool = True) -> argparse.ArgumentParser:

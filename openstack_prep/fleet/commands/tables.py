@@ -12,7 +12,7 @@ from openstack_prep.fleet.order import TargetOutcome, TargetStatus, words_of
 
 if TYPE_CHECKING:
     from openstack_prep.base.style import Style
-    from openstack_prep.fleet.running import Chosen, FleetResult
+    from openstack_prep.fleet.runs import Chosen, FleetResult
 
 SIGNS = {
     TargetStatus.UNCHANGED: "=",

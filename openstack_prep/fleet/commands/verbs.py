@@ -1,4 +1,4 @@
-"""``fleet plan``, ``fleet apply`` and ``fleet destroy``."""
+"""The commands of a fleet: validate, plan, apply, destroy, audit, export."""
 
 from __future__ import annotations
 
@@ -12,23 +12,65 @@ from typing import TYPE_CHECKING, Any
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
+from openstack_prep.cli.output_folder import output_folder, write_marked
+from openstack_prep.cli.project.validate import check
 from openstack_prep.cli.running import (
     confirm,
     exit_on_second_signal,
+    print_result,
 )
 from openstack_prep.cli.style import say, style_of
 from openstack_prep.core.text import counted
-from openstack_prep.fleet import running, saved
+from openstack_prep.fleet import plan_file, runs
 from openstack_prep.fleet.commands import html, tables
-from openstack_prep.fleet.commands.opening import choose, executors, refuse_unknown
-from openstack_prep.fleet.commands.output import end, print_texts, print_warnings, sizes
 from openstack_prep.fleet.commands.progress import display
+from openstack_prep.fleet.commands.session import (
+    choose,
+    end,
+    executors,
+    open_fleet,
+    print_texts,
+    print_warnings,
+    refuse_unknown,
+    sizes,
+    warn_of_targets,
+)
 from openstack_prep.fleet.order import Options, TargetStatus
+from openstack_prep.verbs.export import refuse_unknown_kinds
 from openstack_prep.verbs.plan_file import refuse_other_file
 
 if TYPE_CHECKING:
     from openstack_prep.fleet.engine import Executors
-    from openstack_prep.fleet.running import Changing, Chosen, FleetResult
+    from openstack_prep.fleet.runs import Changing, Chosen, FleetResult
+
+# --- validate --------------------------------------------------------------------------------
+
+
+def run_validate(options: argparse.Namespace) -> int:
+    chosen = runs.choose(open_fleet(options), options.only, examine=check)
+    warn_of_targets(chosen.checked.warnings)
+    checked, targets = chosen.checked, {each.name: each for wave in chosen.waves for each in wave.targets}
+    width = max(map(len, targets))
+    lines = []
+    for wave in chosen.waves:
+        lines += [f"{wave.title}:"] if len(chosen.waves) > 1 else []
+        for each in wave.targets:
+            place = ", ".join(filter(None, (checked.clouds[each.name], each.region)))
+            where = f" in {place}" if place else ""
+            spec, number = checked.specs[each.name], checked.resources[each.name]
+            lines.append(f"  {each.name:<{width}}  spec {spec}, {number} resources{where}")
+    lines.append(f"{options.fleet}: valid, {counted(len(targets), 'target')}")
+    data = {
+        "fleet": chosen.fleet.name,
+        "waves": [{"title": wave.title, "targets": [each.name for each in wave.targets]} for wave in chosen.waves],
+        "specs": checked.specs,
+        "warnings": list(checked.warnings),
+    }
+    print_result(options, "\n".join(lines), data)
+    return 0
+
+
+# --- plan, apply, destroy --------------------------------------------------------------------
 
 
 def run_plan(options: argparse.Namespace) -> int:
@@ -54,10 +96,10 @@ def run_plan(options: argparse.Namespace) -> int:
         exit_on_second_signal(options),
         display(options, style_of(options, sys.stderr), *sizes(chosen), quiet=quiet) as shown,
     ):
-        result = running.run(chosen, "plan", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
+        result = runs.run(chosen, "plan", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     print_warnings(result)
     if options.out and result.interrupt is None:
-        number = saved.save(options.out, chosen.fleet, result.outcomes)
+        number = plan_file.save(options.out, chosen.fleet, result.outcomes)
         say(f"saved the plans of {counted(number, 'target')} in {options.out}")
     what = f"{'destroy' if options.destroy else 'apply'} {chosen.fleet.name}"
     style = style_of(options, sys.stdout)
@@ -75,7 +117,7 @@ def run_apply(options: argparse.Namespace) -> int:
                 raise ConfigError(f"fleet apply: {given} cannot be added to --plan; give it to `fleet plan -o`")
     chosen = choose(options)
     if options.plan:
-        plans = saved.read(options.plan, chosen.fleet)
+        plans = plan_file.read(options.plan, chosen.fleet)
     return _change(options, chosen, "apply", plans)
 
 
@@ -90,7 +132,7 @@ def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mappi
     wanted = _options(options)
     with ExitStack() as stack:
         made = stack.enter_context(
-            running.changing(chosen, verb, wanted, restart=options.restart, saved=plans, saved_in=place)
+            runs.changing(chosen, verb, wanted, restart=options.restart, saved=plans, saved_in=place)
         )
         if made.journal.done:
             number = counted(len(made.journal.done), "target")
@@ -142,3 +184,47 @@ def _options(options: argparse.Namespace, **more: Any) -> Options:
     given = {name: getattr(options, name) for name in names if hasattr(options, name)}
     given["allow_loss"] = tuple(options.allow_loss)
     return Options(**given, **more, data=options.format == "json")
+
+
+# --- audit, export ---------------------------------------------------------------------------
+
+
+def run_audit(options: argparse.Namespace) -> int:
+    page = html.judge(options)
+    chosen = choose(options)
+    refuse_unknown(options.show, chosen)
+    style = style_of(options, sys.stdout)
+    wanted = Options(style=style if options.show or options.all else page, data=options.format == "json")
+    quiet = options.format != "json"
+    with (
+        executors(options, chosen) as made,
+        exit_on_second_signal(options),
+        display(options, style, *sizes(chosen), quiet=quiet) as shown,
+    ):
+        result = runs.run(chosen, "audit", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
+    text = tables.table(chosen, result, style, options.show)
+    print_texts(options, text, tables.total(result, f"audit {chosen.fleet.name}", "without drift"))
+    return html.write(options, chosen, result, "audit", end(options, chosen, result, "audit"))
+
+
+def run_export(options: argparse.Namespace) -> int:
+    folder = output_folder(options.output)
+    if folder is None and options.format == "text":
+        raise ConfigError("fleet export: --output DIR is missing; name a folder for the specs, or use --format json")
+    refuse_unknown_kinds(options.kind)
+    chosen = choose(options)
+    wanted = Options(kinds=tuple(options.kind), data=options.format == "json")
+    style = style_of(options, sys.stdout)
+    with (
+        executors(options, chosen) as made,
+        exit_on_second_signal(options),
+        display(options, style, *sizes(chosen)) as shown,
+    ):
+        result = runs.run(chosen, "export", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
+    name = chosen.fleet.name
+    if folder is not None:
+        texts = {f"{each.target}.yaml": each.table for each in result.of(TargetStatus.DONE)}
+        # files of earlier exports and of other targets are kept
+        write_marked(folder, f"# [openstack-prep:fleet/{name}]", texts, exactly=False)
+    print_texts(options, tables.total(result, f"export {name}"))
+    return end(options, chosen, result, "export")

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from openstack_prep.base.raw import Values
-from openstack_prep.fleet.file import model
+from openstack_prep.fleet.file import fields
 from openstack_prep.spec.schema import REFERENCE, docstrings_of, with_variables
 from openstack_prep.spec.schema import known_keys as known_keys_of
 
@@ -27,15 +27,15 @@ SOURCES: Values = {
 
 @cache
 def _bare_schema() -> Any:
-    return model.adapter().json_schema()
+    return fields.adapter().json_schema()
 
 
 def schema() -> Values:
     """Return the JSON Schema (2020-12) of a fleet file, for editors."""
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **deepcopy(_bare_schema())}
-    texts = docstrings_of({model.__name__: model})
-    for name, part in [(model.FleetFields.__name__, whole), *whole["$defs"].items()]:
-        for field_name, text in texts.get((model.__name__, name), {}).items():
+    texts = docstrings_of({fields.__name__: fields})
+    for name, part in [(fields.FleetFields.__name__, whole), *whole["$defs"].items()]:
+        for field_name, text in texts.get((fields.__name__, name), {}).items():
             part["properties"][field_name].setdefault("description", text)
     found = with_variables(whole)
     rows = {"type": "object", "properties": SOURCES, "additionalProperties": False}

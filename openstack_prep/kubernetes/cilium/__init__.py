@@ -1,8 +1,8 @@
 """Cilium's Helm values for single clusters and for a mesh of clusters: pure functions."""
 
-from openstack_prep.kubernetes.cilium.announcing import address_annotation, leaves_services
-from openstack_prep.kubernetes.cilium.announcing import documents as load_balancer_documents
-from openstack_prep.kubernetes.cilium.required import Passage, hint, install, required
+from openstack_prep.kubernetes.cilium.announcement import address_annotation, leaves_services
+from openstack_prep.kubernetes.cilium.announcement import documents as load_balancer_documents
+from openstack_prep.kubernetes.cilium.connections import Passage, hint, install, required
 from openstack_prep.kubernetes.cilium.rules import mistakes, warnings
 from openstack_prep.kubernetes.cilium.settings import (
     Cilium,

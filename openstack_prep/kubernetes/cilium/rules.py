@@ -24,7 +24,17 @@ from openstack_prep.base.formats.foreign_text import shipped_yaml
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.kubernetes.balancing import (
+from openstack_prep.kubernetes.cilium import settings
+from openstack_prep.kubernetes.cilium.announcement import OF_NAME, OF_NAMESPACE, WELL_KNOWN, pool_selector
+from openstack_prep.kubernetes.cilium.chart import Chart, read_chart
+from openstack_prep.kubernetes.cilium.settings import Cilium, CiliumBGP, CiliumLoadBalancer, CiliumPool
+from openstack_prep.kubernetes.cilium.values import Member, conflicts, document, field_values, ip_version
+from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, hide, validator_class, value_at
+from openstack_prep.kubernetes.metallb import MetalLB, MetalLBPool
+from openstack_prep.kubernetes.model import LABEL
+from openstack_prep.kubernetes.rke2_rules import PLUGINS
+from openstack_prep.kubernetes.rules import CHOICES
+from openstack_prep.kubernetes.service_pools import (
     Addresses,
     Findings,
     address_findings,
@@ -35,16 +45,6 @@ from openstack_prep.kubernetes.balancing import (
     repeated,
     selector_findings,
 )
-from openstack_prep.kubernetes.cilium import settings
-from openstack_prep.kubernetes.cilium.announcing import OF_NAME, OF_NAMESPACE, WELL_KNOWN, pool_selector
-from openstack_prep.kubernetes.cilium.chart import Chart, read_chart
-from openstack_prep.kubernetes.cilium.settings import Cilium, CiliumBGP, CiliumLoadBalancer, CiliumPool
-from openstack_prep.kubernetes.cilium.values import Member, conflicts, document, field_values, ip_version
-from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, hide, validator_class, value_at
-from openstack_prep.kubernetes.metallb import MetalLB, MetalLBPool
-from openstack_prep.kubernetes.model import LABEL
-from openstack_prep.kubernetes.rke2_rules import PLUGINS
-from openstack_prep.kubernetes.rules import CHOICES
 
 # --- announcement -----------------------------------------------------------------------------
 

@@ -19,8 +19,8 @@ from annotated_types import Ge, Le, Len
 from openstack_prep.base.fields import Address, Cidr, File, Name, Port, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.balancing import Asn, LabelSelector, ServicePool
 from openstack_prep.kubernetes.model import STRICT, Namespace
+from openstack_prep.kubernetes.service_pools import Asn, LabelSelector, ServicePool
 
 # --- load balancer ----------------------------------------------------------------------------
 

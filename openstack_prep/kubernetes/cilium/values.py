@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
 from openstack_prep.kubernetes import kube_vip
-from openstack_prep.kubernetes.balancing import Addresses
-from openstack_prep.kubernetes.cilium import announcing
+from openstack_prep.kubernetes.cilium import announcement
 from openstack_prep.kubernetes.cilium.settings import (
     ETCD_PORT,
     IPV6_TUNNEL_SINCE,
@@ -25,6 +24,7 @@ from openstack_prep.kubernetes.cilium.settings import (
 )
 from openstack_prep.kubernetes.keys.schema import merge
 from openstack_prep.kubernetes.model import KubernetesCluster
+from openstack_prep.kubernetes.service_pools import Addresses
 
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
 """Annotations that request an address from MetalLB 0.13 and later; the first one since 0.14.9."""
@@ -77,7 +77,7 @@ def field_values(member: Member, members: Sequence[Member]) -> dict[str, object]
     cilium = member.cilium
     found: dict[str, object] = {"cluster": {"name": member.name, "id": cilium.cluster_id}}
     found |= _addresses(cilium, member.cluster) | _routing(cilium, member.cluster)
-    found |= announcing.values(cilium, member.addresses)
+    found |= announcement.values(cilium, member.addresses)
     if cilium.kube_proxy_replacement:
         found["kubeProxyReplacement"] = True if cilium.minor >= ROUTING_MODE_SINCE else "strict"
         found["k8sServiceHost"] = cilium.k8s_service_host
@@ -162,7 +162,7 @@ def _address_request(member: Member) -> Values:
     if member.old_metallb:
         return {"spec": {"loadBalancerIP": address}}
     if member.cilium.load_balancer is not None:
-        return {"annotations": {announcing.address_annotation(member.cilium): address}}
+        return {"annotations": {announcement.address_annotation(member.cilium): address}}
     if member.by_kube_vip:
         return {"annotations": {kube_vip.ANNOTATION: address}}
     return {"annotations": dict.fromkeys(ANNOTATIONS, address)}

@@ -19,13 +19,13 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.kubernetes import cilium, cluster_yml, kube_vip, metallb, rke2
-from openstack_prep.kubernetes.balancing import Addresses, ServicePool, ranges
 from openstack_prep.kubernetes.cilium import Cilium, Member, address_annotation, leaves_services, settings
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.kube_vip import KubeVip
 from openstack_prep.kubernetes.metallb import MetalLB
 from openstack_prep.kubernetes.model import NodeGroup, Role
 from openstack_prep.kubernetes.nodes import Machine, nodes_of, unmatched
+from openstack_prep.kubernetes.service_pools import Addresses, ServicePool, ranges
 from openstack_prep.resources.heat.heat_parameters import items
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 

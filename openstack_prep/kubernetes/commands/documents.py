@@ -15,9 +15,9 @@ from openstack_prep.cli.shapes import (
     list_of,
     record,
 )
-from openstack_prep.kubernetes.cilium.required import Passage, Place, Protocol
+from openstack_prep.kubernetes.cilium.connections import Passage, Place, Protocol
 from openstack_prep.kubernetes.cluster.rke_checklist import ChecklistStep
-from openstack_prep.kubernetes.convert.model import ConvertedKey
+from openstack_prep.kubernetes.convert.outcome import ConvertedKey
 
 PARTS = {
     "checklist_step": record(ChecklistStep, commands=TEXTS),

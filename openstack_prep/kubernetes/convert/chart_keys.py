@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openstack_prep.base.raw import Values
-from openstack_prep.kubernetes.convert.model import Draft, Handler, into, lost
+from openstack_prep.kubernetes.convert.outcome import Draft, Handler, into, lost
 from openstack_prep.kubernetes.keys.schema import value_at
 
 NGINX, COREDNS, METRICS = "rke2-ingress-nginx", "rke2-coredns", "rke2-metrics-server"

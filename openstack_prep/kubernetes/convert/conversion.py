@@ -20,7 +20,7 @@ from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.kubernetes import rke2, rke2_rules
 from openstack_prep.kubernetes.convert import chart_keys, service_keys
 from openstack_prep.kubernetes.convert.chart_keys import plugin
-from openstack_prep.kubernetes.convert.model import (
+from openstack_prep.kubernetes.convert.outcome import (
     ENABLED,
     FOLDER,
     ChartConfig,

@@ -19,7 +19,7 @@ from typing import Any
 
 from openstack_prep.base.fields import words
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.convert.model import ENABLED, FOLDER, Draft, Handler, lost, to
+from openstack_prep.kubernetes.convert.outcome import ENABLED, FOLDER, Draft, Handler, lost, to
 from openstack_prep.kubernetes.keys.schema import hide_in_url, hide_variable, value_at
 
 # --- service ----------------------------------------------------------------------------------

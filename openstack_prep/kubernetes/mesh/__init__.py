@@ -2,6 +2,6 @@
 
 from openstack_prep.kubernetes.mesh.examination import Examination, MeshNodes, examine
 from openstack_prep.kubernetes.mesh.from_spec import look
-from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks, read
+from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks, read
 
 __all__ = ["Examination", "MeshCluster", "MeshNodes", "VisibleNetworks", "examine", "look", "read"]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.kubernetes.mesh.routing import longest
-from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
+from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
 from openstack_prep.neutron.addresses import Address, Block, covers
 from openstack_prep.neutron.pairs import allowed_parts, allows
 from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord

@@ -17,7 +17,7 @@ from openstack_prep.kubernetes.mesh import admission as passages
 from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
 from openstack_prep.kubernetes.mesh.admission import admission
 from openstack_prep.kubernetes.mesh.routing import routing
-from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
+from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
 from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
 
 # --- inside -----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from openstack_prep.core.model import Resource
 from openstack_prep.kubernetes.cluster import rke_files
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.kubernetes.mesh.examination import Examination, MeshNodes, examine
-from openstack_prep.kubernetes.mesh.visible import VisibleNetworks, read
+from openstack_prep.kubernetes.mesh.view import VisibleNetworks, read
 from openstack_prep.kubernetes.nodes import nodes_of
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
-from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
+from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
 from openstack_prep.neutron.addresses import Address, Block, covers
 from openstack_prep.neutron.allocation_pools import pools, pools_without
 from openstack_prep.reports.codes import documented

@@ -10,7 +10,7 @@ import yaml
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
-from openstack_prep.exposures.recordsets import ExposedRecordset
+from openstack_prep.exposures.requirements import ExposedRecordset
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.completion import derive

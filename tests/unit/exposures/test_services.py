@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from openstack_prep.exposures import services
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure, Way
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure, Way
 
 
 def placed(how: Way, address: str | None = "10.1.0.209", selector: Any = None, **port: Any) -> PlacedExposure:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from openstack_prep.fleet.file.loading import load_fleet
-from openstack_prep.fleet.file.model import Fleet
+from openstack_prep.fleet.file.fields import Fleet
+from openstack_prep.fleet.file.targets import load_fleet
 
 SPEC = """\
 name: team-${team}

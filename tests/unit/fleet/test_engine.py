@@ -12,7 +12,7 @@ import pytest
 
 from openstack_prep.core import interrupts
 from openstack_prep.fleet import engine as engines
-from openstack_prep.fleet import running
+from openstack_prep.fleet import runs
 from openstack_prep.fleet.engine import Engine, FleetEvent, Limits, threads
 from openstack_prep.fleet.order import Options, Order, TargetOutcome, TargetStatus
 from tests.unit.fleet import fleets
@@ -168,7 +168,7 @@ def test_a_signal_stops_the_fleets_of_all_threads(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_order_and_an_outcome_can_go_to_another_process(tmp_path: Path) -> None:
-    chosen = running.choose(fleets.of(tmp_path, "a", "b"))
+    chosen = runs.choose(fleets.of(tmp_path, "a", "b"))
     for order in chosen.orders.values():
         assert pickle.loads(pickle.dumps(order)) == order
     outcome = TargetOutcome(target="a", status=TargetStatus.DONE, counts={"create": 1}, data={"spec": "x"})

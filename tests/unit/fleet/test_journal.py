@@ -9,9 +9,9 @@ import pytest
 
 from openstack_prep.base.errors import LeaseHeld
 from openstack_prep.fleet import journal, load_fleet
-from openstack_prep.fleet.file.model import Fleet
+from openstack_prep.fleet.file.fields import Fleet
 from openstack_prep.fleet.order import TargetOutcome, TargetStatus
-from openstack_prep.fleet.running import choose
+from openstack_prep.fleet.runs import choose
 from tests.unit.fleet import fleets
 
 

@@ -7,7 +7,7 @@ import pytest
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cloud.connection import chosen_entry, opened
 from openstack_prep.fleet import load_fleet, process
-from openstack_prep.fleet.running import choose
+from openstack_prep.fleet.runs import choose
 from tests.unit.fleet import fleets
 
 HEAD = "team,cloud,tier,cores\n"

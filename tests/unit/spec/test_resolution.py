@@ -15,7 +15,7 @@ from openstack_prep.core.model import Context, FromContext, Key, Resource
 from openstack_prep.core.resource import followed_keys
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.exposure import Exposure
-from openstack_prep.exposures.recordsets import ExposedRecordset
+from openstack_prep.exposures.requirements import ExposedRecordset
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool

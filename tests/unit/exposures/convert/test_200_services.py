@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from openstack_prep.exposures.convert import ExposureConversion, convert, read, wanted
-from openstack_prep.exposures.convert.model import To
+from openstack_prep.exposures.convert.objects import To
 from tests.unit.exposures.convert import generated
 
 ALL: list[tuple[To, str, str]] = [

@@ -10,10 +10,10 @@ import yaml
 
 from openstack_prep.base.errors import InternalError, SpecError
 from openstack_prep.exposures.convert import ExposureConversion, convert, read, wanted
-from openstack_prep.exposures.convert.model import To
+from openstack_prep.exposures.convert.objects import To
 from openstack_prep.exposures.convert.proof import prove
 from tests.unit.exposures.convert.generated import DUAL, item
-from tests.unit.exposures.convert.test_reading import EIP, POOL
+from tests.unit.exposures.convert.test_sources import EIP, POOL
 
 TCP, UDP = ({"port": 53, "protocol": each} for each in ("TCP", "UDP"))
 ONE = "192.0.2.10"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from openstack_prep.exposures.convert import convert, read, wanted
-from openstack_prep.exposures.convert.model import To
+from openstack_prep.exposures.convert.objects import To
 from tests.unit.exposures.convert.generated import DUAL, item
-from tests.unit.exposures.convert.test_reading import POOL
+from tests.unit.exposures.convert.test_sources import POOL
 
 NODE = {
     "apiVersion": "v1",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from openstack_prep.base.secret import Secret
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.external_ips import ExternalIPBGP, ExternalIPNode, ExternalIPPeer, ExternalIPs
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 
 NODES = tuple(
     ExternalIPNode(name=f"k8s{number}", addresses=(f"192.168.200.2{number}", f"2001:db8:200::2{number}"))

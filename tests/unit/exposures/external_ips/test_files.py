@@ -15,13 +15,13 @@ import pytest
 import yaml
 
 from openstack_prep.base.secret import HIDDEN
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.external_ips import (
     ExternalIPs,
     files,
     mistakes,
 )
 from openstack_prep.exposures.external_ips.settings import carried, hops
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from tests.unit.exposures.external_ips.declared import ALL, FORMS, NODES, PLAIN, placed
 
 SHELLCHECK = Path(sys.executable).with_name("shellcheck")

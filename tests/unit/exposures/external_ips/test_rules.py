@@ -11,6 +11,7 @@ import pytest
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.secret import Secret, from_spec
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.external_ips import (
     ExternalIPBGP,
     ExternalIPNode,
@@ -20,7 +21,6 @@ from openstack_prep.exposures.external_ips import (
     mistakes,
     warnings,
 )
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from tests.unit.exposures.external_ips.declared import ALL, BGP, NODES, PLAIN, TOR, TOR6, placed
 
 SIX = ExternalIPNode(name="six", addresses=("2001:db8::6",))

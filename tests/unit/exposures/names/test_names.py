@@ -12,7 +12,7 @@ import pytest
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.names import ExposureNames, ExternalDns, files, mistakes
 
 Stored = Callable[[str, str], None]

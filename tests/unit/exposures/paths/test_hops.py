@@ -9,7 +9,7 @@ import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.paths.examination import ExposurePath, PathReport
 from openstack_prep.exposures.paths.hops import View, hops
 from openstack_prep.openshift.names.resolver import ResolvedName

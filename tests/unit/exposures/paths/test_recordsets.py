@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from openstack_prep.base.diagnostic import DiagnosticStatus
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.paths.hops import VisibleRecordset, recordset_hops
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.dns.recordsets import RecordsetRecord

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
-from openstack_prep.exposures.paths.running import Running, hops
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
+from openstack_prep.exposures.paths.hops import Running, cluster_hops
 from openstack_prep.kubernetes.services import ServiceRecord
 
 ADDRESS = "10.1.0.209"
@@ -33,7 +33,7 @@ def judged(
     placed: PlacedExposure, found: ServiceRecord | None, *others: PlacedExposure, name: str = "shop/frontend"
 ) -> Diagnostic:
     running = Running(services={name: found} if found else {}, kubectl=KUBECTL)
-    (only,) = hops(placed, running, [placed, *others], "/far/my files")
+    (only,) = cluster_hops(placed, running, [placed, *others], "/far/my files")
     return only
 
 
@@ -122,5 +122,5 @@ def test_a_virtual_machine_has_a_service_of_the_name_of_the_exposure() -> None:
     ],
 )
 def test_no_service_leads_there(placed: PlacedExposure) -> None:
-    found: Sequence[Diagnostic] = [*hops(placed, Running(services={}), [placed], "one")]
+    found: Sequence[Diagnostic] = [*cluster_hops(placed, Running(services={}), [placed], "one")]
     assert found == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.service_host import ExternalInterface, KubeInit, MachineGroup, ServiceHost
 
 TODAY = date(2026, 11, 23)

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from openstack_prep.dns.zone import serial_of
-from openstack_prep.exposures.model import PlacedExposure
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.service_host import ExternalInterface, KubeInit, ServiceHost, files, without_mac
 from openstack_prep.exposures.service_host.files import command
 from tests.unit.exposures.service_host.declared import API, APPS, GAME, MACS, OKD, PLAIN, TODAY

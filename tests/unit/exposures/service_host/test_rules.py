@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.exposures.model import ExposedPort, PlacedExposure
+from openstack_prep.exposures.endpoint import ExposedPort, PlacedExposure
 from openstack_prep.exposures.service_host import MachineGroup, ServiceHost, mistakes, warnings
 from tests.unit.exposures.service_host.declared import API, APPS, EXTERNAL, GAME, MACS, OKD, PLAIN
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openstack_prep.exposures.model import Exposed, ExposedPort, ExposureTarget, PlacedExposure
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure
 from openstack_prep.exposures.virtualization import (
     NodeBridge,
     OutsideNetwork,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.exposures.model import PlacedExposure
+from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.virtualization import NodeBridge, RenderedMachine, Virtualization, files, mistakes
 from openstack_prep.exposures.virtualization.manifests import SERVICES
 from tests.unit.exposures.virtualization import schemas

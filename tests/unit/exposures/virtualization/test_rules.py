@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from openstack_prep.exposures.model import ExposedPort, PlacedExposure
+from openstack_prep.exposures.endpoint import ExposedPort, PlacedExposure
 from openstack_prep.exposures.virtualization import (
     MacPool,
     NodeBridge,

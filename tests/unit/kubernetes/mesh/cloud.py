@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from openstack_prep.kubernetes.mesh.visible import MeshCluster, VisibleNetworks
+from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
 from openstack_prep.resources.lists.neutron_records import (
     AddressGroupRecord,
     GroupRecord,

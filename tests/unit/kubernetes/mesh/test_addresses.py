@@ -5,7 +5,7 @@ import subprocess
 from typing import Any
 
 from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
-from openstack_prep.kubernetes.mesh.visible import VisibleNetworks
+from openstack_prep.kubernetes.mesh.view import VisibleNetworks
 from tests.unit.kubernetes.mesh.cloud import cluster, interface, port, router, subnet, visible
 
 ONE, TWO = subnet("one", "10.1.0.0/24"), subnet("two", "10.2.0.0/24")

@@ -13,7 +13,6 @@ import yaml
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.kubernetes.balancing import LabelExpression, LabelSelector
 from openstack_prep.kubernetes.metallb import (
     MetalLB,
     MetalLBBGP,
@@ -23,6 +22,7 @@ from openstack_prep.kubernetes.metallb import (
     document,
     mistakes,
 )
+from openstack_prep.kubernetes.service_pools import LabelExpression, LabelSelector
 
 FRONT = LabelSelector(match_labels={"tier": "front"})
 NOT_OLD = LabelSelector(

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from openstack_prep.kubernetes.balancing import LabelExpression, LabelSelector
 from openstack_prep.kubernetes.metallb import (
     MetalLB,
     MetalLBBGP,
@@ -16,6 +15,7 @@ from openstack_prep.kubernetes.metallb import (
     mistakes,
     warnings,
 )
+from openstack_prep.kubernetes.service_pools import LabelExpression, LabelSelector
 
 ADDRESSES = {"lb": ["10.1.0.200-10.1.0.219"], "other": ["10.1.0.192/28"]}
 GOOD = MetalLBPool(pool="lb")

@@ -12,7 +12,7 @@ from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import MIB, read_bytes, unreadable
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
-from openstack_prep.fleet.file.model import Fleet
+from openstack_prep.fleet.file.fields import Fleet
 from openstack_prep.fleet.order import TargetOutcome
 from openstack_prep.verbs.plan_file import digest_of, refuse_other_file, validated
 from openstack_prep.version import __version__

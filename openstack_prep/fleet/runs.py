@@ -21,8 +21,8 @@ from openstack_prep.cloud.connection import chosen_entry
 from openstack_prep.core import interrupts
 from openstack_prep.fleet import journal, process
 from openstack_prep.fleet.engine import Engine, FleetEvent, Limits, Tell, silent, threads
-from openstack_prep.fleet.file.loading import meant
-from openstack_prep.fleet.file.model import Fleet, FleetTarget, WaveFields
+from openstack_prep.fleet.file.fields import Fleet, FleetTarget, WaveFields
+from openstack_prep.fleet.file.targets import meant
 from openstack_prep.fleet.journal import Journal
 from openstack_prep.fleet.order import Options, Order, TargetOutcome, TargetStatus, Verb
 from openstack_prep.spec import Spec

@@ -14,7 +14,7 @@ from openstack_prep.base.errors import SpecError
 from openstack_prep.core import planner
 from openstack_prep.core.model import Key
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
-from openstack_prep.exposures.opened import route_mistakes
+from openstack_prep.exposures.requirements import route_mistakes
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.network.router import Router

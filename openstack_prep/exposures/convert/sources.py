@@ -28,7 +28,7 @@ from openstack_prep.base.formats.yaml_places import read_documents
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import Range, merged, overlaps
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.exposures.convert.model import (
+from openstack_prep.exposures.convert.objects import (
     BgpPeer,
     Families,
     LoadBalancerOptions,
@@ -38,7 +38,7 @@ from openstack_prep.exposures.convert.model import (
     To,
     families_of,
 )
-from openstack_prep.exposures.model import HOST
+from openstack_prep.exposures.endpoint import HOST
 from openstack_prep.kubernetes.model import LABEL, WORD
 from openstack_prep.kubernetes.nodes import KEY
 from openstack_prep.kubernetes.services import ANNOTATIONS

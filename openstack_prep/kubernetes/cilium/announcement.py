@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
-from openstack_prep.kubernetes.balancing import Addresses, LabelSelector, drop_empty, ranges, selector_values
 from openstack_prep.kubernetes.cilium import settings as releases
 from openstack_prep.kubernetes.cilium.settings import Cilium, CiliumBGP, CiliumLayer2, CiliumPool
+from openstack_prep.kubernetes.service_pools import Addresses, LabelSelector, drop_empty, ranges, selector_values
 
 NAME = "load-balancer"
 """Name of the policy, the BGP configuration and the advertisement."""

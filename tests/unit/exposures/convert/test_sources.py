@@ -10,7 +10,7 @@ import yaml
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.exposures.convert import read
-from openstack_prep.exposures.convert.model import Old
+from openstack_prep.exposures.convert.objects import Old
 from tests.unit.exposures.convert.generated import item
 
 POOL = {

@@ -9,7 +9,6 @@ import yaml
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.balancing import LabelExpression, LabelSelector
 from openstack_prep.kubernetes.cilium import (
     Cilium,
     CiliumBGP,
@@ -23,6 +22,7 @@ from openstack_prep.kubernetes.cilium import (
     mistakes,
 )
 from openstack_prep.kubernetes.model import KubernetesCluster
+from openstack_prep.kubernetes.service_pools import LabelExpression, LabelSelector
 
 ADDRESSES = {"lb": ["10.1.0.200-10.1.0.206"]}
 FRONT = LabelSelector(

@@ -15,7 +15,7 @@ from annotated_types import Ge, Le
 
 from openstack_prep.base.fields import Address, Cidr, Count, Mac, Memory, Name, Reads, Text
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.exposures.model import Label, Namespaced
+from openstack_prep.exposures.endpoint import Label, Namespaced
 from openstack_prep.kubernetes.model import STRICT, Namespace
 
 VlanId = Annotated[int, Ge(1), Le(4094)]

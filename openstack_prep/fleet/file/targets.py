@@ -29,7 +29,7 @@ from openstack_prep.base.programs import run
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import SOURCE_NAMES
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.fleet.file.model import Fleet, FleetFields, FleetTarget, TargetFields, adapter
+from openstack_prep.fleet.file.fields import Fleet, FleetFields, FleetTarget, TargetFields, adapter
 from openstack_prep.fleet.file.schema import known_keys
 from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.parts import IGNORED, Part

@@ -25,7 +25,7 @@ from openstack_prep.resources.lists.neutron_records import (
 from openstack_prep.resources.lists.queries import PORT_FIELDS
 from openstack_prep.resources.network.uses import INTERFACES
 
-# --- visible ----------------------------------------------------------------------------------
+# --- view -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)

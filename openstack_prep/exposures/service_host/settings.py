@@ -16,7 +16,7 @@ from annotated_types import Ge, Le
 from openstack_prep.base.fields import Address, Cidr, Mac, Name, Port, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.resource import Coherent
-from openstack_prep.exposures.model import DnsName, Interface, Label
+from openstack_prep.exposures.endpoint import DnsName, Interface, Label
 from openstack_prep.kubernetes.model import STRICT
 
 Role = Literal["master", "worker", "service", "bootstrap"]
