@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 from openstack_prep.resources.heat.heat_need import difference, label, shape, together, wants
+from openstack_prep.resources.lists.nova_records import FlavorRecord
 
-FLAVORS = [{"id": "f1", "name": "small", "vcpus": 2, "ram": 4096}]
+FLAVORS = [FlavorRecord(id="f1", name="small", vcpus=2, ram=4096)]
 
 
 def raw(kind: str, name: str = "x", stack: str = "s", **properties: Any) -> dict[str, Any]:
