@@ -11,6 +11,7 @@ finished one.
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -269,7 +270,7 @@ class Image(ImageFields):
         """Yield the protection of images that the spec does not declare as protected: somebody else has set it."""
         for image in observed.record_as(Family).members if not self.protected else ():
             if image.protected and image.name == self.name:
-                fix = f"if nobody needs it: openstack image set --unprotected {image.id}"
+                fix = f"if nobody needs it: openstack image set --unprotected {shlex.quote(image.id)}"
                 yield self.mistake(f"image {image.id} is protected, and not by this spec", fix, Code.STILL_USED)
 
     @classmethod
