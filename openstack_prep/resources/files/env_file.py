@@ -38,7 +38,8 @@ class EnvFile(Resource[CloudRun]):
     """A file to source: ``. ./cluster.env`` selects the cloud for every client.
 
     Its first line is the ownership tag; a file without the tag is not managed by the spec and never overwritten. Plans
-    never show the content of such a file, because an openrc may contain a password.
+    never show the content of such a file, because an openrc may contain a password. Apply removes variables that
+    others have added, as the plan shows; other lines stay. Destroy leaves both.
     """
 
     kind: ClassVar[str] = "env_file"
@@ -103,7 +104,7 @@ class EnvFile(Resource[CloudRun]):
         except (OSError, UnicodeDecodeError) as error:
             raise PrepError(f"{self.path} {unreadable(error)}; choose another file, or remove this one") from error
         tag, wanted = text.partition("\n")[0], self.exports()
-        ours = run.ownership.owns(tag) and home.owns_file(run, tag)
+        ours = run.ownership.manages(self.name, tag) and home.owns_file(run, tag)
         variables = {
             name: value if value == wanted.get(name) or (ours and not SECRET.search(name)) else Secret(value)
             for name, value in _parse(text).items()
@@ -120,7 +121,8 @@ class EnvFile(Resource[CloudRun]):
         exports = (f"export {name}={shlex.quote(value)}" for name, value in self.exports().items())
         text = "\n".join((f"# {home.file_ownership(run).describe(self.name)}", *exports, ""))
         with writer_after(lambda: refuse_file_of_others(self, run, self.path), Path(self.path)) as (target, _):
-            write_private(target, text)
+            old = read_text(target) if target.exists() else ""
+            write_private(target, text + _without(old, _parse(old)))
         try:
             self.check_login(run)
         except LoginBlocked as error:
@@ -151,8 +153,23 @@ class EnvFile(Resource[CloudRun]):
         if not Path(self.path).exists():  # the lock would create a missing folder again
             return
         with writer_after(lambda: self.find_one(run), Path(self.path)) as (target, found):
-            if found is not None and found.ours:
+            if found is None or not found.ours:
+                return
+            left = _without(read_text(target), self.exports())
+            if left:
+                write_private(target, left)
+                run.note(self.key, f"{self.path} stays with the lines that this spec has not written")
+            else:
                 remove_file(target)
+
+
+def _without(text: str, variables: Mapping[str, str]) -> str:
+    """Return the lines of a managed file without its ownership tag and some variables; empty if nothing is left."""
+    left = text.partition("\n")[2]
+    for name, value in variables.items():
+        left = left.replace(f"export {name}={shlex.quote(value)}\n", "")  # a value may have several lines
+        left = re.sub(rf"^\s*export\s+{re.escape(name)}=.*\n?", "", left, flags=re.MULTILINE)
+    return left if left.strip() else ""
 
 
 def _parse(text: str) -> dict[str, str]:

@@ -158,6 +158,28 @@ def test_of_two_specs_at_once_one_wins(run: CloudRun, path: Path, cloud: str) ->
     assert path.read_text() == "# somebody else's by now\n"
 
 
+def test_what_others_have_added_stays(run: CloudRun, path: Path, tmp_path: Path) -> None:
+    """Apply keeps lines and takes variables back, as the plan says; destroy takes only what the spec has written."""
+    file = EnvFile(path=str(path), cloud="lab", variables={"ODD": "two\nlines"})
+    file.create(run)
+    path.write_text(f"{path.read_text()}. ./venv/bin/activate # mine\nexport MINE=1\n")
+    apply = planner.plan_apply("lab", [file], observation.observe(run, [file]))
+    assert [step.action for step in apply] == [Action.UPDATE]
+    executor.execute(apply, run).raise_for_failures()
+    assert path.read_text().endswith("lines'\n. ./venv/bin/activate # mine\n")
+    assert not planner.diff(file, observation.observe(run.fresh(), [file])[file.key])
+
+    path.write_text(f"{path.read_text()}export MINE=1\n")
+    copy = EnvFile(path=str(tmp_path / "copy.env"), cloud="lab")
+    shutil.copy(path, copy.path)
+    run = run.fresh()
+    destroy = planner.plan_destroy("lab", [file, copy], observation.observe(run, [file, copy]))
+    executor.execute(destroy, run).raise_for_failures()
+    assert path.read_text() == ". ./venv/bin/activate # mine\nexport MINE=1\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "ODD" in Path(copy.path).read_text()
+
+
 def test_a_link_is_written_and_removed_through(run: CloudRun, path: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     path.symlink_to(target)
