@@ -206,6 +206,10 @@ PAUSE = 0.5  # seconds before the first retry; doubled each time, as keystoneaut
 READ_AGAIN = 2  # retries of a GET whose answer has a wrong shape
 RETRIABLE = (429, 502, 503, 504)
 READING = ("GET", "HEAD")
+NOT_LOGGED = (("orchestration", ""), ("object-store", ""), ("compute", "/servers"))
+"""Services, and beginnings of paths, whose requests or answers may hold secrets, in whichever place: templates,
+environments, outputs and events of stacks; Temp-URL keys of accounts and containers; user data and metadata of servers.
+"""
 T = TypeVar("T")
 
 
@@ -263,13 +267,13 @@ class Service:
     ) -> requests.Response:
         """Send one request; ``options`` are keystoneauth's (json, data, headers, params, microversion).
 
-        ``once``: it may not be repeated although it is not a POST. With ``secrets`` nothing of the request or its
-        answer is logged, and the values are removed from an error's text. Raises CloudError or one of its subclasses.
+        ``once``: it may not be repeated although it is not a POST. With ``secrets``, and for NOT_LOGGED, nothing of the
+        request or its answer is logged; the values are removed from an error's text. Raises CloudError.
         """
         hidden = [value for secret in secrets if (value := secret.reveal())]
         client = self._once if once or method == "POST" else self._repeatable
         # keystoneauth logs bodies at level DEBUG, and hides only the secrets that it knows itself
-        if hidden:
+        if hidden or any(self.type == service and path.startswith(start) for service, start in NOT_LOGGED):
             options["log"] = False
         if method in READING and not once:  # 500: nothing was changed, whatever has failed
             options.setdefault("retriable_status_codes", [*RETRIABLE, 500])
@@ -301,8 +305,8 @@ class Service:
         return read_object(self.request(method, path, **options), self._asked(method, path), may_be_empty=True)
 
     def ask_list(self, path: str, **options: Any) -> Sequence[Values]:
-        """Return the list of objects that answers a GET of Swift; not logged, for its headers hold Temp-URL keys."""
-        return self._read(path, read_list, log=False, **options)
+        """Return the list of objects that answers a GET."""
+        return self._read(path, read_list, **options)
 
     def _read(self, path: str, read: Callable[[requests.Response, str], T], *, once: bool = False, **options: Any) -> T:
         """Return what a GET is answered; unless ``once``, it is sent again after an answer of a wrong shape."""

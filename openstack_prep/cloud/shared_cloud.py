@@ -187,11 +187,11 @@ def stacks(cloud: Cloud) -> ByProject | None:
 
     Where there is no stack, one that was deleted proves that there would be those of all projects.
     """
-    heat = cloud.orchestration  # reasons of failures may repeat secrets, so nothing of its lists is logged
-    found = _grouped("project", lambda: heat.list("/stacks", "stacks", log=False))
+    heat = cloud.orchestration
+    found = _grouped("project", lambda: heat.list("/stacks", "stacks"))
     if found is not None and not found:
         one = {"show_deleted": True, "limit": 1}
-        deleted = _grouped("project", lambda: heat.ask("GET", "/stacks", params=one, log=False)["stacks"])
+        deleted = _grouped("project", lambda: heat.ask("GET", "/stacks", params=one)["stacks"])
         return found if deleted else None
     return found
 

@@ -276,7 +276,7 @@ def _containers(cloud: Cloud, infra_id: str) -> list[ContainerRecord]:
 
     def described(name: str) -> ContainerRecord | None:
         try:
-            headers = swift.request("HEAD", f"/{quote(name, safe='')}", log=False).headers  # may contain Temp-URL keys
+            headers = swift.request("HEAD", f"/{quote(name, safe='')}").headers
         except NotFound:  # deleted meanwhile; or Swift still lists it
             return None
         return ContainerRecord(

@@ -63,8 +63,8 @@ class HeatStack:
         return f"/stacks/{quote(self.name, safe='')}/{self.id}"
 
     def show(self) -> Values:
-        """Return the stack with its outputs, which may contain secrets and are therefore not logged."""
-        shown: Values = self.cloud.orchestration.ask("GET", self.path, log=False)["stack"]
+        """Return the stack with its outputs."""
+        shown: Values = self.cloud.orchestration.ask("GET", self.path)["stack"]
         return shown
 
     def inputs(self) -> tuple[Values, Values, Values]:
@@ -97,15 +97,15 @@ class HeatStack:
 
     @cached_property
     def resources(self) -> list[HeatResource]:
-        """Its resources, including those of nested stacks; reasons may repeat secrets, so they are not logged."""
+        """Its resources, including those of nested stacks."""
         path, params = f"{self.path}/resources", {"nested_depth": DEPTH}
-        answer = self.cloud.orchestration.ask("GET", path, params=params, log=False)
+        answer = self.cloud.orchestration.ask("GET", path, params=params)
         return list(map(HeatResource.read, answer["resources"]))
 
     @cached_property
     def servers(self) -> list[Values]:
-        """The servers of the project; an administrator sees their user data, so the answer is not logged."""
-        return self.cloud.compute.list("/servers/detail", "servers", log=False)
+        """The servers of the project."""
+        return self.cloud.compute.list("/servers/detail", "servers")
 
     @property
     def contained_ids(self) -> frozenset[str]:

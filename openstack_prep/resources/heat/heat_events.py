@@ -142,9 +142,9 @@ class Signals:
         self._read[event["id"]] = signals, replace(awaited, count=count, received=min(count, len(found) - preset))
 
     def _show(self, event: Raw, what: str) -> Values:
-        """Return a resource or its event; signed URLs and data of signals are not logged."""
+        """Return a resource or its event; with its signed URLs and the data of its signals."""
         path = f"/stacks/{stack_path(event)}/resources/{quote(event['resource_name'], safe='')}{what}"
-        return self.heat.ask("GET", path, log=False)
+        return self.heat.ask("GET", path)
 
 
 PAUSE, LONGEST = 0.3, 5.0  # seconds between two polls
@@ -164,8 +164,8 @@ class Waiting:
     After ``patience`` seconds it is also called with the time at which waiting ends; with ``signals``, with the number
     of signals that are outstanding, again whenever it changes; and with ``servers``, with what Nova failed to do.
     ``cancels``: an update that waits for nothing but resizes that failed is cancelled; Heat stops nothing for this.
-    Reasons of failures repeat values of hidden parameters (Heat 27.0.0, engine/resource.py, properties.py), so answers
-    with them are not logged, and ``hidden`` returns the values that no text may contain. ``is_private`` tells of a
+    Reasons of failures repeat values of hidden parameters (Heat 27.0.0, engine/resource.py, properties.py), so
+    ``hidden`` returns the values that no text may contain. ``is_private`` tells of a
     place whether its reasons may repeat values that nobody here knows, so that they are not reported at all.
     """
 
@@ -215,7 +215,7 @@ class Waiting:
 
     def _look(self) -> Raw | None:
         try:
-            stack = self.heat.ask("GET", self.path, params={"resolve_outputs": False}, log=False)["stack"]
+            stack = self.heat.ask("GET", self.path, params={"resolve_outputs": False})["stack"]
             if stack["stack_status"] == "DELETE_COMPLETE":  # Heat still lists its name for a while
                 return None
             if not in_progress(stack) or time.monotonic() - self.read >= EVENTS:
@@ -315,7 +315,7 @@ class Waiting:
         return time.strftime("%H:%M", time.localtime(self.until - GRACE))
 
     def _read_events(self) -> None:
-        answer = self.heat.ask("GET", f"{self.path}/events", params={"nested_depth": DEPTH}, log=False)
+        answer = self.heat.ask("GET", f"{self.path}/events", params={"nested_depth": DEPTH})
         listed = answer["events"]
         self.read = time.monotonic()
         listed.reverse()  # the newest events came first, and times are whole seconds

@@ -66,7 +66,7 @@ class ResourceTypes:
 
     def read(self, events: Sequence[Raw]) -> None:
         """Read the types again; ``events`` are those known before."""
-        answer = self.heat.ask("GET", f"{self.path}/resources", params={"nested_depth": DEPTH}, log=False)
+        answer = self.heat.ask("GET", f"{self.path}/resources", params={"nested_depth": DEPTH})
         listed = answer["resources"]
         self._types = {resource_name(each): str(each["resource_type"]) for each in listed}
         self._stacks = frozenset(map(stack_path, events))

@@ -126,7 +126,7 @@ class Refused(Exception):
 def preview(heat: Service, name: str, body: Raw, secrets: Sequence[Secret]) -> list[Values]:
     """Return the resources that a new stack would have, including nested ones; raises Refused."""
     try:
-        answer = heat.post("/stacks/preview", {"stack_name": name, **body}, secrets=secrets, log=False)
+        answer = heat.post("/stacks/preview", {"stack_name": name, **body}, secrets=secrets)
     except CloudError as error:
         if error.status not in (400, 403):
             raise
@@ -322,8 +322,8 @@ def _preview(update: Update, *, nested: bool) -> list[Effect]:
     stack = update.stack
     path = f"{stack.path}/preview" + ("?show_nested=true" if nested else "")
     heat = stack.cloud.orchestration
-    try:  # not logged: the answer contains user data
-        answer = heat.ask("PUT", path, json=update.body, secrets=update.secrets, log=False)
+    try:
+        answer = heat.ask("PUT", path, json=update.body, secrets=update.secrets)
     except CloudError as error:
         if error.status != 400:
             raise

@@ -138,7 +138,7 @@ class ServerActions:
         action = next((each for each in listed if each["message"]), None)  # the newest comes first
         if action is None:
             return None
-        shown = nova.ask("GET", path, log=False)["server"]  # administrators see its user data
+        shown = nova.ask("GET", path)["server"]
         if shown["OS-EXT-STS:task_state"] or shown["status"] == "VERIFY_RESIZE":
             return None  # on the next host
         id_ = action["request_id"]

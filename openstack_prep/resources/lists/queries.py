@@ -296,7 +296,5 @@ STACK_GONE = "DELETE_COMPLETE"
 
 @query
 def stacks_of(run: CloudRun, cloud: Cloud) -> Sequence[Raw]:
-    """Return the stacks that one identity sees, without deleted ones; their reasons may repeat secrets: not logged."""
-    return [
-        each for each in cloud.orchestration.list("/stacks", "stacks", log=False) if each["stack_status"] != STACK_GONE
-    ]
+    """Return the stacks that one identity sees, without deleted ones."""
+    return [each for each in cloud.orchestration.list("/stacks", "stacks") if each["stack_status"] != STACK_GONE]

@@ -19,7 +19,7 @@ from openstack.connection import Connection
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound, QuotaExceeded
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.service import READ_AGAIN, RETRIES, Service
+from openstack_prep.cloud.service import READ_AGAIN, RETRIES, Service, client_of
 from openstack_prep.cloud.translation import translate
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent
 
@@ -417,6 +417,27 @@ def test_an_empty_secret_blots_out_nothing(services: requests_mock.Mocker, netwo
     services.post(NETWORKS, **failure(400, "no"))
     with pytest.raises(CloudError, match=r"^POST network/networks: 400 no"):
         network.post("/networks", {}, secrets=[Secret("")])
+
+
+@pytest.mark.parametrize(
+    ("service", "path"),
+    [
+        ("orchestration", "/stacks/s/1/template"),
+        ("orchestration", "/stacks"),
+        ("compute", "/servers/detail"),
+        ("object-store", "/c"),
+    ],
+)
+def test_of_what_may_hold_secrets_of_others_nothing_is_logged(
+    service: str, path: str, services: requests_mock.Mocker, logged: pytest.LogCaptureFixture
+) -> None:
+    json_type = {"Content-Type": "application/json"}
+    services.get(
+        f"{ENDPOINTS[service]}{path}", json={"a": [{"user_data": WORD}]}, headers={"X-Meta": WORD, **json_type}
+    )
+    cloud = Cloud(connection())
+    client_of(cloud, service).get(path)
+    assert WORD not in logged.text
 
 
 def test_keys_of_an_account_are_not_logged(services: requests_mock.Mocker, caplog: pytest.LogCaptureFixture) -> None:

@@ -28,7 +28,7 @@ def why_unusable(context: CheckContext) -> str:
     if ROLE not in context.cloud.roles:
         return f"missing role {ROLE} (has: {', '.join(sorted(context.cloud.roles))})"
     try:
-        context.cloud.object_store.request("HEAD", "", log=False)  # its answer holds the Temp-URL keys
+        context.cloud.object_store.request("HEAD", "")
     except CloudError as error:
         return f"it refuses this user: {error}"
     return ""
