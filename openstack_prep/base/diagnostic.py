@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import indented
+from openstack_prep.base.url_secrets import without_logins
 
 
 class DiagnosticStatus(StrEnum):
@@ -42,6 +43,10 @@ class Diagnostic:
     """What happens because of it."""
     fix: str = ""
     """What to do: a command where possible."""
+
+    def __post_init__(self) -> None:
+        for name in ("where", "what", "why", "fix"):
+            object.__setattr__(self, name, without_logins(getattr(self, name)))
 
     def __str__(self) -> str:
         lines = [f"{self.status}: {self.where}: {self.text}", *(f"  {line}" for line in self.advice)]

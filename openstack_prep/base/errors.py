@@ -10,6 +10,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.key import Key
 from openstack_prep.base.style import indented
+from openstack_prep.base.url_secrets import without_logins
 
 
 class PrepError(Exception):
@@ -19,6 +20,9 @@ class PrepError(Exception):
     """What the command exits with."""
     code: ClassVar[str] = "error.other"
     """For ``openstack-prep explain``."""
+
+    def __str__(self) -> str:
+        return without_logins(super().__str__())
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -43,6 +47,10 @@ class Mistake:
     parameter: str = field(default="", kw_only=True)
     code: str = field(default="", kw_only=True)
     field: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("where", "what", "fix"):
+            object.__setattr__(self, name, without_logins(getattr(self, name)))
 
     @classmethod
     def about(cls, key: Key | Sequence[Key], what: str, fix: str = "", **more: str) -> Self:

@@ -23,6 +23,7 @@ from annotated_types import Ge, Gt, Le, Len
 from openstack_prep.base.given_file import MOST_KEY, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue, one_line
 from openstack_prep.base.raw import Values
+from openstack_prep.base.url_secrets import BARE_LOGIN
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -226,8 +227,8 @@ def source(value: object, base: Path) -> object:
     """Read the source of a file: a URL, or a path relative to the spec."""
     if not isinstance(value, str) or is_url(value):
         return value
-    if "://" in value:
-        raise InvalidValue("is neither a URL nor a path", "use an http, https or file URL, or a path")
+    if "://" in value or BARE_LOGIN.match(value):
+        raise InvalidValue("is neither a URL nor a path", "use an http, https or file URL, or a path such as ./FILE")
     return file_path(value, base)
 
 

@@ -9,7 +9,7 @@ from typing import Self
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.url_secrets import QUERY
+from openstack_prep.base.url_secrets import BARE_LOGIN, QUERY
 
 _LIST = ("is not a list", "write [A, B], or one line with '- ' per item")
 _MAPPING = ("is not a mapping", "write one line KEY: VALUE per entry")
@@ -79,5 +79,7 @@ def shown(value: object) -> str:
         return f"the file {value['file']}"
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
-    text = json.dumps(QUERY.sub("?...", _LOGIN.sub("...", value)) if isinstance(value, str) else value, default=str)
+    if isinstance(value, str):
+        value = QUERY.sub("?...", BARE_LOGIN.sub("...", _LOGIN.sub("...", value)))
+    text = json.dumps(value, default=str)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from openstack_prep.base.style import printable
+from openstack_prep.base.url_secrets import without_logins
 
 if TYPE_CHECKING:
     from openstack_prep.base.style import Style
@@ -20,7 +21,7 @@ def say(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print a warning on standard error."""
-    say(f"warning: {text}")
+    say(f"warning: {without_logins(text)}")
 
 
 def style_of(options: argparse.Namespace, out: TextIO) -> Style:

@@ -313,8 +313,8 @@ def odd_url(url: str) -> str | None:
     try:
         parts = urlsplit(url)
         _ = parts.port  # parsed here
-    except ValueError as error:
-        return f"is not a URL ({error})"
+    except ValueError:  # whose text may quote a part of a password
+        return "is not a URL"
     if "@" in parts.netloc:  # it is not sent, but would stand in errors and saved plans
         return "holds a login; write username and password beside it"
     usable = not url or (parts.scheme in ("http", "https") and parts.hostname)

@@ -282,9 +282,13 @@ def _reason_of(error: Exception) -> Reason:
         response = None
     found = Reason("") if response is None else read_reason(response)
     text = found.text or _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
+    if text.startswith(_NO_URL) or f" {_NO_URL}" in text:
+        text = f"{text.partition(_NO_URL)[0]}the address, or that of the proxy (HTTPS_PROXY, HTTP_PROXY), is not a URL"
     return Reason(_POOL.sub(lambda pool: pool[1] or pool[0], text), found.type)
 
 
+_NO_URL = "Failed to parse: "
+"""urllib3 2's text, which quotes a part of the URL, perhaps with a password (exceptions.py, LocationParseError)."""
 _POOL = re.compile(r"HTTPS?ConnectionPool\(.*?(\[Errno[^\]]*\] [\w ]+)?['\")]*$", re.DOTALL)
 """urllib3's text of a connection error, around the text of the system."""
 

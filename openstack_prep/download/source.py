@@ -8,9 +8,7 @@ override. They do not follow a redirect to another host or port, and https does 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
-import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +17,7 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit, urlunsplit
 from openstack_prep.base import certificate
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.base.given_file import refuse_special, unreadable
+from openstack_prep.base.url_secrets import unlogged
 
 if TYPE_CHECKING:
     import requests
@@ -174,9 +173,8 @@ def _ask(url: str, headers: dict[str, str]) -> requests.Response:
     except ValueError as error:
         raise requests.exceptions.InvalidURL from error
     login = [unquote_to_bytes(each or "") for each in (parts.username, parts.password)]
-    _this_thread.asks = True
     try:
-        with Session() as session:
+        with unlogged(), Session() as session:
             return session.get(
                 url,
                 stream=True,
@@ -193,8 +191,6 @@ def _ask(url: str, headers: dict[str, str]) -> requests.Response:
         raise
     except OSError as error:  # the CA bundle does not exist
         raise DownloadError(f"{shown(url)} cannot be downloaded: {error}") from None
-    finally:
-        _this_thread.asks = False
 
 
 def _refuse_downgrade(answer: requests.Response, *_: object, **__: object) -> None:
@@ -229,8 +225,3 @@ def _reason(error: Exception | None) -> str:
 
 def _of_tls(error: BaseException) -> str | None:
     return certificate.explain(str(error), f"set {CA_BUNDLES[0]} to a file with its CA")
-
-
-_this_thread = threading.local()
-logging.getLogger("urllib3.connectionpool").addFilter(lambda _: not getattr(_this_thread, "asks", False))
-"""urllib3 logs URLs with their queries, which may contain signatures."""

@@ -48,6 +48,10 @@ def test_what_pydantic_finds_itself_is_said_without_the_name_of_its_type() -> No
         ("https://user:12/34@example.com", '"https://..."'),
         ("http://[2001:db8::1]:5000/v3", '"http://[2001:db8::1]:5000/v3"'),
         ("http://user:secret@[2001:db8::1]/", '"http://...[2001:db8::1]/"'),
+        ("user:secret@example.com/a", '"...example.com/a"'),
+        ("https:/user:secret@example.com/a", '"...example.com/a"'),
+        (f"user:{'secret' * 9}@example.com", '"...example.com"'),
+        ("example.com/a:1.2@sha256:0123", '"example.com/a:1.2@sha256:0123"'),
     ],
 )
 def test_a_value_is_shown_unless_it_may_hold_a_secret(value: object, text: str) -> None:

@@ -150,11 +150,11 @@ def _sums_of_installer(installer: Path, stream: str | None) -> set[str]:
 def _at_url(where: str, url: str) -> Iterator[Diagnostic]:
     try:
         parts = urlsplit(url)
-    except ValueError as error:
+    except ValueError:  # whose text may quote a password, as the URL does
         yield documented(
             code="image-url.invalid",
             where=where,
-            what=f"{url.partition('://')[0]}://... is not a valid URL: {error}",  # it may hold a password
+            what=f"{url.partition('://')[0]}://... is not a valid URL",
             fix="correct it, or upload the image and write its name",
         )
         return

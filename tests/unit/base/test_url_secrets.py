@@ -1,0 +1,45 @@
+"""Texts that quote URLs, without the logins in them."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+from openstack_prep.base.diagnostic import Diagnostic
+from openstack_prep.base.errors import ConfigError, Mistake, SpecError
+from openstack_prep.base.url_secrets import without_logins, without_url_secrets
+
+WORD = "corr:ect-horse"
+URLS = (
+    f"https://me:{WORD}@example.com/a",
+    f"http://me:12/{WORD}@example.com:80",
+    f"https://{WORD}@h",
+    f"me:{WORD}@h/a",
+)
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_an_error_shows_no_login(url: str) -> None:
+    found = Mistake("spec.yaml:3: source", f"{url!r} is wrong", f"see '{url}'")
+    for error in (ConfigError(f"entry: '{url}'"), SpecError([found])):
+        assert "horse" not in "".join(traceback.format_exception(error))
+        assert "horse" not in str([each.data() for each in error.diagnostics])
+    assert "horse" not in str(Diagnostic(where=f'"{url}"', what="is wrong", why=f"'{url}'").data())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see http://h:80/x, http://h/x@y, http://[::1]:80/a@b, https://h:8443/x@sha256:0",
+        "image 'quay.io/a/b:1.2@sha256:0123' and 'b:1.2@sha256:0123'",
+        "user atk@Default: 10:20 me@example.com",
+        "'[openstack-prep:lab/app@0123]'",
+    ],
+)
+def test_other_texts_stay(text: str) -> None:
+    assert without_logins(text) == text
+
+
+def test_a_password_with_a_slash_is_a_login() -> None:
+    assert without_url_secrets(f"proxy http://me:a/{WORD}@h:3128 failed") == "proxy http://h:3128 failed"
