@@ -210,6 +210,7 @@ class _Files:
         if within and "name" in data:
             what = "an included file has no name of its own"
             self.mistakes.append(Mistake(document.place(("name",)), what, "remove it", code=Code.SPEC_UNKNOWN_KEY))
+        document.refuse_bare_keys()
         self.mistakes += [*document.repeated, *document.misread(ignored=IGNORED)]
         head = self._head(document, data)
         left_out = (*HEAD, *(("name",) if within else ()))

@@ -91,6 +91,12 @@ def has_reference_in_key(data: Any) -> bool:
     return any("${" in str(name) or has_reference_in_key(value) for name, value in data.items())
 
 
+def _beginning(reference: str) -> str:
+    """Return a reference as far as it is a name: in ``${PASSWORD:-word}``, as of a shell, the rest may be a secret."""
+    name = re.match(r"\$\{[\w.]*", reference)
+    return reference if name is None or f"{name[0]}}}" == reference else f"{name[0]}..."
+
+
 @dataclass(frozen=True)
 class Reference:
     """What a file has in the place of a value, or of a part of it."""
@@ -144,7 +150,7 @@ class Substitution:
             except (LookupError, TypeError):
                 break
         text = data if isinstance(data, str) else ""
-        references = dict.fromkeys(match[0] for match in REFERENCE.finditer(text) if match[1] is not None)
+        references = dict.fromkeys(_beginning(match[0]) for match in REFERENCE.finditer(text) if match[1] is not None)
         if not references:
             return None
         whole = REFERENCE.fullmatch(text)
@@ -178,7 +184,7 @@ class Substitution:
         if match[0] == "$${":
             return
         if not is_name(name):
-            what = "${ has no }" if match[1] is None else f"{match[0]} does not name a variable"
+            what = "${ has no }" if match[1] is None else f"{_beginning(match[0])} does not name a variable"
             self._refuse(source, what, "write ${name}, or $${ for these two characters themselves")
         elif name not in loops and name not in declared:
             self.mistakes.append(unknown(self._place(source), name, [*loops, *declared]))

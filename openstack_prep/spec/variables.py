@@ -157,6 +157,7 @@ def is_plain(value: object) -> bool:
 def _parsed(text: str) -> object:
     """Return the value that a text describes, as in a file of a spec; raises SpecError."""
     document = Document(Path("value"), text)
+    document.refuse_bare_keys()
     if wrong := [*document.repeated, *document.misread()]:
         raise SpecError(wrong)
     return document.data
@@ -256,6 +257,7 @@ class VariableValues:
     def _set_from_file(self, path: Path) -> None:
         try:
             document = Document(path)
+            document.refuse_bare_keys()
         except SpecError as error:
             self.mistakes += error.mistakes
             self.refused |= self.declared.keys()

@@ -116,6 +116,22 @@ def _repeated(node: object, name: str) -> Iterator[tuple[int, Mistake]]:
             yield from _repeated(value, name)
 
 
+def _pairs_in_braces(root: object) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys and values of all mappings in ``{...}``."""
+    waiting, known = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in known:
+            continue
+        known.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        elif isinstance(node, yaml.MappingNode):
+            if node.flow_style:
+                yield from node.value
+            waiting += [value for _, value in node.value]
+
+
 _INTEGER = re.compile("-?(0|[1-9][0-9]*)")
 _QUOTES = "put it in quotes if it is text"
 _LOSES_DIGITS = "loses digits at its beginning or end, or an exponent"
@@ -305,6 +321,24 @@ class Document:
         Construction has put what each merge key adds before the other keys of its mapping.
         """
         return [each for start, each in _repeated(self._root, str(self.path)) if start not in self.repeated_at]
+
+    def refuse_bare_keys(self) -> None:
+        """Raise SpecError for keys in ``{...}`` that have neither a colon nor a value, for the files of a spec.
+
+        ``{password:word}`` lacks the blank, and ``{password: a,b}`` ends at the comma: such a key may be a secret, so
+        it is not shown. Other programs read their own files as they do.
+        """
+        bare = (key.start_mark for key, value in _pairs_in_braces(self._root) if self._is_bare(key, value))
+        lines = sorted({mark.line + 1 for mark in bare})
+        fix = "write KEY: VALUE, with a blank after the colon, and quote a value that contains a comma"
+        if lines:
+            what = "has an entry in {...} that is not KEY: VALUE"
+            raise SpecError([Mistake(f"{self.path}:{line}", what, fix, code=Code.SPEC_UNREADABLE) for line in lines])
+
+    def _is_bare(self, key: Any, value: Any) -> bool:
+        start, end = key.end_mark.index, value.start_mark.index
+        is_empty = isinstance(value, yaml.ScalarNode) and end == value.end_mark.index
+        return is_empty and start <= end and ":" not in self._text[start:end]
 
     def misread(self, *, ignored: str | None = None) -> list[MisreadNumber]:
         """Return numbers that YAML 1.1 reads otherwise than they are written, for the files of a spec.

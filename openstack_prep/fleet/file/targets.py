@@ -172,6 +172,7 @@ class _Reading:
             what = "is empty" if document.data is None else "is not a mapping of sections"
             fix = "start the file with `name: my-fleet`"
             raise SpecError([Mistake(f"{self.path}:1", what, fix, code=Code.SPEC_UNREADABLE)])
+        document.refuse_bare_keys()
         self.mistakes += [*document.repeated, *document.misread(ignored=IGNORED)]
         rows = RowReader(self.path, base)
         substitution = Substitution(document, VariableValues({}), Tokens(), rows=rows.read)
