@@ -16,6 +16,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from itertools import combinations
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -133,7 +134,7 @@ class MetalLBPeer:
     """Hold time in seconds."""
     ebgp_multi_hop: bool | None = None
     """Whether the router is more than one hop away."""
-    password: Secret | None = None
+    password: Secret | None = dataclass_field(default=None, repr=False)
     """Password of the session (TCP MD5); the file of the manifests contains it and has mode 0600."""
     node_selectors: tuple[LabelSelector, ...] = ()
     """Nodes that connect to the router; default: all."""

@@ -145,7 +145,7 @@ class NodeGroup:
     """Kubernetes labels."""
     taints: tuple[Name, ...] = ()
     """Kubernetes taints, each as key=value:effect or key:effect."""
-    config: NodeConfig | None = None
+    config: NodeConfig | None = field(default=None, repr=False)
     """Any other keys of these nodes' config.yaml (RKE2), or of a node in cluster.yml (RKE)."""
 
     @property
@@ -176,7 +176,7 @@ class Registry:
     """Host and port, without a scheme."""
     user: Name | None = None
     """User name."""
-    password: Secret | None = None
+    password: Secret | None = field(default=None, repr=False)
     """Password."""
     is_default: bool | None = None
     """Whether the cluster's own images are pulled from this registry."""
@@ -209,6 +209,6 @@ class KubernetesCluster:
     """Whether the OpenStack cloud controller manager will be deployed; nodes wait for it."""
     private_registries: tuple[Registry, ...] = ()
     """Registries of container images."""
-    config: ClusterConfig | None = None
+    config: ClusterConfig | None = field(default=None, repr=False)
     """Any other keys of config.yaml (RKE2) or cluster.yml (RKE), as those programs spell them; secrets may be given
     by a source such as {env: NAME}."""

@@ -9,7 +9,7 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le, Len
@@ -68,7 +68,7 @@ class ExternalIPPeer:
     """Hold time in seconds; a third of it is the time between keepalives."""
     ebgp_multi_hop: bool = False
     """Whether the router is more than one hop away."""
-    password: Secret | None = None
+    password: Secret | None = field(default=None, repr=False)
     """Password of the session (TCP MD5); the files contain it and have mode 0600."""
 
 

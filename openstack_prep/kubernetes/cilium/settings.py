@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le, Len
@@ -67,7 +67,7 @@ class CiliumPeer:
     """Hold time in seconds (1.14 and later); a third of it is the time between keepalives."""
     ebgp_multi_hop: Annotated[int, Ge(1), Le(255)] | None = None
     """Maximum number of hops to the router (1.14 and later); default: 1."""
-    password: Secret | None = None
+    password: Secret | None = field(default=None, repr=False)
     """Password of the session (TCP MD5, 1.15 and later); the file of the manifests contains it and has mode 0600."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -242,7 +242,7 @@ class CloudsEntry(InCloudsYaml):
     """Name of the user."""
     user_domain: Name = DEFAULT_DOMAIN
     """Name of the user's domain."""
-    password: Secret | None = None
+    password: Secret | None = field(default=None, repr=False)
     """The user's password; default: the password that this spec declares for the user."""
 
     @property

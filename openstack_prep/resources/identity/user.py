@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from openstack_prep.base.codes import Code
@@ -54,7 +54,7 @@ class User(Adoptable[CloudRun], InEachProject):
     """Name of the user, unique in its domain."""
     domain: Name = DEFAULT_DOMAIN
     """Name of the domain of the user and of its default project."""
-    password: Secret | None = None
+    password: Secret | None = field(default=None, repr=False)
     """Password; without one, the user cannot log in until somebody sets it."""
     description: str | None = None
     """Free text; an ownership tag is appended."""

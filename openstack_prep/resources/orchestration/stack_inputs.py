@@ -78,7 +78,7 @@ class Inputs(ByProjectUser, Adoptable):
     """Path or URL of the template, or shipped:rke-cluster.yaml and the like for a template of openstack_prep."""
     parameters: Mapping[Name, object] | None = None
     """Values of the template's parameters; they override those of environments."""
-    secret_parameters: Mapping[Name, Secret] | None = None
+    secret_parameters: Mapping[Name, Secret] | None = field(default=None, repr=False)
     """Values of its hidden parameters. Heat does not return them, so a new value alone changes nothing in the stack."""
     secret_outputs: tuple[Name, ...] | None = None
     """Outputs that are secrets although neither the template, nor their name or form shows it. `show --reveal OUTPUT`

@@ -2,20 +2,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import jsonschema
 import pytest
 import yaml
 from pydantic import ValidationError
 
+from openstack_prep import extensions
 from openstack_prep.base import ranges
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Key
+from openstack_prep.kubernetes.model import ReadsSecrets
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
@@ -118,6 +121,32 @@ def test_a_secret_in_the_spec_is_a_warning(load: Load) -> None:
 
 def test_a_spec_shows_no_secret(load: Load) -> None:
     assert WORD not in repr(load(f"name: x\nusers: [{{name: a, password: {WORD}}}]\n"))
+
+
+def test_a_plain_secret_is_not_in_the_repr_of_what_python_makes() -> None:
+    waiting: list[Any] = [extensions.load(each.kind) for each in extensions.sections()]
+    seen, wrong, fields_of_secrets = set[object](), list[str](), 0
+    while waiting:
+        hint = waiting.pop()
+        waiting += get_args(hint)
+        if not isinstance(hint, type) or not is_dataclass(hint) or hint in seen:
+            continue
+        seen.add(hint)
+        for name, inner in get_type_hints(hint, include_extras=True).items():
+            waiting.append(inner)
+            found = next((each for each in fields(hint) if each.name == name), None)
+            if found is not None and found.init and _holds_secrets(inner):
+                fields_of_secrets += 1
+                wrong += [f"{hint.__name__}.{name}"] if found.repr else []
+    assert wrong == []
+    assert fields_of_secrets > 8
+
+
+def _holds_secrets(hint: Any) -> bool:
+    """Whether values of a type have secrets, apart from those in dataclasses of their own."""
+    if hint is Secret or isinstance(hint, ReadsSecrets):
+        return True
+    return any(map(_holds_secrets, (*get_args(hint), *getattr(hint, "__metadata__", ()))))
 
 
 def test_a_login_in_a_url_is_not_in_a_repr(load: Load) -> None:
@@ -367,6 +396,11 @@ HIDING = [
     f"users: [{{name: u, passwort: {WORD}}}]",
     f"users: [{{name: u, email: [{WORD}]}}]",
     f"project: {{name: p, users: {{password: {WORD}}}}}",
+    f"users: [{{name: u, password:{WORD}}}]",
+    f"users: [{{name: u, password: a,{WORD}}}]",
+    f"stacks: [{{name: s, template: t, secret_parameters: {{a: b,{WORD}}}}}]",
+    f'users: [{{name: u, password: "${{PASSWORD:-{WORD}}}"}}]',
+    f"images: [{{name: i, source: 'me:{WORD}@example.com/a'}}]",
 ]
 
 
