@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import quote, unquote, urlsplit
 
@@ -22,6 +23,7 @@ from openstack_prep.base.fields import Bytes, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
+from openstack_prep.base.url_secrets import unlogged
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import DIFFERS, Change, Context, Observed, Resource
@@ -35,12 +37,15 @@ HEADERS = {
     "quota_bytes": "X-Account-Meta-Quota-Bytes",
 }
 MARK = "X-Account-Meta-Openstack-Prep"
+KEYS = f"{MARK}-Keys"
+"""Names the keys that the spec has set, for users to whom Swift does not show them."""
 PREFIX = "x-account-"
 RESERVED = {
     "temp-url-key": "use the field temp_url_key, whose value no plan shows",
     "temp-url-key-2": "use the field temp_url_key_2, whose value no plan shows",
     "quota-bytes": "use the field quota_bytes",
     "openstack-prep": "remove it; openstack-prep keeps its ownership tag there",
+    "openstack-prep-keys": "remove it; openstack-prep records there which keys it has set",
 }
 """The fix for metadata that Swift or openstack-prep reserves, by its name in lower case."""
 SECRET = re.compile("key|pass|secret|token|credential|private", re.IGNORECASE)
@@ -83,9 +88,9 @@ class ObjectStore(ByProjectUser, Untagged):
 
     needs_login: ClassVar[bool] = True
 
-    temp_url_key: Secret | None = None
+    temp_url_key: Secret | None = dataclass_field(default=None, repr=False)
     """Key that signs temporary URLs."""
-    temp_url_key_2: Secret | None = None
+    temp_url_key_2: Secret | None = dataclass_field(default=None, repr=False)
     """Second such key, so that one key can be changed while the other is in use."""
     quota_bytes: Bytes | None = None
     """Maximum size of the account in bytes; only a reseller (role ResellerAdmin) may set it."""
@@ -145,7 +150,7 @@ class ObjectStore(ByProjectUser, Untagged):
         ours, managed_by = _owner(run, headers)
         values = {field: self._value(field, value, headers) for field, value in self.desired().items()}
         for field in self._unseen(values) if ours else ():
-            values[field] = self.desired()[field] if _is_in_effect(tenant, self.desired()[field]) else None
+            values[field] = self._unseen_value(self.desired()[field], tenant, field in headers.get(KEYS, "").split(","))
         if MARK not in headers and not any(values.values()):
             return None
         observed = self._observed(tenant, ours, managed_by, values)
@@ -155,14 +160,21 @@ class ObjectStore(ByProjectUser, Untagged):
         )
 
     def _unseen(self, values: Raw) -> list[str]:
-        """Return the keys that the account has not, or that Swift does not show this user.
+        """Return the names of keys that the account has not, or that Swift does not show this user.
 
         It shows them only to whom it lets write as an operator; one of ``system_reader_roles`` or
         ``project_reader_roles`` reads the account without them (Swift 2.38.3, common/middleware/keystoneauth.py,
         authorize; proxy/controllers/account.py, GETorHEAD).
         """
         wanted = {name: value for name, value in self.desired().items() if isinstance(value, Secret)}
-        return [name for name, value in wanted.items() if values[name] is None and value.ready]
+        return [name for name, value in wanted.items() if values[name] is None]
+
+    @staticmethod
+    def _unseen_value(wanted: Secret, tenant: Cloud, is_recorded: bool) -> object:
+        """Return the value of a key that is not seen; one whose file is lost is in use if the spec has set it."""
+        if wanted.is_to_generate:
+            return DIFFERS if is_recorded else None
+        return wanted if wanted.ready and _is_in_effect(tenant, wanted) else None
 
     def _changed_by_others(self, observed: Observed) -> list[str]:
         """Return the names of values that exist and are not those of the spec, of which nobody knows who set them."""
@@ -189,12 +201,13 @@ class ObjectStore(ByProjectUser, Untagged):
         return Observed(id=account, ours=ours, managed_by=managed_by, values=values)
 
     def create(self, run: CloudRun) -> Observed:
-        tenant = self._send(run, _headers(self.desired()) | {MARK: quote(run.ownership.spec)}, self.desired())
+        mark = {MARK: quote(run.ownership.spec), **self._record()}
+        tenant = self._send(run, _headers(self.desired()) | mark, self.desired())
         return self._observed(tenant, True, "", self.desired())
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
         values = {change.field: change.after for change in changes}
-        tenant = self._send(run, _headers(values), values)
+        tenant = self._send(run, _headers(values) | (self._record() if observed.ours else {}), values)
         return self._observed(tenant, observed.ours, observed.managed_by, self.desired())
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
@@ -205,7 +218,12 @@ class ObjectStore(ByProjectUser, Untagged):
         }  # or not shown, and not the spec's
         names = [HEADERS[field] for field in self.desired() if field in HEADERS and field not in foreign | absent]
         names += [_meta(name) for name in self.desired().get("metadata", ()) if f"metadata.{name}" not in foreign]
-        self._send(run, dict.fromkeys((*names, MARK), ""), {})
+        self._send(run, dict.fromkeys((*names, MARK, *self._record()), ""), {})
+
+    def _record(self) -> dict[str, str]:
+        """Return the header that names the keys of the spec."""
+        keys = [name for name, value in self.desired().items() if isinstance(value, Secret)]
+        return {KEYS: ",".join(keys)} if keys else {}
 
     def _send(self, run: CloudRun, headers: Mapping[str, str], values: Raw) -> Cloud:
         """Write headers, which contain these values; no log shows the secrets among them."""
@@ -224,7 +242,7 @@ class ObjectStore(ByProjectUser, Untagged):
 def _account(run: CloudRun, tenant: Cloud) -> Mapping[str, str] | None:
     """Return the headers of the account; None if nobody has used it yet. Raises NotAllowed."""
     try:
-        return tenant.object_store.request("HEAD", "", log=False).headers  # it contains the keys
+        return tenant.object_store.request("HEAD", "").headers
     except NotFound:
         return None
 
@@ -240,7 +258,8 @@ def _is_in_effect(tenant: Cloud, key: Secret) -> bool:
     signed = hmac.new(key.reveal().encode(), f"HEAD\n{until}\n{whole}".encode(), hashlib.sha256)
     query = {"temp_url_sig": signed.hexdigest(), "temp_url_expires": str(until)}
     try:
-        tenant.object_store.request("HEAD", path, params=query, authenticated=False, log=False)
+        with unlogged():
+            tenant.object_store.request("HEAD", path, params=query, authenticated=False)
     except NotFound:
         return True
     except CloudError as error:

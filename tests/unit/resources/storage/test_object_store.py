@@ -45,6 +45,7 @@ def test_an_account_without_what_we_set_counts_as_absent(
         "X-Account-Meta-Temp-Url-Key": "k1",
         "X-Account-Meta-owner": "me",
         "X-Account-Meta-Openstack-Prep": "lab",
+        "X-Account-Meta-Openstack-Prep-Keys": "temp_url_key",
     }
     assert [each.split("?")[0] for each in sent(services)] == [
         f"{method} /v1/auth_{ADMIN_PROJECT}/" for method in ("HEAD", "POST")
@@ -162,7 +163,8 @@ def test_delete_takes_back_what_we_set(run: CloudRun, services: requests_mock.Mo
     plan = planner.plan_destroy("lab", [store], observation.observe(run, [store]))
     executor.execute(plan, run).raise_for_failures()
     headers = {name: value for name, value in services.last_request.headers.items() if name.startswith("X-Account")}
-    assert headers == {"X-Account-Meta-Temp-Url-Key": "", "X-Account-Meta-Openstack-Prep": ""}
+    names = ("Temp-Url-Key", "Openstack-Prep", "Openstack-Prep-Keys")
+    assert headers == {f"X-Account-Meta-{name}": "" for name in names}
 
 
 def test_delete_leaves_values_that_others_have_set_since(run: CloudRun, services: requests_mock.Mocker) -> None:
@@ -178,7 +180,7 @@ def test_delete_leaves_values_that_others_have_set_since(run: CloudRun, services
     assert "theirs" not in str(plan.data())
     executor.execute(plan, run).raise_for_failures()
     headers = {name: value for name, value in services.last_request.headers.items() if name.startswith("X-Account")}
-    names = ("Temp-Url-Key-2", "site", "gone", "Openstack-Prep")
+    names = ("Temp-Url-Key-2", "site", "gone", "Openstack-Prep", "Openstack-Prep-Keys")
     assert headers == {f"X-Account-Meta-{name}": "" for name in names}
 
 
@@ -190,7 +192,7 @@ def test_delete_leaves_a_key_whose_secret_no_longer_exists(
     store = ObjectStore(temp_url_key=Secret(fetch=str, path=str(tmp_path / "gone")))
     executor.execute(planner.plan_destroy("lab", [store], observation.observe(run, [store])), run).raise_for_failures()
     headers = {name for name in services.last_request.headers if name.startswith("X-Account")}
-    assert headers == {"X-Account-Meta-Openstack-Prep"}
+    assert headers == {"X-Account-Meta-Openstack-Prep", "X-Account-Meta-Openstack-Prep-Keys"}
 
 
 def test_a_refused_quota_says_who_may(run: CloudRun, services: requests_mock.Mocker) -> None:
@@ -255,4 +257,18 @@ def test_a_key_that_swift_does_not_show_is_tested_by_a_temporary_url(
     assert signed.hexdigest() not in str(logged)
     store.delete(run, observed[store.key])  # nobody knows whose another key is
     removed = {name for name in posted.last_request.headers if name.startswith("X-Account")}
-    assert removed == {"X-Account-Meta-Openstack-Prep"} | ({"X-Account-Meta-Temp-Url-Key"} if kept else set())
+    mark = {"X-Account-Meta-Openstack-Prep", "X-Account-Meta-Openstack-Prep-Keys"}
+    assert removed == mark | ({"X-Account-Meta-Temp-Url-Key"} if kept else set())
+
+
+@pytest.mark.parametrize(("recorded", "refused"), [("temp_url_key,temp_url_key_2", True), ("temp_url_key_2", False)])
+def test_a_key_that_swift_does_not_show_is_not_replaced_when_its_file_is_lost(
+    run: CloudRun, services: requests_mock.Mocker, tmp_path: Path, recorded: str, refused: bool
+) -> None:
+    posted = services.post(ACCOUNT, status_code=204)
+    store = ObjectStore(temp_url_key=Secret(fetch=lambda: "k1", path=str(tmp_path / "lost")))
+    services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Openstack-Prep-Keys": recorded})
+    plan = planner.plan_apply("lab", [store], observation.observe(run, [store]))
+    assert [list(step.losses) != [] for step in plan] == [refused]
+    executor.execute(planner.plan_destroy("lab", [store], observation.observe(run, [store])), run).raise_for_failures()
+    assert "X-Account-Meta-Temp-Url-Key" not in posted.last_request.headers
