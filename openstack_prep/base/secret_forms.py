@@ -20,7 +20,7 @@ def contains(text: str, secrets: Iterable[str]) -> bool:
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
-    """Return a text with stars in place of secrets, and of the texts within those that are JSON."""
+    """Return a text with stars in place of secrets, and of the texts within those that are JSON or lists."""
     values = {value for secret in secrets if secret for value in (secret, *_values(secret))}
     for form in sorted({form for value in values for form in _forms(value)}, key=len, reverse=True):
         text = text.replace(form, HIDDEN)
@@ -28,8 +28,13 @@ def hide(text: str, secrets: Iterable[str]) -> str:
 
 
 def _values(secret: str) -> Iterator[str]:
-    """Yield the texts within a secret that is a JSON object or list, which a service writes in a form of its own."""
+    """Yield the texts within a secret that is a JSON object or list, or a list with commas; services show single ones.
+
+    So does Heat for parameters of the types json and comma_delimited_list.
+    """
     if secret.lstrip()[:1] not in ("{", "["):
+        parts = secret.split(",") if "," in secret else ()
+        yield from (part for each in parts if len(part := each.strip()) >= SHORTEST)
         return
     try:
         waiting: list[object] = [json.loads(secret)]

@@ -151,6 +151,17 @@ class Flow:
         """Return the parameters whose values reach a resource, also by attributes of other resources."""
         return self._reaching(self.resources.get(resource), frozenset({resource}))
 
+    def alters(self, parameters: frozenset[str], resource: str) -> bool:
+        """Whether a resource gets what a function makes of some parameters, such as a part of a text.
+
+        A function of another resource's attribute counts as well: the attribute may be such a parameter.
+        """
+        part = self.resources.get(resource)
+        parts = (part, *self._parts_behind(part, frozenset({resource})))
+        taken = (*((PARAMETERS, name) for name in parameters), *((ATTRIBUTES, name) for name in self.resources))
+        spots = (spot for each in parts for by, name in taken for spot in _spots(each, by, name, self._conditions, ""))
+        return any(spot.altered_by for spot in spots)
+
     def into_output(self, output: str) -> frozenset[str]:
         """Return the parameters whose values reach an output."""
         return self._reaching(self.outputs.get(output), frozenset())

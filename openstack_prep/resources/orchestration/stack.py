@@ -300,6 +300,8 @@ class Stack(Inputs, LeavesContent):
     def _is_private(self, stack: HeatStack, place: str) -> bool:
         """Whether a resource of the stack, or the stack itself, gets a hidden parameter whose value is not known here.
 
+        So does one for which a function of the template makes something else of a hidden parameter.
+
         The template and the parameters that Heat has decide, because none are declared, or others are.
         """
         try:
@@ -311,7 +313,8 @@ class Stack(Inputs, LeavesContent):
         # a nested template may have others, and a resource that an update removes is in the old template
         if resource not in flow.resources or unknown - (template.get("parameters") or {}).keys():
             return bool(unknown)
-        return bool(unknown & flow.into(resource))
+        reaching = hidden & flow.into(resource)
+        return bool(unknown & reaching) or (bool(reaching) and flow.alters(reaching, resource))
 
     def _finished(self, run: CloudRun, stack: HeatStack) -> Observed:
         waiting = self._waiting(run, stack, cancels=not self.rollback)

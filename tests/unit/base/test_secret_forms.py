@@ -27,6 +27,7 @@ def test_secrets_are_found_in_whatever_notation() -> None:
         ("one\ntwo words\n", "Invalid: one two words"),
         ('{"auths": {"quay.io": {"auth": "Zm9vOmJhcg=="}}}', "Invalid: {'quay.io': {'auth': 'Zm9vOmJhcg=='}}"),
         ('["first-secret", "second-secret"]', "Invalid: second-secret"),
+        ("first-secret, second-secret", "Invalid: 'second-secret'"),
     ],
 )
 def test_stars_stand_for_a_secret_in_the_forms_of_services(secret: str, text: str) -> None:

@@ -31,6 +31,19 @@ def test_values_reach_resources_by_attributes() -> None:
     assert flow.into("loop") == flow.into("made") == flow.into("missing") == set()
 
 
+def test_functions_alter_what_a_resource_gets() -> None:
+    template = yaml.safe_load("""
+    parameters: {secret: {type: string, hidden: true}}
+    resources:
+      copied: {properties: {name: {list_join: ["", [a, {get_param: secret}]]}}}
+      split: {properties: {name: {str_split: ["-", {get_param: secret}, 1]}}}
+      behind: {properties: {name: {get_attr: [split, name]}}}
+      later: {properties: {name: {yaql: {data: {get_attr: [copied, name]}}}}}
+    """)
+    altered = [name for name in template["resources"] if Flow(template).alters(frozenset({"secret"}), name)]
+    assert altered == ["split", "behind", "later"]
+
+
 def test_values_reach_outputs() -> None:
     flow = Flow(TEMPLATE)
     assert (flow.into_output("key"), flow.into_output("name")) == ({"secret"}, {"plain"})
