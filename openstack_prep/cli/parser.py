@@ -35,8 +35,8 @@ class Parser(argparse.ArgumentParser):
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """End with the words that no option or argument takes, and the options that are probably meant."""
         options = [word for word in unknown if word[:1] == "-"]
-        # the value of an unknown option is unknown as well, and not worth a word
-        self.error("; ".join(f"{word} is unknown{self._fix(word)}" for word in options or unknown))
+        # the value of an unknown option, as of --os-password=WORD, is unknown as well, and may be a secret
+        self.error("; ".join(f"{word.partition('=')[0]} is unknown{self._fix(word)}" for word in options or unknown))
 
     def _fix(self, word: str) -> str:
         """Return what is probably meant by an unknown word."""

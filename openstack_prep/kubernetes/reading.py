@@ -44,6 +44,7 @@ def read(path: Path, form: Form = "cluster.yml") -> RkeFileContent:
     Raises SpecError when the file cannot be read or is not one YAML document.
     """
     document = Document(path, origin=STDIN if str(path) == "-" else None)
+    document.refuse_bare_keys()  # RKE and RKE2 ignore them, whatever was meant
     quoted: list[Fault] = []
 
     def as_boolean(value: object, schema: Raw, steps: Steps) -> object:

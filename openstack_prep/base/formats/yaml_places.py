@@ -323,7 +323,7 @@ class Document:
         return [each for start, each in _repeated(self._root, str(self.path)) if start not in self.repeated_at]
 
     def refuse_bare_keys(self) -> None:
-        """Raise SpecError for keys in ``{...}`` that have neither a colon nor a value, for the files of a spec.
+        """Raise SpecError for keys in ``{...}`` that have neither a colon nor a value, for files of our own and of RKE.
 
         ``{password:word}`` lacks the blank, and ``{password: a,b}`` ends at the comma: such a key may be a secret, so
         it is not shown. Other programs read their own files as they do.
@@ -341,7 +341,7 @@ class Document:
         return is_empty and start <= end and ":" not in self._text[start:end]
 
     def misread(self, *, ignored: str | None = None) -> list[MisreadNumber]:
-        """Return numbers that YAML 1.1 reads otherwise than they are written, for the files of a spec.
+        """Return numbers that YAML 1.1 reads otherwise than they are written, for files of our own and of RKE.
 
         They are not shown, because a password may look like one. Other programs read their own files as they do. What
         is below keys of the document that begin with ``ignored`` does not count.
