@@ -26,6 +26,7 @@ from openstack_prep.base.formats.foreign_text import refuse_large_yaml
 from openstack_prep.base.given_file import MOST, read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.url_secrets import has_url_secrets, without_url_secrets
 from openstack_prep.download.source import local_path, read_small, shown
 
 SHIPPED = "shipped:"
@@ -141,11 +142,15 @@ def read(template: str, environments: Sequence[str]) -> Package:
             environment = template_utils.deep_update(environment, added)
         _refuse_files_of_this_machine(documents, files)
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError, DownloadError, exc.BaseException) as error:
-        reason = " ".join(str(getattr(error, "reason", None) or error).split())
+        reason = without_url_secrets(" ".join(str(getattr(error, "reason", None) or error).split()))
         raise ConfigError(
-            f"{reading}: {where} cannot be read: {reason}; correct the file, or choose another one"
-        ) from error
-    return _as_seen_from(utils.base_url_for_url(url) + "/", Package(parsed, files, environment))
+            f"{reading}: {shown(where)} cannot be read: {reason}; correct the file, or choose another one"
+        ) from None  # the error itself may repeat the URL
+    found = _as_seen_from(utils.base_url_for_url(url) + "/", Package(parsed, files, environment))
+    if secret := next(filter(has_url_secrets, found.files), None):
+        what = f"{shown(secret)} has a login or a query in its URL, which Heat would show to readers of the project"
+        raise ConfigError(f"template: {shown(template)}: {what}; copy the files to a folder, and use its path")
+    return found
 
 
 def _content(method: str, url: str) -> str | bytes:

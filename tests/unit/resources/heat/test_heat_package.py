@@ -194,6 +194,27 @@ def test_documents_of_other_machines_name_no_file_of_this_one(
     assert {name for name in read(template, environments).files if name.endswith("run.sh")}
 
 
+@pytest.mark.parametrize("login", ["me:correct-horse@", ""])
+def test_heat_gets_no_name_of_a_file_with_a_login(folder: Path, requests_mock: Mocker, login: str) -> None:
+    """Heat shows the names of files to readers; those below the template's folder are relative to it."""
+    root = f"http://{login}templates.example.com"
+    inner = "heat_template_version: wallaby\nresources: {n: {x: [{get_file: FILE}]}}"
+    requests_mock.get(re.compile("/run.sh"), text="#!/bin/sh\n")
+    requests_mock.get(re.compile("/dir/t.yaml"), text=inner.replace("FILE", "run.sh"))
+    assert "horse" not in str(read(f"{root}/dir/t.yaml?sig=correct-horse", ()))
+    requests_mock.get(re.compile("/dir/t.yaml"), text=inner.replace("FILE", "../run.sh"))
+    if not login:
+        assert [*read(f"{root}/dir/t.yaml", ()).files] == [f"{root}/run.sh"]
+        return
+    with pytest.raises(ConfigError) as caught:
+        read(f"{root}/dir/t.yaml", ())
+    assert "horse" not in f"{caught.value} {caught.value.__cause__}"
+    requests_mock.get(re.compile("/dir/t.yaml"), status_code=404)
+    with pytest.raises(ConfigError) as caught:
+        read(f"{root}/dir/t.yaml?sig=correct-horse", ())
+    assert "horse" not in f"{caught.value} {caught.value.__cause__}"
+
+
 @pytest.mark.parametrize(
     ("parameter", "hidden"),
     [
