@@ -6,6 +6,7 @@ user data, and makes them at once.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.resources.orchestration.stack_record import StackRecord
+from tests.functional.conftest import Prep
 from tests.functional.lab import Lab
 
 TEMPLATES = Path(__file__).parent / "data" / "previews"
@@ -72,3 +74,23 @@ def test_what_a_plan_says_is_what_heat_does(lab: Lab, tmp_path: Path, images: tu
     inner = plain.replace("[{get_param: free}, ", "[more, {get_param: free}, ")
     said, done = replaced(stack(inner, "Y X", "second-token", nodes=2, scaled=2, **changed))
     assert said == done == CHANGED
+
+
+@pytest.mark.parametrize(
+    ("main", "names"),
+    [
+        ("heat_template_version: wallaby\nresources: {alarm: {type: OS::Ceilometer::Alarm}}", "OS::Ceilometer::Alarm"),
+        ("heat_template_version: wallaby\nresources: {a: {type: inner.yaml}}", "OS::No::Such of inner.yaml"),
+        ("heat_template_version: 2099-01-01\nresources: {}", "2099-01-01"),
+    ],
+)
+def test_a_template_is_judged_before_its_project_exists(prep: Prep, tmp_path: Path, main: str, names: str) -> None:
+    (tmp_path / "main.yaml").write_text(main)
+    (tmp_path / "inner.yaml").write_text("heat_template_version: wallaby\nresources: {a: {type: OS::No::Such}}")
+    name = f"previews-{secrets.token_hex(3)}"
+    spec = {"name": name, "project": {"name": name}, "stacks": [{"name": name, "template": "main.yaml"}]}
+    prep.write(spec)
+    refused = prep.run("plan", prep.spec.name, code=2).stderr
+    assert "[stack.refused]" in refused
+    assert names in refused
+    prep.write({**spec, "stacks": []})

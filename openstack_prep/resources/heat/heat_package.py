@@ -12,22 +12,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
 
-from openstack_prep.base.errors import ConfigError, DownloadError
+from openstack_prep.base.errors import ConfigError, DownloadError, SpecError
 from openstack_prep.base.fields import ReadsBeside, source
 from openstack_prep.base.formats.foreign_text import refuse_large_yaml
+from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import MOST, read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.url_secrets import has_url_secrets, without_url_secrets
 from openstack_prep.download.source import local_path, read_small, shown
+from openstack_prep.resources.heat.heat_flow import GROUPS
 
 SHIPPED = "shipped:"
 SECRETS_IMAGE = "openstack-prep-secrets-image"
@@ -96,6 +99,18 @@ class Package:
         """Whether the template, or a file of it, may have a wait condition."""
         return any("::WaitCondition" in str(each) for each in (self.template, *self.files.values()))
 
+    def types(self) -> set[tuple[str, str]]:
+        """Return the types of its resources, with the file if a nested template has them."""
+        documents = {"": self.template} | {name: _parsed(text) for name, text in self.files.items()}
+        found = set()
+        for name, document in documents.items():
+            if not isinstance(document, Mapping) or "heat_template_version" not in document:
+                continue  # a file of another kind
+            resources = document.get("resources")
+            if isinstance(resources, Mapping):
+                found |= {(name, kind) for each in resources.values() for kind in _types(each)}
+        return found
+
     def visible(self, parameters: Raw) -> Values:
         """Return the parameters without those that Heat hides."""
         return {name: value for name, value in sorted(parameters.items()) if name not in self.hidden}
@@ -119,13 +134,18 @@ def read(template: str, environments: Sequence[str]) -> Package:
 
     template_utils: Any = import_module("heatclient.common.template_utils")  # they do not declare their types
     utils: Any = import_module("heatclient.common.utils")
-    if template.startswith(SHIPPED):
+    texts: dict[str, str] = {}
+    content = partial(_content, texts)
+    is_shipped = template.startswith(SHIPPED)
+    if is_shipped:
         template = str(resources.files("openstack_prep.heat_templates") / template.removeprefix(SHIPPED))
     where, reading = template, "template"
     try:
         url = utils.normalise_file_path_to_url(template)
-        files, parsed = template_utils.get_template_contents(template_object=url, object_request=_content)
+        files, parsed = template_utils.get_template_contents(template_object=url, object_request=content)
         _refuse_odd_parameters(parsed)
+        if is_shipped:
+            texts.clear()  # its numbers are right
         documents = [(url, parsed)]
         environment: Values = {}
         for where in environments:
@@ -134,13 +154,14 @@ def read(template: str, environments: Sequence[str]) -> Package:
             more, added = template_utils.process_environment_and_files(
                 env_path=env_url,
                 env_path_is_object=lambda path: True,
-                object_request=_content,
+                object_request=content,
             )
             files |= more
             _refuse_odd_sections(added)
             documents.append((env_url, added))
             environment = template_utils.deep_update(environment, added)
         _refuse_files_of_this_machine(documents, files)
+        _refuse_misread(texts, parsed, [url for url, _ in documents[1:]])
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError, DownloadError, exc.BaseException) as error:
         reason = without_url_secrets(" ".join(str(getattr(error, "reason", None) or error).split()))
         raise ConfigError(
@@ -153,8 +174,10 @@ def read(template: str, environments: Sequence[str]) -> Package:
     return found
 
 
-def _content(method: str, url: str) -> str | bytes:
+def _content(texts: dict[str, str], method: str, url: str) -> str | bytes:
     """Return what a file or URL contains, as heatclient's own reader does; it calls this instead, as for objects.
+
+    What is text is put into ``texts`` as well.
 
     heatclient parses it with libyaml, which does not survive deep nesting. Source: python-heatclient 5.3.0,
     heatclient/common/utils.py (read_url_content), heatclient/common/template_utils.py (get_file_contents).
@@ -168,7 +191,39 @@ def _content(method: str, url: str) -> str | bytes:
         refuse_large_yaml(text)  # JSON is YAML
     except yaml.YAMLError as error:
         raise ValueError(f"{shown(url)}: {error}") from None
+    texts[url] = text
     return content
+
+
+def _refuse_misread(texts: Mapping[str, str], template: Raw, environments: Collection[str]) -> None:
+    """Raise ValueError for numbers in templates and environments that YAML misreads, where the type is that of text.
+
+    Heat would get 1.2 for the version 1.20, and 420 for the mode 0644.
+    """
+    for url, text in texts.items():
+        if url in environments:
+            _refuse_misread_in(url, text, template, ("parameters.{}", "parameter_defaults.{}"))
+        elif "heat_template_version" in text and "default" in text:  # no script, nor another file
+            _refuse_misread_in(url, text, None, ("parameters.{}.default",))
+
+
+def _refuse_misread_in(url: str, text: str, template: Raw | None, fields: Iterable[str]) -> None:
+    """Raise ValueError for such numbers in the fields of a document's parameters; it may be the template itself."""
+    try:
+        document = Document(Path(shown(url)), text)
+    except SpecError:  # what Heat makes of it is for Heat to say
+        return
+    data = document.data if template is None else template
+    declared = data.get("parameters") if isinstance(data, Mapping) else None
+    texts = {
+        field.format(name)
+        for name, each in (declared.items() if isinstance(declared, Mapping) else ())
+        if isinstance(each, Mapping) and each.get("type") in ("string", "comma_delimited_list")
+        for field in fields
+    }
+    for mistake in document.misread() if texts else ():
+        if mistake.where.rpartition(": ")[2].partition("[")[0] in texts:
+            raise ValueError(f"{mistake.where}: {mistake.what}; {mistake.fix}")
 
 
 def _refuse_files_of_this_machine(documents: Iterable[tuple[str, Raw]], files: Mapping[str, str | bytes]) -> None:
@@ -195,6 +250,15 @@ def _parsed(document: Raw | str | bytes) -> object:
         return json.loads(document)
     except (ValueError, RecursionError):
         return None
+
+
+def _types(definition: object) -> Iterator[str]:
+    """Yield the type of a resource, and that of its members if it is a group."""
+    if isinstance(definition, Mapping) and isinstance(definition.get("type"), str):
+        yield definition["type"]
+        properties = definition.get("properties")
+        if isinstance(properties, Mapping):
+            yield from _types(properties.get(GROUPS.get(definition["type"], "")))
 
 
 def _strings(value: object) -> Iterator[str]:

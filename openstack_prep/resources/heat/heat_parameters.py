@@ -62,11 +62,10 @@ def mistakes(declared: Mapping[str, Raw], given: Raw, *, fetch: bool = True) -> 
                 if not value.ready or not (fetch or value.fetched):  # the secret is not generated yet, or not asked for
                     continue
                 value = value.reveal()
-            if schema["type"] == "string" and isinstance(value, bool):  # Heat would take the text True or False
-                what = f"{shown} is a boolean in YAML, and the template's type is string"
-                yield Found(
-                    name, f"parameters: {name}: {what}", f"write {'it' if hidden else json.dumps(shown)} in quotes"
-                )
+            if kind := _misread(schema, value):
+                what = f"parameters: {name}: {shown} is {kind} in YAML, and the template's type is {schema['type']}"
+                known = isinstance(value, bool) and not hidden  # a number may have lost digits
+                yield Found(name, what, f"write {json.dumps(shown) if known else 'it'} in quotes")
                 continue
             for what in list_violations(schema, value):
                 yield Found(name, f"parameters: {name}: {shown} {what}", "correct the value")
@@ -74,6 +73,18 @@ def mistakes(declared: Mapping[str, Raw], given: Raw, *, fetch: bool = True) -> 
             yield Found(
                 name, f"parameters: {name} is missing", str(schema.get("description") or "").strip() or "add it"
             )
+
+
+def _misread(schema: Raw, value: object) -> str:
+    """Return what YAML has made of a text: Heat would take 1.2 for the version 1.20, and True for true; or nothing.
+
+    An integer is the text that it looks like; one with leading zeros is refused where its file is read.
+    """
+    if schema["type"] == "comma_delimited_list" and isinstance(value, list | tuple):
+        return next(filter(None, (_misread({"type": "string"}, each) for each in value)), "")
+    if schema["type"] != "string":
+        return ""
+    return "a boolean" if isinstance(value, bool) else "a number" if isinstance(value, float) else ""
 
 
 def named(template: Raw, given: Raw) -> Iterator[tuple[Kind, str]]:

@@ -12,13 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import yaml
 
-from openstack_prep.base.errors import CloudError
+from openstack_prep.base.errors import CloudError, NotAllowed, NotFound
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
@@ -33,7 +34,7 @@ from openstack_prep.resources.heat.heat_changes import (
     references,
 )
 from openstack_prep.resources.heat.heat_groups import MAYBE, ROLLED, Effect, Parameters
-from openstack_prep.resources.heat.heat_package import hidden_in
+from openstack_prep.resources.heat.heat_package import Package, hidden_in
 
 # --- Changes that Heat makes in place to the disks of a stack, made visible to a preview; pure functions ---
 # A preview reports "updated" for a server whose image differs, but the update rebuilds the server, which wipes its
@@ -119,6 +120,10 @@ STATELESS = (
 """Types whose replacement loses nothing."""
 
 
+ANY: Mapping[str, object] = {"number": 0, "boolean": False, "json": {}, "comma_delimited_list": []}
+"""Values for parameters whose values nobody knows yet, by type; others are texts."""
+
+
 class Refused(Exception):
     """Heat refuses the inputs; the text is Heat's."""
 
@@ -132,6 +137,51 @@ def preview(heat: Service, name: str, body: Raw, secrets: Sequence[Secret]) -> l
             raise
         raise Refused(str(error)) from None
     return list(_flat(answer["stack"]["resources"]))
+
+
+def unknown_types(heat: Service, package: Package) -> list[str]:
+    """Return the types that Heat does not have, each with the file of the nested template that names it.
+
+    The list of types lacks those that Heat keeps for old stacks (27.0.0, engine/environment.py, get_types).
+    """
+    listed = {str(each) for each in heat.get("/resource_types")["resource_types"]}
+    registry = package.environment.get("resource_registry") or {}
+    own = {*package.files, *registry}
+    unlisted = [each for each in package.types() if each[1] not in listed | own]
+    unlisted = [each for each in unlisted if not any(fnmatch(each[1], name) for name in registry)]
+    missing = {kind for kind in {kind for _, kind in unlisted} if not _has_type(heat, kind)}
+    return sorted(kind + (f" of {file}" if file else "") for file, kind in unlisted if kind in missing)
+
+
+def _has_type(heat: Service, kind: str) -> bool:
+    try:
+        heat.get(f"/resource_types/{quote(kind, safe='')}")
+    except NotFound:
+        return False
+    except NotAllowed:  # it exists
+        return True
+    return True
+
+
+def validate(heat: Service, package: Package, given: Raw) -> None:
+    """Let Heat judge a template without looking at what exists; raises Refused.
+
+    It needs a value for each parameter, and takes any. Source: Orchestration API v1, "Validate template"; Heat 27.0.0,
+    engine/service.py, validate_template.
+    """
+    values = {
+        name: given.get(name, ANY.get(str(schema["type"]), ""))
+        for name, schema in package.parameters.items()
+        if "default" not in schema or name in given
+    }
+    environment = {**package.environment, "parameters": values}
+    body = {"template": package.template, "files": dict(package.files), "environment": environment}
+    try:
+        heat.post("/validate", body, log=False)
+    except CloudError as error:
+        if error.status != 400:
+            raise
+        raise Refused(str(error)) from None
 
 
 def _flat(resources: Iterable[Any]) -> Iterator[Values]:
@@ -166,14 +216,16 @@ def preview_update(
     before: Raw,
     names: Sequence[str],
     missing: Collection[str] = (),
+    *,
+    is_settled: bool = True,
 ) -> list[Effect]:
-    """Return what an update would do; raises Refused.
+    """Return what an update would do; raises Refused. ``is_settled``: all resources are as Heat's inputs say.
 
     A preview treats every reference to a resource as a change, even if the resource is kept, and so would replace the
     resources that contain one. Hence references are replaced by the ids that they stand for, unless their resource is
     ``missing`` or would be replaced, too; and ``_judged`` takes out what attributes alone make a preview report.
     """
-    changes = _changes(stack, body, secrets, missing)
+    changes = _changes(stack, body, secrets, missing, is_settled=is_settled)
     pinned = {name: each for name, each in stack.ids.items() if name not in missing}
     while True:
         template = {**body["template"], "resources": _pinned(body["template"].get("resources"), pinned)}
@@ -186,14 +238,17 @@ def preview_update(
         pinned = {name: each for name, each in pinned.items() if name not in moved}
 
 
-def _changes(stack: HeatStack, body: Raw, secrets: Sequence[Secret], missing: Collection[str]) -> TemplateChanges:
-    """Return what the update changes by the templates."""
+def _changes(
+    stack: HeatStack, body: Raw, secrets: Sequence[Secret], missing: Collection[str], *, is_settled: bool
+) -> TemplateChanges:
+    """Return what the update changes by the templates; everything, if resources differ from the one that Heat has."""
     template, files, environment = stack.inputs()
     given = _values(body.get("environment") or {})
     hidden = (hidden_in(template) | hidden_in(body["template"])) & (given.keys() | stack.hidden)
-    old = _version(template, files, environment, hidden)
+    old = _version(template, files, environment, hidden) if is_settled else TemplateVersion({})
     new = _version(body["template"], body.get("files") or {}, body.get("environment") or {}, hidden)
-    unknown = hidden - _same(stack, body["template"], {name: given[name] for name in hidden & given.keys()}, secrets)
+    asked = {name: given[name] for name in hidden & given.keys()} if is_settled else {}
+    unknown = hidden - _same(stack, body["template"], asked, secrets)
     failed = (place for place, each in stack.by_place.items() if each.status.endswith("_FAILED"))
     is_updatable = partial(_is_updatable, stack.cloud.orchestration)
     return TemplateChanges(old, new, changed_parameters(old, new, unknown), {*failed, *missing}, is_updatable)

@@ -38,6 +38,8 @@ from openstack_prep.resources.orchestration.trusts import BY_PASSWORD, NO_TRUSTS
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")
+SETTLED = ("CREATE_COMPLETE", "CREATE_FAILED", "UPDATE_COMPLETE", "ROLLBACK_COMPLETE")
+"""When no resource is left as an earlier template had it: an update that failed did not reach all of them."""
 NOTHING: frozenset[str] = frozenset()
 
 
@@ -178,7 +180,9 @@ class Stack(Inputs, LeavesContent):
         body, secrets = self.body(record.tags, absent=self.absent_images(run))
         before, names = values["parameters"], sorted(self.given.keys() - self.package.hidden)
         try:
-            found = preview_update(record.stack, body, secrets, before, names, record.missing)
+            found = preview_update(
+                record.stack, body, secrets, before, names, record.missing, is_settled=record.status in SETTLED
+            )
         except Refused as error:
             return replace(record, asked=True, refused=str(error))
         known = {each.place for each in found}

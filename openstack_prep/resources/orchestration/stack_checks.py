@@ -12,7 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import DownloadError, Loss, Mistake, NotAllowed, NotFound, PrepError, QuotaExceeded
+from openstack_prep.base.errors import (
+    CloudError,
+    DownloadError,
+    Loss,
+    Mistake,
+    NotAllowed,
+    NotFound,
+    PrepError,
+    QuotaExceeded,
+)
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import permission
@@ -26,7 +35,7 @@ from openstack_prep.resources.heat.heat_flow import NOT_EMPTY, Flow
 from openstack_prep.resources.heat.heat_groups import MAYBE, Effect
 from openstack_prep.resources.heat.heat_need import Need, standing
 from openstack_prep.resources.heat.heat_package import SECRETS_IMAGE, Package
-from openstack_prep.resources.heat.heat_preview import STATELESS, Refused, preview
+from openstack_prep.resources.heat.heat_preview import STATELESS, Refused, preview, unknown_types, validate
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.orchestration.stack_inputs import Inputs
 from openstack_prep.resources.orchestration.stack_record import StackRecord
@@ -257,8 +266,33 @@ def against(stack: Inputs, run: CloudRun, observed: Observed | None) -> Iterator
             planned(run, stack)
         except Refused as error:
             what, refused = "it", str(error)
+    else:
+        yield from _of_template(run, stack)
     if refused and not stack.awaits(run):
         yield stack.mistake(f"Heat refuses {what}: {refused}", "correct the cause", Code.STACK_REFUSED)
+
+
+def _of_template(run: CloudRun, stack: Inputs) -> Iterator[Mistake]:
+    """Yield why Heat would refuse the template, whatever else exists: any project will do to ask it."""
+    cloud, package = run.find_tenant(stack.owner) or run.admin, stack.package
+    if not isinstance(package, Package) or not cloud.has("orchestration"):
+        return
+    heat = cloud.orchestration
+    try:
+        unknown = unknown_types(heat, package)
+        if unknown:
+            what = f"Heat of this cloud has no resource type {', '.join(unknown)}"
+            fix = "use types that `openstack orchestration resource type list` shows"
+            if any(each.partition(" ")[0].endswith((".yml", ".json")) for each in unknown):
+                # python-heatclient 5.3.0, common/template_utils.py, get_template_file_contents
+                fix = f"give nested templates names that end in .yaml or .template; {fix}"
+            yield stack.mistake(what, fix, Code.STACK_REFUSED)
+        else:
+            validate(heat, package, package.visible(stack.given))
+    except Refused as error:
+        yield stack.mistake(f"Heat refuses its template: {error}", "correct the cause", Code.STACK_REFUSED)
+    except CloudError as error:
+        run.note(stack.key, f"its template was not validated yet: {error}")
 
 
 OR_ALLOW = "or allow this (--allow-replace)"

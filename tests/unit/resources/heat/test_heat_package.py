@@ -232,3 +232,37 @@ def test_heat_gets_no_name_of_a_file_with_a_login(folder: Path, requests_mock: M
 def test_a_parameter_is_hidden_where_heat_hides_it(parameter: dict[str, Any], hidden: bool) -> None:
     assert is_hidden({"type": "string", **parameter}) is hidden
     assert hidden_in({"parameters": {"p": parameter}}) == ({"p"} if hidden else set())
+
+
+TYPED = """
+heat_template_version: wallaby
+parameters:
+  version: {type: string, default: DEFAULT}
+  size: {type: number, default: 1.50}
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "place"),
+    [
+        ("cluster.yaml", TYPED.replace("DEFAULT", "1.20"), "cluster.yaml:4: parameters.version.default"),
+        ("node.yaml", TYPED.replace("DEFAULT", "1_0"), "node.yaml:4: parameters.version.default"),
+        ("env.yaml", "parameters:\n  plain: 0644", "env.yaml:2: parameters.plain"),
+        ("env.yaml", "parameter_defaults: {plain: 1.20}", "env.yaml:1: parameter_defaults.plain"),
+    ],
+)
+def test_a_number_that_yaml_misreads_is_no_text(folder: Path, file: str, text: str, place: str) -> None:
+    """Heat would get 1.2 for 1.20."""
+    environments = [str(folder / "env.yaml")]
+    read(str(folder / "cluster.yaml"), environments)
+    (folder / file).write_text(text)
+    with pytest.raises(ConfigError, match=re.escape(f"{folder}/{place}: this number")):
+        read(str(folder / "cluster.yaml"), environments)
+
+
+def test_types_of_nested_templates_and_of_members_of_groups_are_known(folder: Path) -> None:
+    group = "  group: {type: OS::Heat::ResourceGroup, properties: {resource_def: {type: OS::Nova::Server}}}\n"
+    (folder / "node.yaml").write_text(NODE + group)
+    found = read(str(folder / "cluster.yaml"), ()).types()
+    inner = {"OS::Heat::SoftwareConfig", "OS::Heat::ResourceGroup", "OS::Nova::Server"}
+    assert found == {("", "node.yaml"), *(("node.yaml", each) for each in inner)}

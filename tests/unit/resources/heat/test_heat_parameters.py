@@ -116,3 +116,21 @@ def test_a_boolean_is_no_text(constraints: list[Any], hidden: bool) -> None:
     assert found.fix == ("write it in quotes" if hidden else 'write "true" in quotes')
     assert ("true" in found.what) is not hidden
     assert list(mistakes(declared, {"vxlan": "true"})) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "wrong"),
+    [
+        ("string", 1.2, True),
+        ("string", 3, False),
+        ("string", "1.20", False),
+        ("comma_delimited_list", ["1.20", 1.2], True),
+        ("comma_delimited_list", [True], True),
+        ("comma_delimited_list", [80, "443"], False),
+        ("number", 1.2, False),
+        ("json", {"version": 1.2}, False),
+    ],
+)
+def test_a_number_with_a_point_is_no_text(kind: str, value: Any, wrong: bool) -> None:
+    found = list(mistakes({"version": {"type": kind}}, {"version": value}))
+    assert [each.fix for each in found] == (["write it in quotes"] if wrong else [])
