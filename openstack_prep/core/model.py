@@ -25,6 +25,7 @@ from openstack_prep.core.observed import Change as Change
 from openstack_prep.core.observed import Condition as Condition
 from openstack_prep.core.observed import Observed as Observed
 from openstack_prep.core.observed import Texts as Texts
+from openstack_prep.core.observed import UpdateEffects as UpdateEffects
 from openstack_prep.core.resource import Adoptable as Adoptable
 from openstack_prep.core.resource import Coherent as Coherent
 from openstack_prep.core.resource import Context as Context

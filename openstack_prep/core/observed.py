@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from openstack_prep.base.raw import Raw
+from openstack_prep.base.raw import Raw, Values
 
 if TYPE_CHECKING:
     from openstack_prep.base.secret import Secret
@@ -80,6 +80,15 @@ class Texts:
     before: str
     after: str
     fields: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateEffects:
+    """What an update does to the parts of a resource; a plan shows ``text`` in place of the field that lists them."""
+
+    field: str
+    text: str
+    data: Values
 
 
 class Condition:

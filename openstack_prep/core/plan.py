@@ -148,6 +148,7 @@ def _step_data(step: Step, allow_loss: Set[str]) -> Values:
         | ({"follows": sorted(map(str, step.follows))} if step.follows else {})
         | ({"duplicate_of": step.duplicate_of} if step.duplicate_of else {})
         | ({"previewed_later": True} if step.previewed_later else {})
+        | ({"effects": effects.data} if (effects := text.effects_of(step)) else {})
         | ({"losses": [each.data(allow_loss) for each in step.deletion_losses]} if step.deletion_losses else {})
         | ({"not_checked": [vars(each) for each in step.unchecked]} if step.unchecked else {})
     )

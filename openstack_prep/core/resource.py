@@ -16,7 +16,7 @@ from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.key import Key
 from openstack_prep.base.raw import Values
-from openstack_prep.core.observed import Change, Observed, Texts
+from openstack_prep.core.observed import Change, Observed, Texts, UpdateEffects
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -367,6 +367,13 @@ class HasTexts(Protocol):
 
     def texts(self, observed: Observed) -> Texts | None:
         """Return the content of the file, so that a plan shows which lines change.  Pure."""
+
+
+class ListsEffects(Protocol):
+    """A kind that consists of parts, to which an update does different things."""
+
+    def update_effects(self, observed: Observed) -> UpdateEffects | None:
+        """Return what an update does to its parts; None if nothing is known.  Pure."""
 
 
 class Settles(Protocol):

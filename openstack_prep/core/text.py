@@ -10,8 +10,8 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import DIM, GREEN, OF_MARK, PLAIN, YELLOW, Style, printable
-from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts
-from openstack_prep.core.resource import HasImplied, HasTexts, supports
+from openstack_prep.core.model import Action, Change, Observed, Resource, Result, Status, Step, Texts, UpdateEffects
+from openstack_prep.core.resource import HasImplied, HasTexts, ListsEffects, supports
 
 WHOLE = frozenset({"next", "needs", "then", "warning"})
 """Outputs that are useless if they are shortened, such as commands to type."""
@@ -99,9 +99,19 @@ def details(step: Step, most: int = PLAIN.most) -> str:
         address = address_of(step)
         return "  ".join(filter(None, (address and f"address {address}", step.reason)))
     if step.changes:
-        changes = ", ".join(change_text(change, most) for change in step.changes)
+        effects = effects_of(step)
+        shown = (change for change in step.changes if effects is None or change.field != effects.field)
+        changes = ", ".join([*(change_text(change, most) for change in shown), *([effects.text] if effects else ())])
         return f"{changes} ({step.reason})" if step.reason else changes
     return step.reason
+
+
+def effects_of(step: Step) -> UpdateEffects | None:
+    """Return what an update does to the parts of a resource."""
+    resource, observed = step.resource, step.observed
+    if not supports(resource, ListsEffects) or observed is None or not step.changes:
+        return None
+    return resource.update_effects(observed)
 
 
 def address_of(step: Step) -> str:

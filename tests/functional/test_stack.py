@@ -202,7 +202,7 @@ def test_from_create_by_scaling_and_mending_to_destroy(lab: Lab, folder: Path, i
     with pytest.raises(PlanRefused, match=r"would replace nodes\.0\.server \(OS::Nova::Server"):
         lab.run(other)
     two = group(folder, image, parameters={"count": 2}, tags=("blue",))
-    assert "update nodes" in str(lab.plan(two))
+    assert "nodes 1 to 2: Heat adds nodes.1" in str(lab.plan(two))
     assert lab.apply(two) == {"stack/group": "update"}
     standing = servers(lab)
     assert len(standing) == 2

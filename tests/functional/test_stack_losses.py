@@ -207,7 +207,7 @@ def test_another_image_that_rebuilds_servers_in_place_needs_consent(
     plan = lab.plan(rebuilt)
     (said,) = map(str, plan.refusals)
     assert "wipe the disks of nodes.0.server (OS::Nova::Server" in said
-    assert "rebuild nodes.0.server" in plan.table
+    assert "rebuilds nodes.0.server" in plan.table
     with pytest.raises(PlanRefused):
         lab.run(rebuilt)
     lab.run(rebuilt, allow_replace=True).raise_for_failures()

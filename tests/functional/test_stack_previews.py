@@ -64,12 +64,17 @@ def test_what_a_plan_says_is_what_heat_does(lab: Lab, tmp_path: Path, images: tu
         heat = record.stack
         before = {at: each.id for at, each in heat.made.items() if f"{at}." not in heat.places.values()}
         after = {at: each.id for at, each in replace(heat).made.items()}
+        texts.append(record.effects.text if record.effects else "")
         said = {each.place for each in record.preview if each.verb not in ("add", "update")}
         return said & before.keys(), {at for at, id_ in before.items() if after.get(at) != id_}
 
+    texts: list[str] = []
     quota = Quota(instances=2, cores=4, ram=16384)
     lab.run(quota, stack()).raise_for_failures()
     assert replaced(stack(nodes=2, scaled=2)) == (GROWN, GROWN)
+    sizes, _, done = texts[0].partition(": ")
+    assert sizes == "nested_group 1 to 2, servers 1 to 2"
+    assert done.startswith("Heat adds nested_group.1, servers.1, updates scaling, replaces ")
     changed = {"text": "b", "unused": "b", "flavor": "m1.medium", "long": True, "remove": ["1"]}
     inner = plain.replace("[{get_param: free}, ", "[more, {get_param: free}, ")
     said, done = replaced(stack(inner, "Y X", "second-token", nodes=2, scaled=2, **changed))

@@ -40,11 +40,22 @@ STEP = {
     "id": TEXT_OR_NULL,
     "changes": {"type": "array", "items": json_object({"field": TEXT, "before": ANYTHING, "after": ANYTHING})},
 }
+EFFECTS = json_object(
+    {
+        "sizes": {
+            "type": "object",
+            "additionalProperties": json_object({"before": INTEGER, "after": INTEGER}),
+        },
+        **dict.fromkeys(("add", "update", "replace", "rebuild", "delete", "unknown"), TEXTS),
+    }
+)
+"""What an update of a stack does to its resources, by place."""
 OPTIONAL_OF_STEP = {
     "address": TEXT,
     "follows": TEXTS,
     "duplicate_of": TEXT,
     "previewed_later": {"const": True},
+    "effects": EFFECTS,
     "losses": list_of("loss"),
     "not_checked": list_of("unchecked"),
 }

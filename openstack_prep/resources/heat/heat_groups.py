@@ -83,7 +83,7 @@ def not_growing(stack: HeatStack, template: Raw, values: Parameters) -> Values:
     for name, each in resources.items():
         if each.get("type") == GROUP and members[name]:
             count = members[name]
-            with contextlib.suppress(Unknown):  # ``_with_removals`` handles this
+            with contextlib.suppress(Unknown):  # ``_with_members`` handles this
                 count = min(count, values.number((each.get("properties") or {}).get("count"), 1))
             resources[name] = {**each, "properties": {**each["properties"], "count": count}}
     return {**template, "resources": resources}
@@ -95,26 +95,33 @@ def with_group_effects(
     """Return the preview, completed with the effect on the members of groups."""
     for name, each in (template.get("resources") or {}).items():
         if each.get("type") == GROUP and f"{name}." in stack.places.values():
-            found = _with_removals(found, stack, name, each.get("properties") or {}, values, changes)
+            found = _with_members(found, stack, name, each.get("properties") or {}, values, changes)
     found = [_with_rolling_updates(each, stack, template, values, changes) for each in found]
     return sorted({one for each in found for one in _leaves(each, stack)})
 
 
-def _with_removals(
+def _with_members(
     found: list[Effect], stack: HeatStack, name: str, properties: Raw, values: Parameters, changes: TemplateChanges
 ) -> list[Effect]:
-    """Return the preview with the deletions that the removal_policies of a group determine."""
+    """Return the preview with the members of a group that come, and those that its removal_policies remove."""
     made = {place: each for place, each in stack.made.items() if place.rpartition(".")[0] == name}
     not_sized = any(each.place == name for each in found)  # Heat could not preview the whole update
+    members = {place.rpartition(".")[2]: each for place, each in made.items()}
     try:
-        gone = _removed_members({place.rpartition(".")[2]: each for place, each in made.items()}, properties, values)
-        if gone is None and not_sized:
-            values.number(properties.get("count"), 1)
+        removed, overwrites = _removed_members(members, properties, values)
+        if removed or overwrites or not_sized:
+            count = values.number(properties.get("count"), 1)
     except Unknown:
         return [*found, Effect(MAYBE, name, GROUP)] if changes.changed(name) & SIZED_BY else found
-    if gone is None:
+    if not (removed or overwrites or not_sized):  # the preview shows all of it
         return found
-    going = {f"{name}.{one}" for one in gone}
+    names = _members_after(members.keys(), removed, count, overwrites=overwrites)
+    kind = str((properties.get("resource_def") or {}).get("type"))
+    coming = [Effect("add", f"{name}.{one}", kind) for one in names if one not in members]
+    found = [*found, *(each for each in coming if each not in found)]
+    if not removed and not overwrites:
+        return found
+    going = {f"{name}.{one}" for one in members.keys() - set(names)}
     kept = [
         each
         for each in found
@@ -124,20 +131,22 @@ def _with_removals(
     return [*kept, *(Effect("delete", place, made[place].type) for place in going)]
 
 
-def _removed_members(members: Mapping[str, HeatResource], properties: Raw, values: Parameters) -> Set[str] | None:
-    """Return the members that removal_policies remove; None if a preview shows them. Raises Unknown."""
+def _removed_members(members: Mapping[str, HeatResource], properties: Raw, values: Parameters) -> tuple[Set[str], bool]:
+    """Return the members that removal_policies remove, and whether earlier ones may come back. Raises Unknown."""
     wanted = set(_listed(properties.get("removal_policies"), values))
     removed = {each for each, resource in members.items() if {each, resource.id} & wanted}
-    overwrites = values.of(properties.get("removal_policies_mode")) == "update"
     known = removed | {members[each].id for each in removed}
     if any(not each.isdecimal() for each in wanted - known):
         raise Unknown("an id that a nested template gives its member")
-    if not removed and not overwrites:
-        return None
+    return removed, values.of(properties.get("removal_policies_mode")) == "update"
+
+
+def _members_after(members: Set[str], removed: Set[str], count: int, *, overwrites: bool) -> list[str]:
+    """Return the names of the members that a group will have: Heat does not use those again that were removed."""
     numbers = [int(each) for each in members if each.isdecimal()]
-    skipped = removed if overwrites else removed | {str(n) for n in range(max(numbers, default=0))} - members.keys()
+    skipped = removed if overwrites else removed | {str(n) for n in range(max(numbers, default=0))} - members
     names = (each for each in map(str, itertools.count()) if each not in skipped)
-    return members.keys() - set(itertools.islice(names, values.number(properties.get("count"), 1)))
+    return list(itertools.islice(names, count))
 
 
 def _listed(policies: object, values: Parameters) -> Iterator[str]:

@@ -16,7 +16,7 @@ from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resource
+from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resource, UpdateEffects
 from openstack_prep.core.resource import LeavesContent
 from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_outputs
@@ -33,7 +33,7 @@ from openstack_prep.resources.image.glance import ID, NAME, SPEC
 from openstack_prep.resources.orchestration import stack_checks
 from openstack_prep.resources.orchestration.stack_checks import QuotaCheck
 from openstack_prep.resources.orchestration.stack_inputs import Inputs, StackNeighbours
-from openstack_prep.resources.orchestration.stack_record import StackRecord
+from openstack_prep.resources.orchestration.stack_record import PENDING, StackRecord
 from openstack_prep.resources.orchestration.trusts import BY_PASSWORD, NO_TRUSTS
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
@@ -141,7 +141,7 @@ class Stack(Inputs, LeavesContent):
         conditions = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " without a port")
         values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in conditions.items())
         values["outdated"] = frozenset(f"{place} {each.id}" for place, each in record.outdated.items())
-        values["pending"] = frozenset(map(str, record.preview))
+        values[PENDING] = frozenset(map(str, record.preview))
         outputs, secrets = self._outputs(raw)
         return Observed(
             id=raw["id"],
@@ -209,10 +209,13 @@ class Stack(Inputs, LeavesContent):
         yield from QuotaCheck.of(run, self.owner).shortages(run, self)
 
     def _differs(self, observed: Observed) -> bool:
-        return any(observed.values.get(name) != value for name, value in self.desired().items() if name != "pending")
+        return any(observed.values.get(name) != value for name, value in self.desired().items() if name != PENDING)
 
     def list_losses(self, observed: Observed) -> Iterable[Loss]:
         return stack_checks.list_losses(self, observed)
+
+    def update_effects(self, observed: Observed) -> UpdateEffects | None:
+        return observed.record_as(StackRecord).effects
 
     def is_foreseen(self, observed: Observed) -> bool:
         record = observed.record_as(StackRecord)

@@ -10,12 +10,14 @@ from openstack_prep.resources.heat.heat import HeatStack
 from openstack_prep.resources.heat.heat_changes import TemplateChanges, TemplateVersion
 from openstack_prep.resources.heat.heat_groups import (
     GROUP,
+    MAYBE,
     SCALING,
     Effect,
     Parameters,
     not_growing,
     with_group_effects,
 )
+from openstack_prep.resources.orchestration.stack_record import StackRecord
 
 STACK = "http://heat/v1/admin-project/stacks/s/root"
 SERVER = "OS::Nova::Server"
@@ -79,9 +81,9 @@ UPDATE_2 = Effect("update", "nodes.2", SERVER)
         (group(2, "0"), ["delete nodes.0", "update nodes.2"]),
         (group(2, 0), ["delete nodes.0", "update nodes.2"]),
         (group(2, "id-of-s-nodes-2"), ["delete nodes.2"]),
-        (group(3, "2"), ["delete nodes.2"]),
+        (group(3, "2"), ["add nodes.4", "delete nodes.2"]),
         (group(1, "0"), ["delete nodes.0", "delete nodes.3", "update nodes.2"]),
-        (group(3, mode="update"), ["delete nodes.3", "update nodes.2"]),
+        (group(3, mode="update"), ["add nodes.1", "delete nodes.3", "update nodes.2"]),
     ],
 )
 def test_removal_policies_decide_which_members_go(stack: HeatStack, nodes: Any, found: list[str]) -> None:
@@ -128,7 +130,11 @@ def test_policies_that_only_heat_can_compute_may_be_a_loss(stack: HeatStack, pol
 def test_their_mode_may_come_from_a_parameter(stack: HeatStack) -> None:
     nodes = group(3, mode={"get_param": "mode"})
     assert told(stack, nodes, given={"mode": "append"}) == []
-    assert told(stack, nodes, UPDATE_2, given={"mode": "update"}) == ["delete nodes.3", "update nodes.2"]
+    assert told(stack, nodes, UPDATE_2, given={"mode": "update"}) == [
+        "add nodes.1",
+        "delete nodes.3",
+        "update nodes.2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -202,3 +208,35 @@ def test_a_member_depends_on_what_its_named_conditions_depend_on(stack: HeatStac
     values, changes = Parameters({"v": "2"}, {}), changes_of(template, template, frozenset({"v"}))
     found = with_group_effects([Effect("update", "nodes", SCALING)], stack, template, values, changes)
     assert list(map(str, found)) == [f"{verb} nodes"]
+
+
+@pytest.mark.parametrize(
+    ("preview", "text"),
+    [
+        (
+            [Effect("add", "agents.2", "node.yaml"), Effect("update", "agents", GROUP)],
+            "agents 2 to 3: Heat adds agents.2",
+        ),
+        (
+            [Effect("delete", "agents.1.server", SERVER), Effect("replace", "nodes.0", SERVER)],
+            "agents 2 to 1: Heat replaces nodes.0, deletes agents.1.server",
+        ),
+        (
+            [Effect("restore", "nodes.0", SERVER), Effect("update", "nodes", GROUP)],
+            "Heat updates nodes, rebuilds nodes.0",
+        ),
+        (
+            [Effect("update", f"nodes.{number}", SERVER) for number in range(9)],
+            "Heat updates nodes.0, nodes.1, nodes.2, nodes.3, nodes.4 and 4 more",
+        ),
+        ([Effect(MAYBE, "nodes", SCALING)], "Heat may replace members of nodes"),
+    ],
+)
+def test_what_an_update_does_is_one_sentence(stack: HeatStack, preview: list[Effect], text: str) -> None:
+    effects = StackRecord(stack=stack, status="UPDATE_COMPLETE", preview=tuple(preview)).effects
+    assert effects is not None
+    kept = "rebuild" not in text and "replace" not in text
+    assert effects.text == text + (", rebuilds none" if kept else "")
+    assert {name: len(places) for name, places in effects.data.items() if name == "add"} == {
+        "add": sum(each.verb == "add" for each in preview)
+    }

@@ -130,7 +130,7 @@ def test_a_group_that_its_template_makes_grow_is_asked_about_at_its_present_size
     services.put(f"{STACK}/preview", json=answer)
     body = {"template": {"resources": {"nodes": GROUP}}, "environment": {"parameters": {}}}
     found = preview_update(stack, body, [], {}, [])
-    assert list(map(str, found)) == ["replace nodes.0.server", "update nodes"]
+    assert list(map(str, found)) == ["add nodes.1", "replace nodes.0.server", "update nodes"]
 
 
 @pytest.mark.parametrize("before", [{}, {"a": 1, "b": 1}])

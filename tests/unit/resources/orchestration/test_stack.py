@@ -40,6 +40,8 @@ def test_what_its_parameters_name_must_exist_or_be_declared(
     services.get(f"{HEAT}/stacks", json={"stacks": []})
     services.get("http://neutron/v2.0/networks", json={"networks": []})
     services.get("http://neutron/", json={"versions": []})
+    services.get(f"{HEAT}/resource_types", json={"resource_types": ["OS::Neutron::Port"]})
+    services.post(f"{HEAT}/validate", json={})
     stack = Stack(name="s", template=template, parameters={"network": "nodes"})
     _, mistakes = observation.examine(run, [stack])
     assert [str(each) for each in mistakes] == [
