@@ -50,7 +50,7 @@ def serve(name, home, port, needs):
         if name == "keystone":
             from tests.devcloud.server import keystone_tuning
 
-            built = keystone_tuning.Emptied(built)
+            built = keystone_tuning.Cautious(built)
         server = wsgi.server(middleware.Watch(built, name, home), port, THREADS)
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)  # its default walks the whole process several times a request
