@@ -31,10 +31,11 @@ def serve(name, home, port, needs):
     """
     started = time.monotonic()
     try:
-        from tests.devcloud.server import middleware, once_tuning, projects, rpc_tuning, sqlite_tuning, wsgi
+        from tests.devcloud.server import middleware, once_tuning, orm_tuning, projects, rpc_tuning, sqlite_tuning, wsgi
 
         middleware.sign_requests(name)
         sqlite_tuning.tune()
+        orm_tuning.tune()
         rpc_tuning.tune()
         once_tuning.tune()
         if name == "heat":
