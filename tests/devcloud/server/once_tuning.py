@@ -2,28 +2,40 @@
 
 oslo.policy goes through all registered rules, and looks whether the files of policies have changed, at each question
 (6.0.1, policy.py, Enforcer.load_rules). Nova, Keystone and Cinder make a class of validators for each body, query and
-answer (api/validation/validators.py of nova 34.0.0, keystone 30.0.0 and cinder 29.0.0). Pecan looks at the signature of
-a controller by way of a new class of named tuples (1.8.0, core.py, PecanBase.invoke_controller).
+answer (api/validation/validators.py of nova 34.0.0, keystone 30.0.0 and cinder 29.0.0). Each question to oslo.policy,
+each middleware of oslo and each controller of Pecan is asked for its signature (oslo.policy 6.0.1, _checks.py, _check;
+oslo.middleware 8.2.0, base.py, ConfigurableMiddleware; Pecan 1.8.0, core.py, PecanBase.invoke_controller).
 """
 
 import functools
+import inspect
 
 import jsonschema
-from oslo_policy import policy
+from oslo_middleware import base
+from oslo_policy import _checks, policy
+
+from tests.devcloud.server.shadow import Shadow
 
 
 def tune():
     """Call before the first request."""
     _load_rules_once()
     _keep_validators()
+    base.getfullargspec = _kept(base.getfullargspec)
+    _checks.inspect = Shadow(inspect, getfullargspec=_kept(inspect.getfullargspec))
 
 
 def tune_pecan():
     """Call where Pecan serves, before the first request."""
     from pecan import core
 
-    of_function = functools.cache(core.getargspec)
-    core.getargspec = lambda method: of_function(getattr(method, "__func__", method))
+    core.getargspec = _kept(core.getargspec)
+
+
+def _kept(signature_of):
+    """Return what tells the signature of a function or method, and tells it from memory the next time."""
+    of_function = functools.cache(signature_of)
+    return lambda method: of_function(getattr(method, "__func__", method))
 
 
 def _load_rules_once():
