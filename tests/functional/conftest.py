@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from tests.devcloud.qcow2 import qcow2
 from tests.devcloud.tenant import Tenant
 from tests.functional import client, warm
 from tests.functional.lab import NODES, Lab
+from tests.races.stopped import Stop
 
 __all__ = ["devcloud", "module_tenant", "pytest_runtest_teardown", "tenant"]
 
@@ -70,6 +72,14 @@ class Prep:
             ended = process.returncode
         assert ended == code, f"{words}: {ended}\n{out}\n{err}"
         return subprocess.CompletedProcess(words, ended, out, err)
+
+    def run_killed(self, write: int, *words: str) -> None:
+        """Run the command, and insist that a signal kills it once that write of its is answered."""
+        environment = os.environ | self.environment
+        assert warm.suits(environment)
+        stop = Stop(write, "after", writes=True)
+        ended, out, err = warm.run(words, environment, self.folder, 300, stop)
+        assert ended == -signal.SIGKILL, f"{words}: {ended} before its write number {write}\n{out}\n{err}"
 
     def plan(self, code: int = 0) -> dict[str, str]:
         """Return by resource what apply would do."""

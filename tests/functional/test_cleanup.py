@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import time
 from typing import Any, Literal
 
 import pytest
@@ -207,22 +204,10 @@ def test_it_converges(trouble: Literal["killed", "lost"], devcloud: Devcloud, te
         with devcloud.faults(*LOST):
             here.run(*words)
     else:
-        for writes in (1, 3, 3):
-            killed_after(writes, devcloud, here.start(*words))
+        for write in (1, 3, 3):
+            here.run_killed(write, *words)
         here.run(*words)
     assert inventory(connection) == before
-
-
-def killed_after(writes: int, devcloud: Devcloud, process: subprocess.Popen[str]) -> None:
-    mark = devcloud.mark()
-    while process.poll() is None:
-        sent = [each for each in devcloud.requests_since(mark) if each.method in ("PUT", "DELETE")]
-        if len(sent) >= writes:
-            break
-        time.sleep(0.002)
-    assert process.poll() is None, f"ended before its write number {writes}"
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
 
 
 def master(connection: Any) -> Any:

@@ -47,11 +47,6 @@ def name() -> str:
     return f"f{secrets.token_hex(3)}"
 
 
-def writes(devcloud: Devcloud, mark: Any) -> int:
-    requests = devcloud.requests_since(mark)
-    return sum(each.method != "GET" and not each.path.endswith("/auth/tokens") for each in requests)
-
-
 def names_in(devcloud: Devcloud, prefix: str) -> Counter[tuple[str, str]]:
     """Count what the cloud holds of a spec, by kind and name: each should be there once."""
     admin = devcloud.admin
@@ -79,12 +74,7 @@ def test_a_kill_at_any_write_converges(prep: Prep, name: str, devcloud: Devcloud
     prep.write(everything(name))
     for place in PLACES:
         mark = devcloud.mark()
-        process = prep.start("apply", "--yes", prep.spec.name)
-        while process.poll() is None and writes(devcloud, mark) < place:
-            time.sleep(0.002)
-        assert process.poll() is None, f"ended before its write number {place}"
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        prep.run_killed(place, "apply", "--yes", prep.spec.name)
         devcloud.wait_until_idle(mark)
         prep.apply()
         twice = {what: count for what, count in names_in(devcloud, name).items() if count > 1}

@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.races.stopped import Stop, watch
+
 SERVER = multiprocessing.get_context("forkserver")
 FIXED = ("HOME", "PATH", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "PYTHONPATH")
 """Variables that modules read when they are imported, or that say what is imported."""
@@ -20,15 +22,17 @@ def suits(environment: Mapping[str, str]) -> bool:
     return all(environment.get(name) == os.environ.get(name) for name in FIXED)
 
 
-def run(words: Sequence[str], environment: Mapping[str, str], folder: Path, timeout: float) -> tuple[int, str, str]:
+def run(
+    words: Sequence[str], environment: Mapping[str, str], folder: Path, timeout: float, stop: Stop | None = None
+) -> tuple[int, str, str]:
     """Run the command with these variables and no others; return its exit code, and what it printed.
 
-    Raises TimeoutExpired.
+    A stop kills it, which is exit code -9. Raises TimeoutExpired.
     """
     SERVER.set_forkserver_preload(["tests.functional.imported"])
     with tempfile.TemporaryDirectory() as place:
         printed = Path(place) / "out", Path(place) / "err"
-        process = SERVER.Process(target=_become, args=(list(words), dict(environment), folder, printed))
+        process = SERVER.Process(target=_become, args=(list(words), dict(environment), folder, printed, stop))
         process.start()
         process.join(timeout)
         if process.exitcode is None:
@@ -39,7 +43,9 @@ def run(words: Sequence[str], environment: Mapping[str, str], folder: Path, time
         return process.exitcode, out, err
 
 
-def _become(words: list[str], environment: dict[str, str], folder: Path, printed: tuple[Path, Path]) -> None:
+def _become(
+    words: list[str], environment: dict[str, str], folder: Path, printed: tuple[Path, Path], stop: Stop | None
+) -> None:
     """Be the command."""
     for number, path in enumerate(printed, 1):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
@@ -48,6 +54,8 @@ def _become(words: list[str], environment: dict[str, str], folder: Path, printed
     os.environ.update(environment)
     os.chdir(folder)
     sys.argv = ["openstack-prep", *words]
+    if stop is not None:
+        watch(stop, None)
     from openstack_prep.cli.main import main
 
     sys.exit(main())
