@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Len
@@ -74,6 +74,29 @@ class ReadsBeside:
 
     def __hash__(self) -> int:
         return hash(self.read)
+
+
+def matching(pattern: str, what: str, fix: str, number: str = "") -> Reads:
+    """Return the annotation of texts that match a pattern as a whole.
+
+    ``number`` is the fix where YAML reads such a text as a number unless it is in quotes.
+    """
+    compiled = re.compile(pattern)
+
+    def read(value: object) -> object:
+        if number and isinstance(value, int | float) and not isinstance(value, bool):
+            raise InvalidValue("is a number in YAML", number)
+        if isinstance(value, str) and not compiled.fullmatch(value):
+            raise InvalidValue(what, fix)
+        return value
+
+    return Reads(read)
+
+
+class Strict:
+    """Base of dataclasses within a spec: they have no unknown keys, and no value of another type is converted."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "strict": True}
 
 
 def size(unit: str) -> Callable[[object], object]:

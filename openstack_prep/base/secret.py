@@ -40,6 +40,15 @@ SOURCE_NAMES = ("env", "file", "content", "prompt", "generate", *PROGRAMS)
 _QUOTED = re.compile(r"""(alias|anchor|tag|handle|base \d+:) ('[^']*'|"[^"]*")""")
 
 
+def masked(value: object) -> object:
+    """Return plain data with asterisks for secrets."""
+    if isinstance(value, Mapping):
+        return {name: masked(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(each) for each in value]
+    return HIDDEN if isinstance(value, Secret) else value
+
+
 def without_values(text: str) -> str:
     """Return PyYAML's message about a file without the values that it quotes: an unquoted *password is an alias."""
     return _QUOTED.sub(rf"\1 {HIDDEN}", text)

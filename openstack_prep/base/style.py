@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 RED, GREEN, YELLOW, CYAN, DIM = "31", "32", "33", "36", "2"
@@ -24,6 +25,13 @@ def indented(text: str) -> str:
 
 
 _OWN_COLOR = re.compile("(\x1b\\[(?:0|2|31|32|33|36)m)")
+
+
+def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table, each column as wide as its widest text."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
 
 
 def visible(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
-from openstack_prep.base.fields import File, Name
+from openstack_prep.base.fields import File, Name, Strict
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.resource import Coherent
 from openstack_prep.exposures.endpoint import Label
@@ -14,15 +14,12 @@ from openstack_prep.exposures.external_ips import ExternalIPs
 from openstack_prep.exposures.names import ExposureNames
 from openstack_prep.exposures.service_host import ServiceHost
 from openstack_prep.exposures.virtualization import Virtualization
-from openstack_prep.kubernetes.model import STRICT
 from openstack_prep.resources.identity.in_project import InProject
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeSelection(Coherent):
+class NodeSelection(Strict, Coherent):
     """Servers of OpenStack that are the nodes of a cluster: exactly one field is set."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     stack: Name | None = None
     """Stack whose servers are the nodes."""

@@ -8,26 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Len
 
-from openstack_prep.base.fields import Address, Cidr, Mac, Name, Port, Reads, Text
+from openstack_prep.base.fields import Address, Cidr, Mac, Name, Port, Reads, Strict, Text, matching
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.resource import Coherent
-from openstack_prep.kubernetes.model import LABEL, STRICT
+from openstack_prep.kubernetes.model import LABEL, DnsLabel
 
 Way = Literal["floating-ip", "metallb", "cilium", "kube-vip", "external-ip", "node-port", "service-host", "bridge"]
 """Ways in which requests from outside reach a cluster."""
 LONGEST_NAME = 253
 HOST = rf"{LABEL}(\.{LABEL})*"
-
-
-def dns_label(value: object) -> object:
-    """Read a name that is also one in Kubernetes and in DNS."""
-    if isinstance(value, str) and not re.fullmatch(LABEL, value):
-        raise InvalidValue("is not a DNS label", "use at most 63 lower-case letters, digits and hyphens")
-    return value
 
 
 def dns_name(value: object) -> object:
@@ -40,31 +33,25 @@ def dns_name(value: object) -> object:
     return name
 
 
-def namespaced(value: object) -> object:
-    """Read the namespace and the name of an object in Kubernetes."""
-    if isinstance(value, str) and not re.fullmatch(rf"{LABEL}/{HOST}", value):
-        raise InvalidValue("is not NAMESPACE/NAME", "use one such as shop/frontend")
-    return value
-
-
-def interface_name(value: object) -> object:
-    """Read the name of an interface, of which Linux accepts more than is wise in a script."""
-    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", value):
-        raise InvalidValue("is not the name of an interface", "use at most 15 letters, digits, '_', '.' and '-'")
-    return value
-
-
-Label = Annotated[Name, Reads(dns_label)]
+Label = DnsLabel
+"""A name that is also one in Kubernetes and in DNS."""
 DnsName = Annotated[Name, Reads(dns_name)]
-Namespaced = Annotated[Name, Reads(namespaced)]
-Interface = Annotated[Name, Reads(interface_name)]
+Namespaced = Annotated[Name, matching(rf"{LABEL}/{HOST}", "is not NAMESPACE/NAME", "use one such as shop/frontend")]
+"""The namespace and the name of an object in Kubernetes."""
+Interface = Annotated[
+    Name,
+    matching(
+        r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}",
+        "is not the name of an interface",
+        "use at most 15 letters, digits, '_', '.' and '-'",
+    ),
+]
+"""The name of an interface, of which Linux accepts more than is wise in a script."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExposedPort:
+class ExposedPort(Strict):
     """One port that answers at the address."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     port: Port
     """Port at the address."""
@@ -89,10 +76,8 @@ class ExposedPort:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExposureTarget(Coherent):
+class ExposureTarget(Strict, Coherent):
     """What answers inside: exactly one of service, virtual_machine and host."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     service: Namespaced | None = None
     """Service, as NAMESPACE/NAME."""

@@ -16,18 +16,18 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from annotated_types import Ge, Le, Len
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.fields import Address, Name, Reads
+from openstack_prep.base.fields import Address, Name, Reads, Strict
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.dns.lines import dnsmasq_lines, hosts_lines
 from openstack_prep.dns.zone import DnsRecord, with_next_serial, zone_text
 from openstack_prep.exposures.endpoint import DnsName, Label, PlacedExposure
-from openstack_prep.kubernetes.model import STRICT, Namespace
+from openstack_prep.kubernetes.model import Namespace
 from openstack_prep.resources.dns.record_data import is_within, zone_name
 from openstack_prep.resources.dns.recordset import Ttl
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN
@@ -43,10 +43,8 @@ def release(value: object) -> object:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalDns:
+class ExternalDns(Strict):
     """ExternalDNS with the webhook for Designate: values for its Helm chart, and the names as DNSEndpoint."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     namespace: Namespace = "external-dns"
     """Namespace of ExternalDNS."""
@@ -63,10 +61,8 @@ class ExternalDns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Designate:
+class Designate(Strict):
     """Recordsets of Designate: apply creates one for each name, and destroy deletes it."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     zones: Annotated[tuple[Annotated[Name, Reads(zone_name)], ...], Len(1)]
     """Zones that exist in Designate and contain the names; of several, the longest one."""
@@ -83,10 +79,8 @@ class Designate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExposureNames:
+class ExposureNames(Strict):
     """Files and recordsets that make the names of exposures known."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     zones: tuple[DnsName, ...] = ()
     """Zones that contain the names; each is rendered for BIND."""

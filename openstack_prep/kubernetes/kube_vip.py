@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.fields import Name
-from openstack_prep.kubernetes.model import STRICT
+from openstack_prep.base.fields import Name, Strict
 from openstack_prep.kubernetes.service_pools import (
     Addresses,
     ServicePool,
@@ -43,10 +41,8 @@ class KubeVipPool(ServicePool):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KubeVip:
+class KubeVip(Strict):
     """kube-vip and its cloud provider in place of MetalLB; install both by their own manifests."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     pools: tuple[KubeVipPool, ...]
     """Addresses for Services."""

@@ -18,18 +18,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from itertools import combinations
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.fields import Address, Name
+from openstack_prep.base.fields import Address, Name, Strict
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.keys.schema import value_at
-from openstack_prep.kubernetes.model import STRICT, Namespace
+from openstack_prep.kubernetes.model import Namespace
 from openstack_prep.kubernetes.service_pools import (
     Addresses,
     Asn,
@@ -51,10 +51,8 @@ from openstack_prep.kubernetes.service_pools import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetalLBLayer2:
+class MetalLBLayer2(Strict):
     """Announcement of a pool by ARP and NDP (MetalLB 0.13 and later)."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     interfaces: tuple[Name, ...] = ()
     """Interfaces of the nodes to announce on (0.13.6 and later); default: all."""
@@ -65,10 +63,8 @@ class MetalLBLayer2:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetalLBBGP:
+class MetalLBBGP(Strict):
     """Announcement of a pool by BGP."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     aggregation_length: Annotated[int, Ge(1), Le(32)] | None = None
     """Prefix length of announced IPv4 networks; default: 32."""
@@ -111,10 +107,8 @@ class MetalLBPool(ServicePool):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetalLBPeer:
+class MetalLBPeer(Strict):
     """A BGP router."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: Name
     """Name in Kubernetes, a DNS label."""
@@ -141,10 +135,8 @@ class MetalLBPeer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetalLB:
+class MetalLB(Strict):
     """MetalLB's configuration; install MetalLB itself by its own manifests or chart."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     pools: tuple[MetalLBPool, ...]
     """Addresses for Services."""

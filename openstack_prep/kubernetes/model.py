@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Len
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from openstack_prep.base.fields import Address, Cidr, File, Name, Reads, Text
+from openstack_prep.base.fields import Address, Cidr, File, Name, Reads, Strict, Text, matching
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret, from_spec
@@ -70,8 +70,6 @@ NodeConfig = Annotated[Mapping[Name, object], ReadsSecrets("node")]
 # --- model ------------------------------------------------------------------------------------
 
 
-STRICT = {"extra": "forbid", "strict": True}
-
 LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 Role = Literal["controlplane", "etcd", "worker"]
@@ -110,32 +108,21 @@ def validate_version(value: object) -> object:
     return value
 
 
-def validate_cluster_name(value: object) -> object:
-    """Validate a name that printed commands contain; Cilium's own rule for its clusters is stricter."""
-    if isinstance(value, str) and not re.fullmatch(WORD, value):
-        raise InvalidValue(
-            "is not a name of a cluster", "use at most 63 letters, digits, hyphens, underscores and dots"
-        )
-    return value
-
-
-def validate_namespace(value: object) -> object:
-    """Validate the name of a namespace, which is a DNS label."""
-    if isinstance(value, str) and not re.fullmatch(LABEL, value):
-        raise InvalidValue("is not a DNS label", "use at most 63 lower-case letters, digits and hyphens")
-    return value
-
-
-ClusterName = Annotated[Name, Reads(validate_cluster_name)]
-Namespace = Annotated[Name, Reads(validate_namespace)]
+ClusterName = Annotated[
+    Name,
+    matching(WORD, "is not a name of a cluster", "use at most 63 letters, digits, hyphens, underscores and dots"),
+]
+"""A name that printed commands contain; Cilium's own rule for its clusters is stricter."""
+DnsLabel = Annotated[
+    Name, matching(LABEL, "is not a DNS label", "use at most 63 lower-case letters, digits and hyphens")
+]
+Namespace = DnsLabel
 Indexes = Annotated[str, Reads(validate_indexes, {"type": ["string", "integer"], "pattern": r"^\d+(-\d*)?$"})]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeGroup:
+class NodeGroup(Strict):
     """A group of nodes, selected by their indexes in the stack."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     nodes: Indexes
     """Indexes of the nodes: 0, 0-2, or 3- for the fourth and all after it."""
@@ -167,10 +154,8 @@ def validate_host(value: object) -> object:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Registry:
+class Registry(Strict):
     """A registry of container images that may require a login."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     url: Annotated[Name, Reads(validate_host)]
     """Host and port, without a scheme."""

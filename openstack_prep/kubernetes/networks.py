@@ -11,15 +11,15 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, TypeAlias
 
 from annotated_types import Ge, Le
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.fields import Cidr
+from openstack_prep.base.fields import Cidr, Strict
 from openstack_prep.base.ranges import Net, Range
-from openstack_prep.kubernetes.model import STRICT, KubernetesCluster
+from openstack_prep.kubernetes.model import KubernetesCluster
 
 DEFAULT_RANGES = ("10.42.0.0/15", "10.44.0.0/14", "10.48.0.0/12", "10.64.0.0/10")
 """10.42.0.0 to 10.127.255.255: the first cluster gets the default networks of RKE2 and RKE."""
@@ -46,10 +46,8 @@ Prefix = Annotated[int, Ge(1), Le(124)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterNetworks:
+class ClusterNetworks(Strict):
     """The range from which networks of pods and Services are allocated, in the order of the clusters."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     range: Cidr | None = None
     """Network to allocate from; default: 10.42.0.0 to 10.127.255.255, which begins with RKE2's and RKE's defaults."""

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
 from openstack_prep.base.errors import Mistake
-from openstack_prep.base.fields import Name, Text
+from openstack_prep.base.fields import Name, Strict, Text
 from openstack_prep.base.multicast import PoolRange
 from openstack_prep.base.ranges import Range
-from openstack_prep.kubernetes.model import LABEL, STRICT, WORD
+from openstack_prep.kubernetes.model import LABEL, WORD
 from openstack_prep.kubernetes.nodes import KEY
 
 # --- pool -------------------------------------------------------------------------------------
@@ -29,10 +29,8 @@ LABEL_FIX = "use at most 63 lower-case letters, digits and hyphens"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelExpression:
+class LabelExpression(Strict):
     """One condition of a Kubernetes label selector."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     key: Name
     """Name of the label."""
@@ -43,10 +41,8 @@ class LabelExpression:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelSelector:
+class LabelSelector(Strict):
     """A Kubernetes label selector; all conditions must hold."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     match_labels: Mapping[Name, Text] | None = None
     """Labels and their values."""
@@ -55,10 +51,8 @@ class LabelSelector:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServicePool:
+class ServicePool(Strict):
     """Addresses for Services of type LoadBalancer, from an address pool of the spec or listed here."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: Name | None = None
     """Name in Kubernetes, a DNS label; default: the name of the address pool."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.ranges import Range, merged
+from openstack_prep.base.ranges import Range, merged, without
 from openstack_prep.exposures.convert.objects import IN_POOL, POOL, Decision, LoadBalancerOptions, Old
 from openstack_prep.kubernetes import kube_vip, metallb
 from openstack_prep.kubernetes.cilium import Cilium, announcement, rules
@@ -29,14 +29,14 @@ def ranges(old: Old, decision: Decision) -> dict[str, list[Range]]:
         out |= apart
         found = _old_pools(old, out)
     carried = merged(Range.read(address) for each in decision.carriers for address in each.addresses)
-    rest = list(_without(carried, [each for held in found.values() for each in held]))
+    rest = list(without(carried, [each for held in found.values() for each in held]))
     name = POOL if POOL not in found else f"{POOL}-2"
     return {name: held for name, held in ({name: rest} | found).items() if held}
 
 
 def _old_pools(old: Old, out: Iterable[str]) -> dict[str, list[Range]]:
     gone = [Range.read(each) for each in out]
-    return {pool.name: list(_without(pool.ranges, gone)) for pool in old.pools}
+    return {pool.name: list(without(pool.ranges, gone)) for pool in old.pools}
 
 
 def _apart(pools: Mapping[str, Sequence[Range]], decision: Decision) -> set[str]:
@@ -52,26 +52,6 @@ def _apart(pools: Mapping[str, Sequence[Range]], decision: Decision) -> set[str]
 def _home(address: str, pools: Mapping[str, Sequence[Range]]) -> str:
     one = Range.read(address).first
     return next((name for name, held in pools.items() if any(one in each for each in held)), "")
-
-
-def _without(ranges: Sequence[Range], out: Sequence[Range]) -> Iterator[Range]:
-    """Yield what is left of ranges without others."""
-    for each in ranges:
-        rest = [each]
-        for gone in out:
-            rest = [part for one in rest for part in _cut(one, gone)]
-        yield from rest
-
-
-def _cut(held: Range, gone: Range) -> Iterator[Range]:
-    both = held.overlap(gone)
-    if both is None:
-        yield held
-        return
-    if int(held.first) < int(both.first):
-        yield Range(held.first, both.first - 1)
-    if int(both.last) < int(held.last):
-        yield Range(both.last + 1, held.last)
 
 
 def manifests(pools: Mapping[str, Sequence[Range]], wanted: LoadBalancerOptions) -> list[dict[str, object]]:

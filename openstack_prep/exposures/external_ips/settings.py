@@ -7,42 +7,36 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Len
 
-from openstack_prep.base.fields import Address, Name, Reads
-from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.fields import Address, Name, Strict, matching
 from openstack_prep.base.ranges import AddressRange
 from openstack_prep.base.secret import Secret
 from openstack_prep.exposures.endpoint import HOST, Interface, Label, PlacedExposure
-from openstack_prep.kubernetes.model import STRICT, Namespace
+from openstack_prep.kubernetes.model import Namespace
 from openstack_prep.kubernetes.service_pools import Asn
 
 # --- settings ---------------------------------------------------------------------------------
 
 
-LONGEST_LABEL = 63
-
-
-def node_name(value: object) -> object:
-    """Read the name of a node, which is also the value of its label kubernetes.io/hostname."""
-    if isinstance(value, str) and (len(value) > LONGEST_LABEL or not re.fullmatch(HOST, value)):
-        raise InvalidValue("is not the name of a node", "use at most 63 lower-case letters, digits, hyphens and dots")
-    return value
-
-
-NodeName = Annotated[Name, Reads(node_name)]
+NodeName = Annotated[
+    Name,
+    matching(
+        rf"(?=.{{1,63}}$){HOST}",
+        "is not the name of a node",
+        "use at most 63 lower-case letters, digits, hyphens and dots",
+    ),
+]
+"""The name of a node, which is also the value of its label kubernetes.io/hostname."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalIPNode:
+class ExternalIPNode(Strict):
     """A node that may carry addresses."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: NodeName
     """Name of the node in Kubernetes."""
@@ -53,10 +47,8 @@ class ExternalIPNode:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalIPPeer:
+class ExternalIPPeer(Strict):
     """A BGP router."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: Label
     """Name, a DNS label."""
@@ -73,10 +65,8 @@ class ExternalIPPeer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalIPBGP:
+class ExternalIPBGP(Strict):
     """Announcement by BGP."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     my_asn: Asn
     """AS number of the nodes."""
@@ -89,10 +79,8 @@ class ExternalIPBGP:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalIPs:
+class ExternalIPs(Strict):
     """Services with externalIPs, and the nodes that carry the addresses."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     nodes: Annotated[tuple[ExternalIPNode, ...], Len(1)]
     """Nodes that may carry addresses."""

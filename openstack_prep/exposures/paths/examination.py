@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pathlib import Path as FilePath
@@ -11,6 +11,7 @@ from typing import Any
 from openstack_prep.base.diagnostic import DiagnosticStatus, errors, summary
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import columns
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.service import Service
@@ -107,13 +108,7 @@ class PathReport:
         ]
         trees = [line for each in wrong for line in ("", *tree(each.chain))]
         rows = [HEADER, *(each.row() for each in self.paths)]
-        return "\n".join([*_table(rows), *trees, "", f"{self.spec}: {summary(links)}"])
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
+        return "\n".join([*columns(rows), *trees, "", f"{self.spec}: {summary(links)}"])
 
 
 # --- examination ------------------------------------------------------------------------------

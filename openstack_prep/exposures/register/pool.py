@@ -13,7 +13,7 @@ import ipaddress
 import itertools
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Literal, Protocol, TypeAlias
+from typing import Annotated, Literal, Protocol, TypeAlias
 from urllib.parse import quote
 
 from annotated_types import Len
@@ -21,7 +21,7 @@ from annotated_types import Len
 from openstack_prep.base import ranges
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PrepError
-from openstack_prep.base.fields import Address, Cidr, Reads, mac
+from openstack_prep.base.fields import Address, Cidr, Reads, Strict, mac
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.multicast import PoolRange
 from openstack_prep.base.ranges import AddressRange, Net, Range
@@ -207,14 +207,9 @@ def derive(macs: str, seed: str, taken: Container[str]) -> str | None:
 # --- pool -------------------------------------------------------------------------------------
 
 
-STRICT = {"extra": "forbid", "strict": True}
-
-
 @dataclass(frozen=True, kw_only=True)
-class PoolSettings(Coherent):
+class PoolSettings(Strict, Coherent):
     """The network of a pool file, and what may be claimed."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     cidr: Cidr
     """The network."""

@@ -19,14 +19,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
-from openstack_prep.base.fields import Address, Mac, Name, Reads
+from openstack_prep.base.fields import Address, Mac, Name, Strict, matching
 from openstack_prep.base.file_lock import WAIT, LockWait
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.formats.yaml_places import Document
@@ -35,7 +35,6 @@ from openstack_prep.base.invalid import InvalidValue, shown
 from openstack_prep.base.private_file import remove_temporary, write_shared
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.exposures.register.pool import (
-    STRICT,
     Claim,
     ClaimRefused,
     ClaimRequest,
@@ -121,31 +120,22 @@ LISTED = ("users", "claims")
 """The sections with one line per entry."""
 
 
-def identifier(value: object) -> object:
-    if isinstance(value, str) and not re.fullmatch("[0-9a-f]{16}", value):
-        raise InvalidValue("is not the id of a pool file", "restore the former id")
-    return value
-
-
 @dataclass(frozen=True, kw_only=True)
-class _User:
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+class _User(Strict):
     project: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Claim:
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+class _Claim(Strict):
     address: Address
     mac: Mac | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class _File:
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+class _File(Strict):
     version: Literal[1]
     pool: Name
-    id: Annotated[str, Reads(identifier)]
+    id: Annotated[str, matching("[0-9a-f]{16}", "is not the id of a pool file", "restore the former id")]
     network: PoolSettings
     users: Mapping[str, _User] | None = None
     claims: Mapping[str, _Claim] | None = None

@@ -6,46 +6,35 @@ Sources: KubeInit 0.5.4 to 1.0.2 (hosts/okd/inventory, roles/kubeinit_libvirt/de
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from openstack_prep.base.fields import Address, Cidr, Mac, Name, Port, Reads
+from openstack_prep.base.fields import Address, Cidr, Mac, Name, Port, Strict, matching
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.core.resource import Coherent
 from openstack_prep.exposures.endpoint import DnsName, Interface, Label
-from openstack_prep.kubernetes.model import STRICT
 
 Role = Literal["master", "worker", "service", "bootstrap"]
 ROLES: tuple[Role, ...] = ("master", "worker", "service", "bootstrap")
 
 
-def folder(value: object) -> object:
-    """Read an absolute path that named.conf contains in quotes."""
-    if isinstance(value, str) and not re.fullmatch("(/[A-Za-z0-9_.-]+)+", value):
-        raise InvalidValue("is not an absolute path of plain characters", "use one such as /var/named")
-    return value
-
-
-def word(value: object) -> object:
-    """Read a name that inventories and commands contain."""
-    if isinstance(value, str) and not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}", value):
-        raise InvalidValue("is not a plain name", "use letters, digits, '_', '.' and '-'")
-    return value
-
-
-Folder = Annotated[Name, Reads(folder)]
-Word = Annotated[Name, Reads(word)]
+Folder = Annotated[
+    Name, matching("(/[A-Za-z0-9_.-]+)+", "is not an absolute path of plain characters", "use one such as /var/named")
+]
+"""An absolute path that named.conf contains in quotes."""
+Word = Annotated[
+    Name,
+    matching("[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}", "is not a plain name", "use letters, digits, '_', '.' and '-'"),
+]
+"""A name that inventories and commands contain."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalInterface:
+class ExternalInterface(Strict):
     """The second interface of the services machine, on a bridge of the hypervisor, with the exposures' address."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     nic: Interface
     """Physical interface of the hypervisor that becomes a port of the bridge, such as eno1."""
@@ -62,10 +51,8 @@ class ExternalInterface:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineGroup:
+class MachineGroup(Strict):
     """Machines with consecutive addresses."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     count: Annotated[int, Ge(1), Le(250)]
     """Number of machines."""
@@ -76,10 +63,8 @@ class MachineGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KubeInit:
+class KubeInit(Strict):
     """Files for KubeInit 0.5.4 to 1.0.2; later releases have no external interface."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     user: Word = "root"
     """User for logins to the hypervisor."""
@@ -88,10 +73,8 @@ class KubeInit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceHost(Coherent):
+class ServiceHost(Strict, Coherent):
     """A services machine with BIND and HAProxy, through which a cluster is reached from outside."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     domain: DnsName
     """Domain of the cluster, such as okdcluster.kubeinit.local."""

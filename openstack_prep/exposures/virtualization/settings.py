@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from openstack_prep.base.fields import Address, Cidr, Count, Mac, Memory, Name, Reads, Text
+from openstack_prep.base.fields import Address, Cidr, Count, Mac, Memory, Name, Reads, Strict, Text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.exposures.endpoint import Label, Namespaced
-from openstack_prep.kubernetes.model import STRICT, Namespace
+from openstack_prep.kubernetes.model import Namespace
 
 VlanId = Annotated[int, Ge(1), Le(4094)]
 Mtu = Annotated[int, Ge(576), Le(65536)]
@@ -34,10 +34,8 @@ def version_of_kubevirt(value: object) -> object:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeBridge:
+class NodeBridge(Strict):
     """A bridge on the nodes, configured by a NodeNetworkConfigurationPolicy of the same name."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: Name
     """Name of the bridge, and of its policy: at most 15 lower-case letters, digits and hyphens."""
@@ -59,10 +57,8 @@ class NodeBridge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutsideNetwork:
+class OutsideNetwork(Strict):
     """A network outside of the cluster that virtual machines are attached to."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: Label
     """Name of the network in Kubernetes, and of the interface in virtual machines."""
@@ -93,10 +89,8 @@ class OutsideNetwork:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeMachine:
+class WholeMachine(Strict):
     """What a complete VirtualMachine needs besides its interfaces."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     memory: Memory = 2048
     """Memory."""
@@ -113,10 +107,8 @@ class WholeMachine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RenderedMachine:
+class RenderedMachine(Strict):
     """How a virtual machine of the exposures is rendered."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: Namespaced
     """The virtual machine, as NAMESPACE/NAME."""
@@ -136,10 +128,8 @@ class RenderedMachine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MacPool:
+class MacPool(Strict):
     """The MAC addresses that kubemacpool gives to virtual machines without one (RANGE_START and RANGE_END)."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     first: Mac = "02:00:00:00:00:00"
     """First MAC address; default: kubemacpool's own. OpenShift Virtualization chooses a range per cluster."""
@@ -148,10 +138,8 @@ class MacPool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Virtualization:
+class Virtualization(Strict):
     """Ways outside for virtual machines of KubeVirt, or OpenShift Virtualization."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     bridges: tuple[NodeBridge, ...] = ()
     """Bridges on the nodes to configure."""

@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Len
 
-from openstack_prep.base.fields import Address, Cidr, File, Name, Port, Reads
+from openstack_prep.base.fields import Address, Cidr, File, Name, Port, Reads, Strict
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.model import STRICT, Namespace
+from openstack_prep.kubernetes.model import Namespace
 from openstack_prep.kubernetes.service_pools import Asn, LabelSelector, ServicePool
 
 # --- load balancer ----------------------------------------------------------------------------
@@ -36,10 +36,8 @@ class CiliumPool(ServicePool):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CiliumLayer2:
+class CiliumLayer2(Strict):
     """Announcement by ARP and, since Cilium 1.19, NDP; it requires kube_proxy_replacement."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     interfaces: tuple[Name, ...] = ()
     """Interfaces of the nodes to announce on, as regular expressions; default: all."""
@@ -50,10 +48,8 @@ class CiliumLayer2:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CiliumPeer:
+class CiliumPeer(Strict):
     """A BGP router."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     name: Name
     """Name in Kubernetes, a DNS label."""
@@ -72,10 +68,8 @@ class CiliumPeer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CiliumBGP:
+class CiliumBGP(Strict):
     """Announcement by BGP; before Cilium 1.16 by a CiliumBGPPeeringPolicy."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     my_asn: Asn
     """AS number of the cluster."""
@@ -92,10 +86,8 @@ class CiliumBGP:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CiliumLoadBalancer:
+class CiliumLoadBalancer(Strict):
     """Cilium's own load balancer in place of MetalLB: addresses from pools, announced by layer 2, BGP or both."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     pools: tuple[CiliumPool, ...]
     """Addresses for Services."""
@@ -212,10 +204,8 @@ Release = Annotated[str, Reads(release, {"type": "string", "pattern": r"^v?\d+\.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cilium:
+class Cilium(Strict):
     """Cilium's Helm values for one cluster, in a mesh or alone."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     cluster_id: Annotated[int, Ge(1), Le(255)]
     """Number of the cluster, unique in the mesh; it cannot change while pods exist."""

@@ -17,7 +17,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.base.secret import masked
 from openstack_prep.kubernetes import cilium, cluster_yml, kube_vip, metallb, rke2
 from openstack_prep.kubernetes.cilium import Cilium, Member, address_annotation, leaves_services, settings
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
@@ -133,17 +133,9 @@ def texts(cluster: RkeFields, outputs: Outputs, *, openly: bool) -> dict[str, st
     """
     found = {**_node_files(cluster, outputs), **_cluster_files(cluster)}
     return {
-        name: content if isinstance(content, str) else dump(*(content if openly else map(_mask, content)))
+        name: content if isinstance(content, str) else dump(*(content if openly else map(masked, content)))
         for name, content in found.items()
     }
-
-
-def _mask(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {name: _mask(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_mask(each) for each in value]
-    return HIDDEN if isinstance(value, Secret) else value
 
 
 def _node_files(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:

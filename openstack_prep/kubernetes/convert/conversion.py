@@ -16,7 +16,7 @@ from typing import Any, cast
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.base.secret import HIDDEN, Secret, masked
 from openstack_prep.kubernetes import rke2, rke2_rules
 from openstack_prep.kubernetes.convert import chart_keys, service_keys
 from openstack_prep.kubernetes.convert.chart_keys import plugin
@@ -28,7 +28,6 @@ from openstack_prep.kubernetes.convert.outcome import (
     ConvertedKey,
     Draft,
     Handler,
-    masked,
 )
 from openstack_prep.kubernetes.convert.service_keys import NODE, included
 from openstack_prep.kubernetes.convert.versions import SINCE, TargetRelease, target

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.secret import HIDDEN, Secret
+from openstack_prep.base.secret import Secret, masked
 from openstack_prep.kubernetes.keys.schema import hide
 
 FOLDER = "/etc/rancher/rke2"
@@ -139,12 +139,3 @@ def into(chart: str, path: str, note: str = "") -> Handler:
 def lost(why: str) -> Handler:
     """Return the handler of a key that has no counterpart."""
     return lambda draft, key, value: draft.note(key, None, why)
-
-
-def masked(value: object) -> object:
-    """Return documents with asterisks for secrets."""
-    if isinstance(value, dict):
-        return {name: masked(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [masked(each) for each in value]
-    return HIDDEN if isinstance(value, Secret) else value

@@ -12,6 +12,7 @@ from typing import Literal
 
 from openstack_prep.base.diagnostic import Diagnostic, by_weight, errors, summary
 from openstack_prep.base.raw import Values
+from openstack_prep.base.style import columns
 from openstack_prep.kubernetes.cilium import Member, Passage, required
 from openstack_prep.kubernetes.mesh import admission as passages
 from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
@@ -100,7 +101,7 @@ class Examination:
 
     def __str__(self) -> str:
         end = f"{', '.join(each.name for each in self.clusters)}: {summary(self.findings)}"
-        return "\n".join([*_table([HEADER, *self.rows()]), "", *map(str, self.findings), end])
+        return "\n".join([*columns([HEADER, *self.rows()]), "", *map(str, self.findings), end])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,12 +121,6 @@ class MeshNodes:
 
 
 HEADER = ("from", "to", "what", "why")
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip()
 
 
 def examine(visible: VisibleNetworks, members: Sequence[Member], nodes: Mapping[str, MeshNodes]) -> Examination:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Len
 
-from openstack_prep.base.fields import Address, Cidr, GiB, Name, Reads, Text
+from openstack_prep.base.fields import Address, Cidr, GiB, Name, Reads, Strict, Text
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.secret import Secret
 from openstack_prep.openshift.install_config import releases
-
-STRICT = {"extra": "forbid", "strict": True}
 
 
 def _release(value: object) -> object:
@@ -29,10 +27,8 @@ Replicas = Annotated[int, Ge(0), Le(1000)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResourceReference:
+class ResourceReference(Strict):
     """A resource of OpenStack, by either its ID or its name."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: Name | None = None
     """ID."""
@@ -41,10 +37,8 @@ class ResourceReference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RootVolume:
+class RootVolume(Strict):
     """A volume to boot from, instead of the flavor's disk."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     size: GiB
     """GiB; at least 25, 100 is recommended."""
@@ -55,10 +49,8 @@ class RootVolume:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machines:
+class Machines(Strict):
     """Properties of all machines, or of one pool."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     flavor: Name | None = None
     """Name of the flavor."""
@@ -83,10 +75,8 @@ class MachinePool(Machines):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proxy:
+class Proxy(Strict):
     """Proxies for connections from the cluster to the outside."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     http: Name | None = None
     """URL of the proxy for HTTP."""
@@ -97,10 +87,8 @@ class Proxy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mirror:
+class Mirror(Strict):
     """Mirrors of an image repository."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     source: Name
     """Repository in the names of images."""
@@ -109,10 +97,8 @@ class Mirror:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capabilities:
+class Capabilities(Strict):
     """Optional capabilities to install (4.11 and later)."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     baseline: Name | None = None
     """None, vCurrent, or the set of a release such as v4.14; required by additional."""
@@ -121,10 +107,8 @@ class Capabilities:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstallConfigFields:
+class InstallConfigFields(Strict):
     """The content of an install-config, except for file contents; see ``FileContents``."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     release: Release
     """OpenShift release, in quotes: "4.2" to "4.23", "5.0" and later."""
