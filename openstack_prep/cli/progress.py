@@ -21,14 +21,11 @@ from openstack_prep.core.plan import Plan, Report
 EVERY = 5.0  # seconds between two lines about the same long work
 
 
-class Lines:
-    """One line per step that ended, and now and then one about long work."""
+class PlainOutput:
+    """Whole lines on a stream; a context manager, as live displays are."""
 
-    def __init__(self, plan: Plan, out: TextIO, style: Style = PLAIN) -> None:
-        self.out, self.style = out, style
-        self.width = text.width_of(step for step in plan if not text.is_unchanged(step))
-        self.shows_kept = plan.purpose == "destroy"  # nobody else says what a destroy leaves, and why
-        self._printed_at: dict[Key, float] = {}
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
         self._lock = threading.RLock()  # an interrupt may come in the middle of a line
 
     def __enter__(self) -> Self:
@@ -36,6 +33,43 @@ class Lines:
 
     def __exit__(self, *exception: object) -> None:
         pass
+
+    def _print(self, line: str) -> None:
+        with self._lock:
+            try:
+                print(line, file=self.out, flush=True)
+            except OSError as error:  # a closed terminal does not end the run; its SIGHUP is about to
+                if error.errno != errno.EIO:
+                    raise
+
+
+class LiveOutput(PlainOutput):
+    """The same lines above a live display of rich."""
+
+    _live: Any
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._live.__exit__(*exception)
+
+    def _print(self, line: str) -> None:
+        from rich.text import Text
+
+        self._live.console.print(Text.from_ansi(line), soft_wrap=True)
+
+
+class Lines(PlainOutput):
+    """One line per step that ended, and now and then one about long work."""
+
+    def __init__(self, plan: Plan, out: TextIO, style: Style = PLAIN) -> None:
+        super().__init__(out)
+        self.style = style
+        self.width = text.width_of(step for step in plan if not text.is_unchanged(step))
+        self.shows_kept = plan.purpose == "destroy"  # nobody else says what a destroy leaves, and why
+        self._printed_at: dict[Key, float] = {}
 
     def tell(self, event: Event) -> None:
         if event.phase in ("again", "note"):
@@ -62,20 +96,12 @@ class Lines:
     def _note(self, about: Step | Key, note: str) -> str:
         return self.style.line(".", f"{about!s:<{self.width}}", note)
 
-    def _print(self, line: str) -> None:
-        with self._lock:
-            try:
-                print(line, file=self.out, flush=True)
-            except OSError as error:  # a closed terminal does not end the run; its SIGHUP is about to
-                if error.errno != errno.EIO:
-                    raise
-
 
 def _unpacked(size: int | None) -> str:
     return "" if size is None else f", unpacked {size / 2**20:.0f} MiB"
 
 
-class Live(Lines):
+class Live(LiveOutput, Lines):
     """The same lines, and below them a bar for the whole and one for each long transfer."""
 
     def __init__(self, plan: Plan, out: TextIO, style: Style = PLAIN) -> None:
@@ -103,13 +129,6 @@ class Live(Lines):
 
         self._live = RichLive(Group(self._bytes, self._steps), console=console, transient=True)
 
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self._live.__exit__(*exception)
-
     def tell(self, event: Event) -> None:
         super().tell(event)
         if event.phase == "ended":
@@ -124,11 +143,6 @@ class Live(Lines):
                 self._transfers[key] = self._bytes.add_task(str(key), total=total)
         shown = f"{key}{_unpacked(unpacked)}"
         self._bytes.update(self._transfers[key], completed=done, total=total, description=shown)
-
-    def _print(self, line: str) -> None:
-        from rich.text import Text
-
-        self._live.console.print(Text.from_ansi(line), soft_wrap=True)
 
 
 def display(plan: Plan, out: TextIO, style: Style = PLAIN) -> Lines:

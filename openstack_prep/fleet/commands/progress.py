@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import sys
-import threading
 import time
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from openstack_prep.base.style import PLAIN, Style
+from openstack_prep.cli.progress import LiveOutput, PlainOutput
 from openstack_prep.cli.running import FORMAT
 from openstack_prep.fleet.commands.tables import line
 from openstack_prep.fleet.engine import FleetEvent
@@ -22,19 +21,13 @@ MOST_SHOWN = 6
 """Names of running targets that the live table has."""
 
 
-class FleetLines:
+class FleetLines(PlainOutput):
     """One line per target that ended, and per wave; of unchanged ones only if all are wanted."""
 
     def __init__(self, out: TextIO, style: Style, widths: tuple[int, int], total: int, verb: str, quiet: bool) -> None:
-        self.out, self.style, self.widths, self.total, self.verb = out, style, widths, total, verb
+        super().__init__(out)
+        self.style, self.widths, self.total, self.verb = style, widths, total, verb
         self.quiet = quiet
-        self._lock = threading.RLock()  # a signal may come in the middle of a line
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        pass
 
     def tell(self, event: FleetEvent) -> None:
         if event.phase == "stopping":
@@ -49,16 +42,8 @@ class FleetLines:
             return False  # the table at the end has it
         return self.style.unchanged or outcome.status is not TargetStatus.UNCHANGED
 
-    def _print(self, text: str) -> None:
-        with self._lock:
-            try:
-                print(text, file=self.out, flush=True)
-            except OSError as error:  # a closed terminal does not end the run; its SIGHUP is about to
-                if error.errno != errno.EIO:
-                    raise
 
-
-class FleetDisplay(FleetLines):
+class FleetDisplay(LiveOutput, FleetLines):
     """The same lines, and below them how far the run is, and what is running."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -86,13 +71,6 @@ class FleetDisplay(FleetLines):
         more = f" and {len(running) - MOST_SHOWN} more" if len(running) > MOST_SHOWN else ""
         return Text(f"running: {', '.join(shown)}{more}" if shown else "")
 
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self._live.__exit__(*exception)
-
     def tell(self, event: FleetEvent) -> None:
         super().tell(event)
         if event.phase == "wave":
@@ -106,11 +84,6 @@ class FleetDisplay(FleetLines):
             self._failed += event.outcome.status in BAD
             failed = f", {self._failed} failed" if self._failed else ""
             self._bar.update(self._whole, advance=1, failed=failed)
-
-    def _print(self, text: str) -> None:
-        from rich.text import Text
-
-        self._live.console.print(Text.from_ansi(text), soft_wrap=True)
 
 
 class Json(FleetLines):
