@@ -19,18 +19,112 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
-from openstack_prep.exposures import rendering, requirements
+from openstack_prep.exposures import (
+    external_ips,
+    names,
+    service_host,
+    services,
+    virtualization,
+)
 from openstack_prep.exposures.cluster_fields import ClusterFields
-from openstack_prep.exposures.endpoint import PlacedExposure
+from openstack_prep.exposures.endpoint import Exposed, PlacedExposure, Way
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.machine_claims import MachineClaims
 from openstack_prep.exposures.pool_file import PoolFile
-from openstack_prep.exposures.requirements import route_mistakes, with_opened, with_recordsets
+from openstack_prep.exposures.requirements import recordset_mistakes, route_mistakes, with_opened, with_recordsets
 from openstack_prep.exposures.rules import WITHOUT_ADDRESS
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.network.router import Router
+
+# --- files and settings ----------------------------------------------------------------------
+
+
+NEEDS: Mapping[Way, str] = {"service-host": "service_host", "external-ip": "external_ips", "bridge": "virtualization"}
+"""The settings that a way needs, except for Services that lead to virtual machines."""
+
+
+def file_texts(
+    cluster: ClusterFields,
+    placed: Sequence[PlacedExposure],
+    before: Mapping[str, str],
+    today: date,
+    *,
+    openly: bool = False,
+    only_ready: bool = False,
+    macs: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return the texts of all files by name, with secrets as asterisks unless ``openly``.
+
+    ``only_ready``: those that do not exist yet are asterisks, too; who only compares must not generate them.
+    ``macs`` are MAC addresses that are reserved for machines of ``service_host``, by name.
+    ``before`` are the existing files: zones take their serials from them, so that equal ones keep theirs.
+    """
+    found = services.files(placed)
+    if any(each.exposure.names for each in placed):
+        found |= names.files(cluster.names, placed, previous=before, today=today)
+    if cluster.external_ips and (mine := _by(placed, "external-ip")):
+        on_openstack = cluster.router is not None
+        found |= external_ips.files(
+            cluster.external_ips, mine, on_openstack=on_openstack, openly=openly, only_ready=only_ready
+        )
+    if cluster.virtualization:
+        found |= virtualization.files(cluster.virtualization, placed)
+    if cluster.service_host and (mine := _by(placed, "service-host")):
+        found |= service_host.files(cluster.service_host, mine, macs=macs, previous=before, today=today)
+    return found
+
+
+def settings_mistakes(
+    cluster: ClusterFields, placed: Sequence[PlacedExposure], macs: Mapping[str, str] | None = None
+) -> Iterator[Mistake]:
+    """Yield all mistakes; their places are fields of the cluster."""
+    yield from missing_settings(cluster, [each.exposure for each in placed])
+    yield from _under("names", names.mistakes(cluster.names, placed))
+    version = cluster.kubernetes_version
+    if cluster.external_ips and (mine := _by(placed, "external-ip")):
+        yield from _under("external_ips", external_ips.mistakes(cluster.external_ips, mine, version))
+    if cluster.virtualization:
+        yield from _under("virtualization", virtualization.mistakes(cluster.virtualization, placed))
+    if cluster.service_host:
+        mine = _by(placed, "service-host")
+        yield from _under("service_host", service_host.mistakes(cluster.service_host, mine, macs))
+        if (lacking := service_host.without_mac(cluster.service_host)) and not cluster.service_host.pool:
+            what = f"{', '.join(lacking)} have no MAC addresses"
+            fix = "set pool to a pool file for the cluster's network; or macs of each group, and mac"
+            yield Mistake("service_host", what, fix)
+
+
+def settings_warnings(cluster: ClusterFields, placed: Sequence[PlacedExposure]) -> Iterator[str]:
+    """Yield warnings about valid settings."""
+    version = cluster.kubernetes_version
+    if cluster.external_ips and (mine := _by(placed, "external-ip")):
+        yield from external_ips.warnings(cluster.external_ips, mine, version)
+    if cluster.virtualization:
+        yield from virtualization.warnings(cluster.virtualization, placed, version)
+    if cluster.service_host:
+        yield from service_host.warnings(cluster.service_host)
+
+
+def _by(placed: Sequence[PlacedExposure], way: Way) -> list[PlacedExposure]:
+    """Return the exposures of a way that lead to Services or hosts; virtual machines have their own files."""
+    return [each for each in placed if each.exposure.how == way and not each.exposure.target.virtual_machine]
+
+
+def missing_settings(cluster: ClusterFields, exposures: Iterable[Exposed]) -> Iterator[Mistake]:
+    """Yield the settings that exposures need and the cluster lacks."""
+    for each in exposures:
+        needed = "virtualization" if each.target.virtual_machine else NEEDS.get(each.how)
+        if needed and getattr(cluster, needed) is None:
+            what = f"is missing, and exposure {each.name} ({each.how}, {each.target}) needs it"
+            yield Mistake(needed, what, "add it")
+
+
+def _under(field: str, found: Iterator[Mistake]) -> Iterator[Mistake]:
+    for each in found:
+        yield replace(each, where=f"{field}.{each.where}" if each.where else field)
+
 
 # --- exposed cluster --------------------------------------------------------------------------
 
@@ -90,7 +184,7 @@ class ExposedCluster(ClusterFields):
             yield self.mistake(what, "set static_routes: true, or remove router", Code.SPEC_CONTRADICTION)
         yield from self._machine_mistakes(context)
         yield from route_mistakes(self, context.declared(Router))
-        for found in requirements.mistakes(self, mine, context.resources):
+        for found in recordset_mistakes(self, mine, context.resources):
             yield self.mistake(f"{found.where}: {found.what}", found.fix, Code.SPEC_CONTRADICTION)
 
     def list_warnings(self, context: Context) -> Iterable[str]:
@@ -99,7 +193,7 @@ class ExposedCluster(ClusterFields):
 
     def _warnings_before_plan(self, exposures: Sequence[Exposure]) -> Iterable[str]:
         """Yield the warnings that need no reserved address."""
-        return rendering.warnings(self, [each.placed(None) for each in exposures])
+        return settings_warnings(self, [each.placed(None) for each in exposures])
 
     def _machine_mistakes(self, context: Context) -> Iterator[Mistake]:
         """Yield what is wrong with the pool file of the machines."""
@@ -179,7 +273,7 @@ class ExposedCluster(ClusterFields):
             yield "addresses are not reserved yet"
         elif differing:
             yield from differing
-        elif not list(rendering.mistakes(self, placed)):
+        elif not list(settings_mistakes(self, placed)):
             files = self.files(run)
             texts, shown = (self._texts(run, placed, openly=openly, only_ready=True) for openly in (True, False))
             yield from files.drift(texts, shown)
@@ -189,7 +283,7 @@ class ExposedCluster(ClusterFields):
     ) -> dict[str, str]:
         before = self.files(run).contents()
         macs = self._macs(run)
-        return rendering.texts(self, placed, before, date.today(), openly=openly, only_ready=only_ready, macs=macs)
+        return file_texts(self, placed, before, date.today(), openly=openly, only_ready=only_ready, macs=macs)
 
     def _macs(self, run: CloudRun) -> dict[str, str]:
         """Return the reserved MAC addresses of the machines."""
@@ -209,7 +303,7 @@ class ExposedCluster(ClusterFields):
             yield self.mistake(what, "choose a different directory, or remove the file")
 
     def _mistakes(self, placed: Sequence[PlacedExposure]) -> Iterator[Mistake]:
-        for each in rendering.mistakes(self, placed):
+        for each in settings_mistakes(self, placed):
             code = each.code or Code.SPEC_CONTRADICTION
             yield self.mistake(f"{each.where}: {each.what}", each.fix, code, each.where)
 
@@ -226,7 +320,7 @@ class ExposedCluster(ClusterFields):
             run = run.fresh()  # the claims are read again
         self.files(run).write(self._texts(run, placed, openly=True))
         earlier = set(self._warnings_before_plan(self.related.exposures))
-        for each in rendering.warnings(self, placed):
+        for each in settings_warnings(self, placed):
             if each not in earlier:
                 run.note(self.key, each)
         return self._observed(bool(self.files(run).there()), frozenset())

@@ -316,7 +316,9 @@ def _sources(exposure: Any, resources: Sequence[Resource]) -> Iterator[tuple[Rec
         yield TYPES[found[0]], "exposures", exposure.name
 
 
-def mistakes(cluster: ClusterFields, exposures: Iterable[Exposed], resources: Sequence[Resource]) -> Iterator[Mistake]:
+def recordset_mistakes(
+    cluster: ClusterFields, exposures: Iterable[Exposed], resources: Sequence[Resource]
+) -> Iterator[Mistake]:
     """Yield the names that get no recordset, each with its reason."""
     settings = cluster.names.designate
     for each in exposures if settings else ():
