@@ -100,7 +100,8 @@ def time_mistakes(lifetime: int | None, renew_before: int | None, expires_at: st
 REFUSED = (400, 401, 403)  # then no credential was created, unlike after a lost answer
 SECRET = "application_credential_secret"
 AUTH_TYPE = "v3applicationcredential"
-ID, NAME = "application_credential_id", "application_credential_name"  # the name is for people, and identifies ours
+ID, NAME = "application_credential_id", "application_credential_name"
+"""Fields of an entry; the name is for people, and identifies the credentials that the spec manages."""
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
 AGREED = {"lifetime", "rotated"}
 """Fields whose change allows apply to delete the credential in use."""
