@@ -18,6 +18,7 @@ import yaml
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import MisreadNumber, Mistake, SpecError
+from openstack_prep.base.formats import go_scalars
 from openstack_prep.base.formats.excess import Excess
 from openstack_prep.base.formats.foreign_text import MOST_PARTS, count_parts, excess, refuse_deep, refuse_large_yaml
 from openstack_prep.base.given_file import read_text, unreadable
@@ -80,7 +81,28 @@ for _each in (_Loader, _FastLoader):  # as YAML 1.2 has it: NO is a country, and
     _each.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
 
 
-def _composed(text: str) -> tuple[Any, Any]:
+_GO = "tag:yaml.org,2002:go"
+_OF_GO: dict[str | None, list[tuple[str, re.Pattern[str]]]] = {
+    "<": [("tag:yaml.org,2002:merge", re.compile("<<$"))],
+    None: [(_GO, re.compile(""))],
+}
+
+
+class _GoLoader(_Loader):
+    """Reads plain scalars as programs in Go do."""
+
+    yaml_implicit_resolvers = _OF_GO
+
+
+class _FastGoLoader(_FastLoader):
+    yaml_implicit_resolvers = _OF_GO
+
+
+for _each in (_GoLoader, _FastGoLoader):
+    _each.add_constructor(_GO, lambda loader, node: go_scalars.resolve(node.value))
+
+
+def _composed(text: str, *, of_go: bool = False) -> tuple[Any, Any]:
     """Return a loader and the only document of a text; raises YAMLError, ValueError, RecursionError.
 
     What libyaml refuses, PyYAML explains, or accepts.
@@ -88,9 +110,9 @@ def _composed(text: str) -> tuple[Any, Any]:
     refuse_large_yaml(text)
     if not UNLIKE.search(text):
         with contextlib.suppress(yaml.YAMLError, ValueError):
-            fast = _FastLoader(text)
+            fast = (_FastGoLoader if of_go else _FastLoader)(text)
             return fast, fast.get_single_node()
-    loader = _Loader(text)
+    loader = (_GoLoader if of_go else _Loader)(text)
     return loader, loader.get_single_node()
 
 
@@ -291,15 +313,15 @@ def _parsed(path: Path, text: str) -> Document:
 class Document:
     """One YAML document: its ``data`` and the line of each part of it."""
 
-    def __init__(self, path: Path, text: str | None = None, *, origin: Path | None = None) -> None:
+    def __init__(self, path: Path, text: str | None = None, *, origin: Path | None = None, of_go: bool = False) -> None:
         """Read a file, or the text that it had; raises SpecError if it cannot be read or is not one YAML document.
 
-        ``origin`` is where to read it from if ``path`` only names it in messages.
+        ``origin`` is where to read it from if ``path`` only names it in messages.  ``of_go``: a program in Go reads it.
         """
         self.path = path
         self._text = text = _text(path, origin) if text is None else text
         try:
-            loader, self._root = _composed(text)
+            loader, self._root = _composed(text, of_go=of_go)
             count_parts(self._root, {})
             self.repeated_at = dict(_repeated(self._root, str(path)))  # before construction expands merge keys
             self.data: object = loader.construct_document(self._root) if self._root else None

@@ -94,8 +94,7 @@ class _Reading:
     def _read(self, of: str, spellings: list[Spelling]) -> None:
         """Take the value of the first spelling that has one."""
         for spelling in spellings:
-            is_boolean = TYPES.get(spelling.name.lower()) is bool
-            value = self._given.boolean(spelling.path) if is_boolean else self._given.value(spelling.path)
+            value = self._given.value(spelling.path)
             if _is_missing(of, spelling, value):
                 continue
             self._paths[of] = spelling.path

@@ -9,11 +9,37 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.fields import OLD_BOOLEANS
+from openstack_prep.base.formats import go_scalars
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
 from openstack_prep.openshift.install_config.paths import find
+
+NUMBERS = frozenset(
+    (
+        *("replicas", "size", "hostprefix", "hostsubnetlength", "clusternetworkmtu"),
+        *("generation", "deletiongraceperiodseconds"),  # of metadata
+    )
+)
+"""Fields that take a number, in lowercase letters."""
+AS_THEY_ARE = frozenset(("fips", "kind", "apiversion"))
+"""Fields that take no text, and those of an embedded struct, whose types sigs.k8s.io/yaml does not look up."""
+
+
+def _as_decoded(value: Any, name: str = "") -> Any:
+    """Return a document in which booleans and numbers are the texts that the installer's fields for texts get.
+
+    Source: sigs.k8s.io/yaml yaml.go, convertToJSONableObject: a number becomes a text where the Go field is a string;
+    encoding/json writes 3.0 as 3, which a field for integers takes.
+    """
+    if isinstance(value, Mapping):
+        return {each: _as_decoded(inner, str(each).lower()) for each, inner in value.items()}
+    if isinstance(value, list):
+        return [_as_decoded(each, name) for each in value]
+    if name in NUMBERS:
+        is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
+        return int(value) if is_whole else value
+    return value if name in AS_THEY_ARE else go_scalars.as_text(value)
 
 
 class InstallConfigValues:
@@ -21,8 +47,8 @@ class InstallConfigValues:
 
     def __init__(self, source: str | Path | Raw) -> None:
         """Read it; raises SpecError if it cannot be read, is not YAML, or is for another platform."""
-        self._document = None if isinstance(source, Mapping) else Document(Path(source))
-        self.data: Any = source if self._document is None else self._document.data
+        self._document = None if isinstance(source, Mapping) else Document(Path(source), of_go=True)
+        self.data: Any = _as_decoded(source if self._document is None else self._document.data)
         self.repeated: list[Mistake] = []
         """Keys of which Go's YAML, read strictly, takes none, even where a merge key has one of two (yaml.v2)."""
         if self._document is not None:
@@ -44,12 +70,6 @@ class InstallConfigValues:
         """Return the value at a path, keys in any case; None if it is missing."""
         found = find(self.data, path)
         return found[1] if found else None
-
-    def boolean(self, path: str) -> object:
-        """Return the value at a path, words such as yes as the booleans that they are to Go's YAML, without quotes."""
-        value = self.value(path)
-        is_plain = self._document is not None and not self._document.is_quoted(self._steps(path))
-        return OLD_BOOLEANS.get(value.lower(), value) if isinstance(value, str) and is_plain else value
 
     def field(self, of: str) -> tuple[str, object]:
         """Return path and value of a field by its name in a spec, in the spelling of any release."""

@@ -165,3 +165,11 @@ def test_a_line_of_somebody_with_the_same_name(
 @pytest.mark.parametrize("words", ["--replace", "--replace --as bind --write z", "--replace --remove x"])
 def test_replace_belongs_to_write(run: Run, config: Path, words: str) -> None:
     assert run(*words.split())[0] == 2
+
+
+def test_a_name_is_what_the_installer_reads(run: Run, config: Path) -> None:
+    """Go's YAML has 1.1's booleans, and no base 60."""
+    config.write_text(CONFIG.replace("name: dev", "name: no").replace("example.com", "010.example.com"))
+    code, out, _ = run()
+    assert code == 0
+    assert "api.false.010.example.com" in out
