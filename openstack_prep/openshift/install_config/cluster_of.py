@@ -30,6 +30,8 @@ from openstack_prep.openshift.install_config.model import FileContents, InstallC
 
 CLOUD = "openstack"  # the entry of clouds.yaml that the installer uses by default
 NETWORKS = ("machine_networks", "cluster_networks", "service_networks")
+OLD_NETWORKS = {"machine_networks": "networking.machineCIDR", "service_networks": "networking.serviceCIDR"}
+"""Old names that Go decodes even if the list of networks replaces them."""
 CONTENTS = ("pull_secret", "ssh_key", "additional_trust_bundle")
 CONSTANTS = {
     "api_version": ("v1", "v1beta4", "v1beta3"),
@@ -131,11 +133,11 @@ class _Reading:
             for each in value if isinstance(value, list) else [value]:
                 if not re.fullmatch(r".+/\d+", str(each)):
                     self._wrong(of, f"{each!r} is not a network in CIDR notation", CIDR_FIX)
-        path = "networking.machineCIDR"  # Go decodes it even if machineNetwork replaces it
-        old, current = self._given.value(path), self._paths.get("machine_networks")
-        if old is not None and current != path and not _is_network(old):
-            what = f"{shown(old)} is not a network in CIDR notation"
-            self._mistakes.append(Mistake(self._given.place(path), what, f"leave it out, or {CIDR_FIX}"))
+        for of, path in OLD_NETWORKS.items():
+            old, current = self._given.value(path), self._paths.get(of)
+            if old is not None and current != path and not _is_network(old):
+                what = f"{shown(old)} is not a network in CIDR notation"
+                self._mistakes.append(Mistake(self._given.place(path), what, f"leave it out, or {CIDR_FIX}"))
 
     def _check_constants(self) -> None:
         self.values.pop("control_plane.name", None)  # the installer always takes master

@@ -26,16 +26,16 @@ AS_THEY_ARE = frozenset(("fips", "kind", "apiversion"))
 """Fields that take no text, and those of an embedded struct, whose types sigs.k8s.io/yaml does not look up."""
 
 
-def _as_decoded(value: Any, name: str = "") -> Any:
+def as_installer_reads(value: Any, name: str = "") -> Any:
     """Return a document in which booleans and numbers are the texts that the installer's fields for texts get.
 
     Source: sigs.k8s.io/yaml yaml.go, convertToJSONableObject: a number becomes a text where the Go field is a string;
     encoding/json writes 3.0 as 3, which a field for integers takes.
     """
     if isinstance(value, Mapping):
-        return {each: _as_decoded(inner, str(each).lower()) for each, inner in value.items()}
+        return {each: as_installer_reads(inner, str(each).lower()) for each, inner in value.items()}
     if isinstance(value, list):
-        return [_as_decoded(each, name) for each in value]
+        return [as_installer_reads(each, name) for each in value]
     if name in NUMBERS:
         is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
         return int(value) if is_whole else value
@@ -48,7 +48,7 @@ class InstallConfigValues:
     def __init__(self, source: str | Path | Raw) -> None:
         """Read it; raises SpecError if it cannot be read, is not YAML, or is for another platform."""
         self._document = None if isinstance(source, Mapping) else Document(Path(source), of_go=True)
-        self.data: Any = _as_decoded(source if self._document is None else self._document.data)
+        self.data: Any = as_installer_reads(source if self._document is None else self._document.data)
         self.repeated: list[Mistake] = []
         """Keys of which Go's YAML, read strictly, takes none, even where a merge key has one of two (yaml.v2)."""
         if self._document is not None:

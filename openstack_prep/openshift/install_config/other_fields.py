@@ -8,11 +8,13 @@ types/openstack/validation); ``releases`` names the releases of each rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import HOST_PREFIX_IPV6
+from openstack_prep.openshift.install_config.given import NUMBERS
 from openstack_prep.openshift.install_config.paths import known_paths, oldest, value_of
 
 OPENSTACK = "platform.openstack"
@@ -21,6 +23,27 @@ SPELLINGS = {"hyperthreading": ("Enabled", "Disabled"), "architecture": ("amd64"
 SOURCE_POLICIES = ("NeverContactSource", "AllowContactingSource")
 DISKS = {"etcd": "etcd", "swap": "swap", "user-defined": "userDefined"}  # sections of diskSetup, by type
 LONGEST_DISK = 12  # characters of platformDiskID
+KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "text": str,
+    "list": list,
+    "mapping": Mapping,
+    "number": int,
+    "boolean": bool,
+}
+LISTS = frozenset(
+    (
+        *("compute", "machinenetwork", "clusternetwork", "clusternetworks", "fixedips", "disksetup", "credentials"),
+        *("imagecontentsources", "imagedigestsources"),
+    )
+)
+TEXTS = frozenset(
+    (
+        *("types", "zones", "additionalnetworkids", "additionalsecuritygroupids", "externaldns", "servicenetwork"),
+        *("apivips", "ingressvips", "mirrors", "additionalenabledcapabilities", "featuregates"),
+    )
+)
+"""Fields with lists, and with lists of texts, in lowercase letters (types of pkg/types at 5.0)."""
+META = ("kind", "metadata", "metadata.namespace")
 UNSEEN = ("nutanix", "powervc")  # platforms of pools that the installer does not look at
 
 
@@ -36,17 +59,64 @@ def _platforms(document: Raw, release: int) -> Iterator[Mistake]:
 
 
 def _kinds(document: Raw, release: int) -> Iterator[Mistake]:
-    """Yield values of another kind than their Go types; numbers become strings, except in kind."""
-    if not isinstance(value_of(document, "kind"), str | None):
-        yield Mistake("kind", "is not a string", "write InstallConfig, or leave it out")
-    for where in ("metadata.namespace", *([DNS_RECORDS] if release in releases.GATES[DNS_RECORDS].checked else [])):
-        if isinstance(value_of(document, where), Mapping | list):
-            yield Mistake(where, "is not a string", "leave it out")
+    """Yield values of another kind than their Go types; ``given`` has made texts of numbers where Go does."""
+    yield from _of_other_kind(document, "", "", release)
     for where in ("metadata.labels", "metadata.annotations"):
         value = value_of(document, where)
         parts = value.values() if isinstance(value, Mapping) else [] if value is None else [value, [value]]
         if any(isinstance(each, Mapping | list) for each in parts):
             yield Mistake(where, "is not a mapping of strings", "write NAME: VALUE, or leave it out")
+
+
+def _of_other_kind(section: Raw, path: str, shown: str, release: int) -> Iterator[Mistake]:
+    """Yield the fields below a path whose values Go does not decode; null is a value of every kind."""
+    for name, value in section.items():
+        inner, here = f"{path}.{name}".lstrip(".").lower(), f"{shown}.{name}".lstrip(".")
+        if value is None or not _is_decoded(inner, release):
+            continue
+        kind = _kind(inner)
+        fits = isinstance(value, KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
+        if not fits:
+            yield Mistake(here, f"is not a {kind}", "correct it, or leave it out")
+        elif kind == "mapping":
+            yield from _of_other_kind(value, inner, here, release)
+        elif kind == "list":
+            yield from _elements(value, inner, here, release)
+
+
+def _elements(values: list[object], path: str, shown: str, release: int) -> Iterator[Mistake]:
+    of_texts = path.rpartition(".")[2] in TEXTS
+    for index, each in enumerate(values):
+        if of_texts and not isinstance(each, str | None):
+            yield Mistake(f"{shown}[{index}]", "is not a text", "correct it, or leave it out")
+        elif isinstance(each, Mapping):
+            yield from _of_other_kind(each, path, f"{shown}[{index}]", release)
+
+
+def _is_decoded(path: str, release: int) -> bool:
+    """Whether a release has a field of this path for OpenStack; others are unknown, or refused whatever they are."""
+    steps = path.split(".")
+    of_other = len(steps) > 1 and steps[-2] == "platform" and steps[-1] != "openstack"
+    _, span = known_paths().get(path, ("", releases.Span(releases.NEVER)))
+    return path in META or (max(release, oldest()) in span and not of_other)
+
+
+def _kind(path: str) -> str:
+    """Return the kind of a field's values: that of its Go type."""
+    name = path.rpartition(".")[2]
+    if name in LISTS or name in TEXTS:
+        return "list"
+    if name in NUMBERS:
+        return "number"
+    return "boolean" if name == "fips" else "mapping" if path in _mappings() else "text"
+
+
+@cache
+def _mappings() -> frozenset[str]:
+    """Return the lowercase paths that have fields below them."""
+    return frozenset(path.rpartition(".")[0] for path in known_paths()) | {
+        *("metadata", "platform.openstack.clusterosimageproperties", "compute.platform", "controlplane.platform"),
+    }
 
 
 def _credentials_mode(document: Raw, release: int) -> Iterator[Mistake]:

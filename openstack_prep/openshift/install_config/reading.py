@@ -18,6 +18,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.fields import FIELDS, INNER, Field, Spelling
+from openstack_prep.openshift.install_config.given import as_installer_reads
 from openstack_prep.openshift.install_config.other_fields import mistakes_of_others
 from openstack_prep.openshift.install_config.paths import known_paths, oldest, value_of
 
@@ -57,13 +58,12 @@ def findings(document: Raw, release: str) -> list[Mistake]:
 
     Raises InvalidValue for an unsupported release.
     """
-    number = releases.minor(release)
-    others = (_finding(each.where, each.what, STOPS, each.fix) for each in mistakes_of_others(document, number))
-    return [
-        *_Walk(number, _gates(document, number)).below(document, "", ""),
-        *_contradictions(document, number),
-        *others,
-    ]
+    number, document = releases.minor(release), as_installer_reads(document)
+    found = [*_Walk(number, _gates(document, number)).below(document, "", ""), *_contradictions(document, number)]
+    for each in mistakes_of_others(document, number):
+        if each.where not in {other.where for other in found if is_fatal(other)}:  # further mistakes follow from it
+            found.append(_finding(each.where, each.what, STOPS, each.fix))
+    return found
 
 
 def _gates(document: Raw, release: int) -> Callable[[releases.Gate | None], bool]:
@@ -232,7 +232,8 @@ def _replacement(old: Spelling, new: Spelling, value: object) -> str:
             return f"rename it to {steps[0]}"
     else:
         try:
-            written = new.shaped(_as_objects(old.given(value)))
+            given = old.given(value)
+            written = new.shaped(_as_objects(given) if new.form else given)
         except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):  # reported when the value is read
             return f"write {new.path}"
     for step in reversed(steps):

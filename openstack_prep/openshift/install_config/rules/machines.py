@@ -128,12 +128,12 @@ def image_format(name: str, disk_format: str | None) -> Iterator[Mistake]:
 def _scheme(image: str) -> str | None:
     """Return the scheme of what the installer takes for a URL; None for the name of an image.
 
-    Source: CLOUD platform.go, validateClusterOSImage: Go's url.ParseRequestURI also reads name:tag, and /path.
+    Source: CLOUD platform.go, validateClusterOSImage: Go's url.ParseRequestURI also reads name:tag, /path and *.
     """
     if re.search(r"[\x00-\x1f\x7f]", image):
         return None
     found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", image)
-    return found[1].lower() if found else "" if image.startswith("/") else None
+    return found[1].lower() if found else "" if image.startswith("/") or image == "*" else None
 
 
 MACHINE_RULES = (_replicas, _flavors, _machines, _image)

@@ -265,7 +265,7 @@ CUSTOM = {"featureSet": "CustomNoUpgrade"}
         (DISK | CUSTOM, ["controlPlane.diskSetup"]),
         (DISK | CUSTOM | {"featureGates": ["MultiDiskSetup=true"]}, []),
         (DISK | CUSTOM | {"featureGates": ["MultiDiskSetup=false", "OSStreams=true"]}, ["controlPlane.diskSetup"]),
-        (DISK | CUSTOM | {"featureGates": 7}, ["controlPlane.diskSetup"]),
+        (DISK | CUSTOM | {"featureGates": None}, ["controlPlane.diskSetup"]),
         ({"pki": {"signerCertificates": {}}}, ["pki"]),
         (
             on_openstack(dnsRecordsType="External", loadBalancer={"type": "UserManaged"}),
@@ -365,3 +365,37 @@ def test_policies_of_sources(policy: object, mirrors: list[str], number: int) ->
     document = {"imageDigestSources": [{"source": "quay.io/s", "mirrors": mirrors, "sourcePolicy": policy}]}
     assert [each.where for each in findings(document, "4.21")] == ["imageDigestSources[0].sourcePolicy"] * number
     assert not any(is_fatal(each) for each in findings(document, "4.20"))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("featureGates", 7),
+        ("publish", {}),
+        ("featureSet", []),
+        ("networking.networkType", {}),
+        ("networking.clusterNetworkMTU", ""),
+        ("networking.ovnKubernetesConfig", ""),
+        ("bootstrapInPlace", []),
+        ("proxy", ""),
+        ("capabilities", ""),
+        ("controlPlane.name", []),
+        ("controlPlane.management", {}),
+        ("controlPlane.platform.openstack.zones", ""),
+        ("platform.openstack.region", {}),
+        ("platform.openstack.clusterOSImageProperties", ""),
+        ("platform.openstack.defaultMachinePlatform.type", {}),
+        ("imageDigestSources", ""),
+    ],
+)
+def test_a_value_of_another_kind(path: str, value: object) -> None:
+    """Go decodes none of them, and null in the place of each; as the validators of 5.0 said."""
+
+    def document(value: object) -> dict[str, Any]:
+        for step in reversed(path.split(".")):
+            value = {step: value}
+        assert isinstance(value, dict)
+        return value
+
+    assert [each.where for each in findings(document(value), "5.0") if is_fatal(each)] == [path]
+    assert [each.where for each in findings(document(None), "5.0") if is_fatal(each)] == []
