@@ -11,7 +11,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.hooks import cleanup
 from openstack_prep.hooks.cleanup import plan_cleanup
 from openstack_prep.verbs import api
-from tests.unit.conftest import ENDPOINTS, connection, default_group, failure, port_row, sent, subnet_row
+from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, default_group, failure, port_row, sent, subnet_row
 
 NEUTRON, NOVA, GLANCE = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"], ENDPOINTS["image"] + "/v2"
 CINDER, SWIFT = ENDPOINTS["block-storage"], ENDPOINTS["object-store"]
@@ -48,12 +48,15 @@ def floating(address: str, **more: Any) -> dict[str, Any]:
     } | more
 
 
+GROUP = {"name": f"{ID}-master", "project_id": ADMIN_PROJECT, "policy": "soft-anti-affinity", "rules": {}}
+
+
 @pytest.fixture
 def there(services: requests_mock.Mocker) -> Lists:
     """What the services list: a small cluster, that a test changes."""
     listed: Lists = {
         "servers": [{"id": "s", "name": f"{ID}-master-0", "metadata": {"openshiftClusterID": ID}}],
-        "server_groups": [{"id": "sg", "name": f"{ID}-master"}],
+        "server_groups": [{"id": "sg", **GROUP}],
         "images": [{"id": "i", "name": f"{ID}-rhcos", "tags": [TAG], "protected": False}],
         "volumes": [],
         "snapshots": [],
@@ -155,7 +158,7 @@ def test_the_users_own_network_only_loses_our_tag(there: Lists, services: reques
 
 
 def test_two_of_a_name_are_told_apart(there: Lists) -> None:
-    there["server_groups"] += [{"id": "sg2", "name": f"{ID}-master"}]
+    there["server_groups"] += [{"id": "sg2", **GROUP}]
     found = sorted(each for each in plan() if each.startswith("server_group"))
     assert found == [f"server_group/{ID}-master sg", f"server_group/{ID}-master sg2"]
 
@@ -274,7 +277,7 @@ def test_what_another_run_has_added_until_the_lease_is_ours_goes_too(
     made, _ = plan_cleanup(Cloud(connection()), ID, release="lab")
     assert len(made.pending) == 2
     group["revision_number"] += 2
-    there["server_groups"] = [{"id": "late", "name": f"{ID}-master"}]
+    there["server_groups"] = [{"id": "late", **GROUP}]
     there["floatingips"] = [floating("192.0.2.5", port_id="elsewhere", **ours)]
     services.delete(re.compile(f"^{NEUTRON}/subnets/"), status_code=204)
     services.delete(re.compile(f"^{NOVA}/os-server-groups/"), status_code=204)
