@@ -5,10 +5,10 @@ Source: POSIX, "Shell Command Language", for quoting and names.
 
 from __future__ import annotations
 
-import itertools
+import io
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -163,20 +163,33 @@ class EnvFile(Resource[CloudRun]):
                 remove_file(target)
 
 
-def _without(text: str, variables: Mapping[str, str]) -> str:
-    """Return the lines of a managed file without its ownership tag and some variables; empty if nothing is left."""
-    left = text.partition("\n")[2]
-    for name, value in variables.items():
-        left = left.replace(f"export {name}={shlex.quote(value)}\n", "")  # a value may have several lines
-        left = re.sub(rf"^\s*export\s+{re.escape(name)}=.*\n?", "", left, flags=re.MULTILINE)
+def _without(text: str, variables: Iterable[str]) -> str:
+    """Return a managed file without its ownership tag and some variables; empty if nothing is left."""
+    names = frozenset(variables)
+    left = "".join(each for each, name, _ in _statements(text.partition("\n")[2]) if name not in names)
     return left if left.strip() else ""
 
 
 def _parse(text: str) -> dict[str, str]:
-    """Return the variables that a file exports, as far as it has the form of a managed file."""
-    try:
-        words = shlex.split(text, comments=True)
-    except ValueError:  # an unclosed quote: not a managed file
-        return {}
-    pairs = (word.partition("=") for export, word in itertools.pairwise(words) if export == "export")
-    return {name: value for name, _, value in pairs}
+    """Return the variables that a file exports by statements of their own."""
+    return {name: value for _, name, value in _statements(text) if name}
+
+
+def _statements(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the statements of a file, each with name and value of the variable that it exports and nothing else."""
+    waiting = ""
+    for line in io.StringIO(text):
+        is_closing = not waiting or "'" in line or '"' in line
+        waiting += line
+        if not is_closing:
+            continue
+        try:
+            words = shlex.split(waiting, comments=True)
+        except ValueError:  # a value with further lines
+            continue
+        exported = words[1] if len(words) == 2 and words[0] == "export" and "=" in words[1] else ""
+        name, _, value = exported.partition("=")
+        yield waiting, name, value
+        waiting = ""
+    if waiting:  # a quote that nothing closes, as in a here-document
+        yield waiting, "", ""

@@ -50,6 +50,32 @@ def test_a_shell_reads_what_is_wanted(run: CloudRun, path: Path, tmp_path: Path)
     assert set(file.needs()) < set(entry.provides())
 
 
+@pytest.mark.parametrize(
+    ("others", "left"),
+    [
+        ('export X="a\nb"\n', ""),
+        ("cat <<END\nDon't\nEND\n", "cat <<END\nDon't\nEND\n"),
+        ("[ -f /x ] && export A=1\necho\n", "[ -f /x ] && export A=1\necho\n"),
+        ("FOO=bar; export FOO\nexport FOO\n", "FOO=bar; export FOO\nexport FOO\n"),
+        ("export A=1 B=2\n", "export A=1 B=2\n"),
+        ("# it's\n  export OS_CLOUD=mine # ours\n", "# it's\n"),
+    ],
+)
+def test_statements_of_others_stay_whole(others: str, left: str, run: CloudRun, path: Path) -> None:
+    """Only a statement that exports one variable and does nothing else is removed."""
+    EnvFile(path=str(path), cloud="old", variables={"LINES": "a\nb", "OLD": "1"}).create(run)
+    with path.open("a") as appended:
+        appended.write(others)
+    file = EnvFile(path=str(path), cloud="lab", variables={"LINES": "c\nd'e"})
+    for _ in range(2):
+        file.create(run)
+        assert path.read_text().split("\n", 1)[1] == "export OS_CLOUD=lab\nexport LINES='c\nd'\"'\"'e'\n" + left
+        assert not planner.diff(file, observation.observe(run, [file])[file.key])
+    observed = observation.observe(run, [file])[file.key]
+    replace(file, variables={"LINES": "x"}).delete(run, observed)
+    assert (path.read_text() if path.exists() else "") == left
+
+
 def test_drift_is_mended_and_destroy_removes_it(run: CloudRun, path: Path) -> None:
     EnvFile(path=str(path), cloud="lab", variables={"OLD": "1"}).create(run)
     path.chmod(0o644)
