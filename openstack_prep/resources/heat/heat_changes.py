@@ -45,6 +45,9 @@ MADE_OF: Mapping[tuple[str, str], frozenset[str]] = {
     **{(PORT, name): frozenset({name}) for name in ("mac_address", "name", "network", "network_id", "device_id")},
 }
 """Attributes of a resource that is updated in place, and the properties that they change with; others may change."""
+REPLACING = frozenset({("OS::Heat::Stack", "context"), ("AWS::AutoScaling::LaunchConfiguration", METADATA)})
+"""Changes that replace a resource although its schema allows an update (27.0.0, engine/resources/openstack/heat/
+remote_stack.py, needs_replace_with_prop_diff; aws/autoscaling/launch_config.py, needs_replace_with_tmpl_diff)."""
 OF_GROUP = ("current_size", "removed_rsrc_list")
 """Attributes of a group as a whole, not of its members."""
 _OF_MEMBER = re.compile(r"resource\.([^.]+)(?:\.(.+))?")
@@ -189,6 +192,8 @@ class TemplateChanges:
             return False  # the nested stack is updated
         properties = self.new.properties(definition)
         for name in changed:
+            if (kind, name) in REPLACING:
+                return True
             if kind == SERVER and name in POLICIES:
                 policy, default = POLICIES[name]
                 chosen = properties.get(policy, default)

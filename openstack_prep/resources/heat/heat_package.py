@@ -100,7 +100,11 @@ class Package:
         return any("::WaitCondition" in str(each) for each in (self.template, *self.files.values()))
 
     def types(self) -> set[tuple[str, str]]:
-        """Return the types of its resources, with the file if a nested template has them."""
+        """Return the types of its resources, with the file if a nested template has them.
+
+        A resource with a condition is left to Heat, which does not look at the type of one that is off (27.0.0,
+        engine/hot/template.py, resource_definitions).
+        """
         documents = {"": self.template} | {name: _parsed(text) for name, text in self.files.items()}
         found = set()
         for name, document in documents.items():
@@ -108,7 +112,9 @@ class Package:
                 continue  # a file of another kind
             resources = document.get("resources")
             if isinstance(resources, Mapping):
-                found |= {(name, kind) for each in resources.values() for kind in _types(each)}
+                definitions = (each for each in resources.values() if isinstance(each, Mapping))
+                always = (each for each in definitions if "condition" not in each)
+                found |= {(name, kind) for each in always for kind in _types(each)}
         return found
 
     def visible(self, parameters: Raw) -> Values:

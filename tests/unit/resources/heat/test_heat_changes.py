@@ -108,6 +108,21 @@ def test_what_replaces_a_resource() -> None:
     assert replaced(changes(TEMPLATE, TEMPLATE), "unheard.0", "one.two") == {"unheard.0", "one.two"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "part", "other"),
+    [
+        ("OS::Heat::Stack", "properties: {context: {region_name: a}}", "properties: {context: {region_name: b}}"),
+        ("AWS::AutoScaling::LaunchConfiguration", "metadata: {a: 1}", "metadata: {a: 2}"),
+    ],
+)
+def test_heat_replaces_although_the_schema_allows_an_update(kind: str, part: str, other: str) -> None:
+    uses = "two: {type: T, properties: {a: {get_resource: one}}}"
+    before = f'resources: {{one: {{type: "{kind}", {part}}}, {uses}}}'
+    old, new = (TemplateVersion(parse_yaml(each), {}, values={}) for each in (before, before.replace(part, other)))
+    found = TemplateChanges(old, new, frozenset(), set(), lambda kind, name: name == "context")
+    assert replaced(found, "one", "two") == {"one", "two"}
+
+
 def test_a_policy_decides_what_wipes_a_disk() -> None:
     after = TEMPLATE.replace("image: i", "image: j")
     found = changes(TEMPLATE, after).at("server")

@@ -262,7 +262,8 @@ def test_a_number_that_yaml_misreads_is_no_text(folder: Path, file: str, text: s
 
 def test_types_of_nested_templates_and_of_members_of_groups_are_known(folder: Path) -> None:
     group = "  group: {type: OS::Heat::ResourceGroup, properties: {resource_def: {type: OS::Nova::Server}}}\n"
-    (folder / "node.yaml").write_text(NODE + group)
+    off = "  off: {type: My::Plugin::Thing, condition: with_plugin}\n"  # Heat looks at it only if it is on
+    (folder / "node.yaml").write_text(NODE + group + off)
     found = read(str(folder / "cluster.yaml"), ()).types()
     inner = {"OS::Heat::SoftwareConfig", "OS::Heat::ResourceGroup", "OS::Nova::Server"}
     assert found == {("", "node.yaml"), *(("node.yaml", each) for each in inner)}
