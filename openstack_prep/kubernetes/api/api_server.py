@@ -24,7 +24,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import urllib3
-from requests.utils import get_environ_proxies, select_proxy
+from requests.utils import get_environ_proxies
 from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError, NameResolutionError, ProtocolError
 from urllib3.exceptions import TimeoutError as NoAnswer
@@ -44,7 +44,9 @@ from openstack_prep.version import __version__
 def pool_of(access: Access) -> urllib3.PoolManager:
     """Return the connections to an API server, by way of its proxy or that of the environment; raises ConfigError."""
     options: Values = {"ssl_context": context_of(access), "server_hostname": access.server_name, "retries": False}
-    proxy = access.proxy.reveal() if access.proxy else select_proxy(access.server, get_environ_proxies(access.server))
+    # not ALL_PROXY, which Go does not know (golang.org/x/net, http/httpproxy/proxy.go, FromEnvironment)
+    of_environment = get_environ_proxies(access.server).get(urlsplit(access.server).scheme)
+    proxy = access.proxy.reveal() if access.proxy else of_environment
     if not proxy:
         return urllib3.PoolManager(**options)
     try:

@@ -65,8 +65,10 @@ def test_a_proxy_gets_its_name_and_password_and_no_server_without_tls_a_token(mo
 
 
 def test_the_proxy_of_the_environment_except_for_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with kubectl, that for HTTP is not for servers with TLS."""
+    """As with kubectl, that for HTTP is not for servers with TLS, and none is for all."""
     access = Access(name="c", server="http://192.0.2.1")
+    monkeypatch.setenv("ALL_PROXY", "socks5h://192.0.2.1:1080")
+    assert not isinstance(api_server.pool_of(access), urllib3.ProxyManager)
     with serve(Recorded(), tls=False) as recorded:
         monkeypatch.setenv("HTTP_PROXY", recorded.url.removeprefix("http://"))
         assert "401, it does not accept these credentials" in failure(ApiServer(access))
