@@ -6,6 +6,7 @@ amd64), and ``fields`` for what a spec can express.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
@@ -20,6 +21,7 @@ from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.private_file import write_private
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import printable
+from openstack_prep.base.url_secrets import has_url_secrets
 from openstack_prep.core.model import Context
 from openstack_prep.openshift.check.preflight import check_file
 from openstack_prep.openshift.install_config import (
@@ -42,7 +44,9 @@ SPEC = "spec.yaml"
 FILES = {"pull_secret": "pull-secret.json", "ssh_key": "ssh-key.pub", "additional_trust_bundle": "ca-bundle.pem"}
 """The file of each content; a spec refers to files, and contains none of this."""
 VARIABLES = "proxies.yaml"
-"""Values of the variables for URLs of proxies with a login."""
+"""Values of the variables for URLs with a login or a query, of proxies and of the image."""
+CHECKSUM = re.compile(r"\?sha256=[0-9a-fA-F]+$")
+"""The query of an image with its checksum, which the installer verifies (pkg/rhcos/cache); it is no secret."""
 DEFAULTS = {"architecture": "amd64", "hyperthreading": "Enabled", "kind": "InstallConfig", "credentialsmode": ""}
 """What the installer takes for a field that the file does not have, by the field's name in lowercase letters."""
 IGNORED = ("metadata.creationtimestamp",)
@@ -121,9 +125,14 @@ def _texts(contents: FileContents) -> dict[str, str]:
 
 
 def _variables(cluster: InstallConfigFields) -> dict[str, str]:
-    """Return the URLs of proxies that contain a login, by the names of variables for them."""
+    """Return the URLs that contain a login or a query, which may be a signature, by the names of variables for them."""
     urls = {f"{of}_proxy": getattr(cluster.proxy, of) for of in ("http", "https")} if cluster.proxy else {}
-    return {name: url for name, url in urls.items() if url and "@" in url}
+    urls["cluster_os_image"] = cluster.cluster_os_image
+    return {name: url for name, url in urls.items() if url and _may_be_secret(url)}
+
+
+def _may_be_secret(url: str) -> bool:
+    return "@" in url or has_url_secrets(CHECKSUM.sub("", url))  # a login without a scheme is no URL, but secret
 
 
 def _sections(cluster: InstallConfigFields, texts: Mapping[str, str], variables: Mapping[str, str]) -> Values:
@@ -137,8 +146,9 @@ def _sections(cluster: InstallConfigFields, texts: Mapping[str, str], variables:
     own |= {CONTENTS[name]: file for name, file in FILES.items() if file in texts or name == "pull_secret"}
     own |= escape(_differing(cluster)) | {f"{name}_floating_ip": name for name in floating}
     for name in variables:
-        own["proxy"][name.removesuffix("_proxy")] = f"${{{name}}}"
-    image = cluster.cluster_os_image
+        within, field = (own, name) if name in own else (own["proxy"], name.removesuffix("_proxy"))
+        within[field] = f"${{{name}}}"
+    image = None if "cluster_os_image" in variables else cluster.cluster_os_image
     of_network = cluster.machines_network
     names: dict[str, list[str | None]] = {
         "flavors": [each.flavor for each in (cluster.machines, cluster.control_plane, cluster.compute)],
@@ -147,7 +157,7 @@ def _sections(cluster: InstallConfigFields, texts: Mapping[str, str], variables:
         "subnets": [each.name for each in cluster.machines_subnets],
     }
     found: Values = {"name": cluster.cluster_name}
-    about = "URL of the proxy, with its login"
+    about = "URL with its login and query, which may be secret"
     found |= {"variables": {name: {"description": about} for name in variables}} if variables else {}
     for section, named in names.items():
         unique = dict.fromkeys(filter(None, named))

@@ -47,7 +47,9 @@ def _text(found: SpecImport, folder: Path | None, files: dict[str, str]) -> str:
     notes = [line.removeprefix("# ") for line in str(found).splitlines() if line.startswith("# ")]
     proven = "rendered again, all that a spec expresses is the same"
     variables = (
-        f"give --vars-file {folder / VARIABLES}, which has logins, with each command" if VARIABLES in files else ""
+        f"give --vars-file {folder / VARIABLES}, which has URLs with logins or queries, with each command"
+        if VARIABLES in files
+        else ""
     )
     return "\n".join(filter(None, [*paths, *notes, variables, proven]))
 

@@ -105,6 +105,39 @@ def test_secrets_stay_in_files_of_their_owner(config: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
+    ("field", "url", "secrets"),
+    [
+        ("image", "https://mirror:s3cret@host/rhcos.gz?sig=TOKEN", ("s3cret", "TOKEN")),
+        ("image", "https://host/rhcos.gz?sha256=0ff&sig=TOKEN", ("TOKEN",)),
+        ("image", "mirror:s3cret@host/rhcos.gz", ("s3cret",)),
+        ("image", "oci://mirror:s3cret@host/rhcos.gz?sig=TOKEN", ("s3cret", "TOKEN")),
+        ("httpProxy", "http://proxy:3128/?tok=TOKEN", ("TOKEN",)),
+        ("httpsProxy", "https://me:s3cret@proxy:3128", ("s3cret",)),
+        ("httpProxy", "me:s3cret@proxy:3128", ("s3cret",)),
+        ("httpProxy", "s3cret@proxy:3128", ("s3cret",)),
+    ],
+)
+def test_a_url_with_a_login_or_query_is_a_variable(
+    config: Path, capsys: pytest.CaptureFixture[str], field: str, url: str, secrets: tuple[str, ...]
+) -> None:
+    data = yaml.safe_load(config.read_text())
+    if field == "image":
+        data["platform"]["openstack"]["clusterOSImage"] = url
+    else:
+        data["proxy"] = {"httpProxy": "http://other:1", "httpsProxy": "http://other:1", field: url}
+    config.write_text(yaml.safe_dump(data))
+    for options in ([], ["--format", "json"], ["--output", "spec"]):
+        main(["import", "--release", "4.18", *options])
+    shown = "".join(capsys.readouterr()) + Path("spec/spec.yaml").read_text()
+    assert [secret for secret in secrets if secret in shown] == []
+    values = yaml.safe_load(Path("spec/proxies.yaml").read_text())
+    assert [*values.values()] == [url]
+    again = yaml.safe_load(rendered(Path("spec/spec.yaml"), vars_files=["spec/proxies.yaml"]))
+    assert again["platform"] == data["platform"]
+    assert again.get("proxy") == data.get("proxy")
+
+
+@pytest.mark.parametrize(
     ("release", "change", "where"),
     [
         ("4.18", {"controlPlane": {"name": "master", "hyperthreading": "Disabled"}}, "controlPlane.hyperthreading"),
