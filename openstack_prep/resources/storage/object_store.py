@@ -218,12 +218,12 @@ class ObjectStore(ByProjectUser, Untagged):
         }  # or not shown, and not the spec's
         names = [HEADERS[field] for field in self.desired() if field in HEADERS and field not in foreign | absent]
         names += [_meta(name) for name in self.desired().get("metadata", ()) if f"metadata.{name}" not in foreign]
-        self._send(run, dict.fromkeys((*names, MARK, *self._record()), ""), {})
+        self._send(run, dict.fromkeys((*names, MARK, KEYS), ""), {})
 
     def _record(self) -> dict[str, str]:
-        """Return the header that names the keys of the spec."""
+        """Return the header that names the keys of the spec; Swift removes it where that is empty."""
         keys = [name for name, value in self.desired().items() if isinstance(value, Secret)]
-        return {KEYS: ",".join(keys)} if keys else {}
+        return {KEYS: ",".join(keys)}
 
     def _send(self, run: CloudRun, headers: Mapping[str, str], values: Raw) -> Cloud:
         """Write headers, which contain these values; no log shows the secrets among them."""

@@ -14,7 +14,7 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import DIFFERS, Action, Change, Observed
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.storage.object_store import ObjectStore
+from openstack_prep.resources.storage.object_store import KEYS, ObjectStore
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, declared_mistakes, failure, sent
 
 ACCOUNT = f"http://swift/v1/AUTH_{ADMIN_PROJECT}/"
@@ -165,6 +165,21 @@ def test_delete_takes_back_what_we_set(run: CloudRun, services: requests_mock.Mo
     headers = {name: value for name, value in services.last_request.headers.items() if name.startswith("X-Account")}
     names = ("Temp-Url-Key", "Openstack-Prep", "Openstack-Prep-Keys")
     assert headers == {f"X-Account-Meta-{name}": "" for name in names}
+
+
+@pytest.mark.parametrize("deletes", [True, False])
+def test_a_spec_that_has_dropped_its_keys_removes_their_record(
+    run: CloudRun, services: requests_mock.Mocker, deletes: bool
+) -> None:
+    services.head(ACCOUNT, headers=OURS | {KEYS: "temp_url_key", "X-Account-Meta-Owner": "me"})
+    services.post(ACCOUNT, status_code=204)
+    store = ObjectStore(metadata={"owner": "me" if deletes else "you"})
+    observed = observation.observe(run, [store])
+    plan = planner.plan_destroy("lab", [store], observed) if deletes else planner.plan_apply("lab", [store], observed)
+    executor.execute(plan, run).raise_for_failures()
+    headers = {name: value for name, value in services.last_request.headers.items() if name.startswith("X-Account")}
+    owner = {"X-Account-Meta-owner": "" if deletes else "you"}
+    assert headers == owner | {KEYS: ""} | (dict.fromkeys(OURS, "") if deletes else {})
 
 
 def test_delete_leaves_values_that_others_have_set_since(run: CloudRun, services: requests_mock.Mocker) -> None:
