@@ -267,11 +267,13 @@ class Image(ImageFields):
         return self._observed(run, image, [image])
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
-        """Yield the protection of images that the spec does not declare as protected: somebody else has set it."""
+        """Yield the protection of images that the spec does not declare as protected, whoever has set it."""
         for image in observed.record_as(Family).members if not self.protected else ():
             if image.protected and image.name == self.name:
                 fix = f"if nobody needs it: openstack image set --unprotected {shlex.quote(image.id)}"
-                yield self.mistake(f"image {image.id} is protected, and not by this spec", fix, Code.STILL_USED)
+                yield self.mistake(
+                    f"image {image.id} is protected, and the spec does not declare that", fix, Code.STILL_USED
+                )
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:

@@ -159,7 +159,10 @@ class ImageFields(ByProjectUser, Adoptable[CloudRun], Coherent):
     min_ram: MiB | None = None
     """Memory that a server needs for it, MiB."""
     protected: bool | None = None
-    """Whether it is protected from deletion; destroy removes the protection that the spec declares, and no other."""
+    """Whether it is protected from deletion; destroy removes the protection that the spec declares, and no other.
+
+    A plan with --prune removes none: what it deletes is no longer declared.
+    """
     properties: Mapping[Name, Text] | None = None
     """Properties to set, such as hw_disk_bus; other properties are left alone."""
     tags: tuple[Name, ...] | None = None

@@ -320,6 +320,16 @@ def test_an_image_that_somebody_has_protected_is_not_deleted(run: CloudRun, glan
     assert refused.code is Code.STILL_USED
 
 
+def test_a_protection_that_the_spec_has_dropped_keeps_the_image(run: CloudRun, glance: Glance, image: Image) -> None:
+    apply(run, replace(image, protected=True))
+    for fields in ({}, {"protected": False}):
+        dropped = replace(image, **fields)
+        plan = planner.plan_destroy("lab", [dropped], observation.observe(run.fresh(), [dropped]))
+        (refused,) = observation.examine_deletes(run, plan)
+        assert (refused.code, "not declare" in refused.what) == (Code.STILL_USED, True)
+    assert [each["protected"] for each in glance.images.values()] == [True]
+
+
 def test_destroy_names_all_that_goes_with_it(run: CloudRun, glance: Glance, image: Image) -> None:
     """A project is deleted with it only if nothing else is in the project."""
     for names in (("rhcos", "rhcos-new"), ("rhcos-new", "rhcos-old")):
