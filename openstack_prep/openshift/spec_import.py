@@ -229,12 +229,12 @@ def _left_out(given: InstallConfigValues, release: str) -> Iterator[Mistake]:
     ignored = [each for each in findings(given.data, release) if not is_deprecated(each)]
     for each in ignored:
         yield replace(each, where=given.place_of(each.where))
-    told = {_key(each.where) for each in ignored}
+    reported = {_key(each.where) for each in ignored}
     for where, value in _leaves(given.data, ""):
         key = _key(where)
         if _is_expressed(key) or value == DEFAULTS.get(key.rpartition(".")[2]) or key in IGNORED:
             continue
-        if not any(key == each or key.startswith(f"{each}.") for each in told):
+        if not any(key == each or key.startswith(f"{each}.") for each in reported):
             yield Mistake(given.place_of(where), "a spec has no field for it", "add it to the rendered file")
     yield from _host_prefixes(given)
 

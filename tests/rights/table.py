@@ -100,7 +100,7 @@ NO_CLOUD = {
     "validate": "",
     "fleet validate": "",
     "tools": "",
-    "import": "the file alone is read",
+    "import": "the file is read; without --release, the installer is asked for its release",
     "names": "addresses come from the install-config, or from options",
     "kubernetes checklist": "",
     "kubernetes convert": "",

@@ -30,5 +30,5 @@ def ask_release(installer: Path | None) -> str:
     except PrepError as error:
         raise ConfigError(f"{str(error).rstrip(': ')}; give --release RELEASE, or another --installer FILE") from error
     if release is None:
-        raise ConfigError(f"{installer} does not tell which release it installs; give --release RELEASE")
+        raise ConfigError(f"{installer} does not report its release; give --release RELEASE")
     return release

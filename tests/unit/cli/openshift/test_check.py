@@ -71,7 +71,7 @@ def test_without_a_release_nothing_can_be_said(folder: Path, capsys: pytest.Capt
     assert "give --release RELEASE, or --installer FILE" in capsys.readouterr().err
     mine = installer(folder / "openshift-install", "unreleased-master-6542-gabc")
     assert main(["check"]) == 2
-    assert f"{mine} does not tell which release it installs; give --release RELEASE" in capsys.readouterr().err
+    assert f"{mine} does not report its release; give --release RELEASE" in capsys.readouterr().err
     mine.write_text("#!/bin/sh\nexit 3\n")
     assert main(["check"]) == 2
     assert f"{mine} version failed (3); give --release RELEASE, or another --installer FILE" in capsys.readouterr().err
