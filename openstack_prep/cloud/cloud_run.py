@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
 from openstack_prep.base.errors import LoginBlocked, NotAllowed, NotUnique
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Key, OwnershipTag, Resource
 from openstack_prep.core.run import AnswerCache, Run, query
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud  # with openstacksdk, which reading a spec does not need
 
 DECLARE_USER = "declare a user with a password and a role in it, or set clouds: tenant: to an entry of clouds.yaml"
 

@@ -1,7 +1,7 @@
 """Connections to OpenStack, one identity each, and the choice of a cloud.
 
 This module, ``login``, ``redirects``, ``service`` and ``translation`` are the only ones that import openstacksdk and
-keystoneauth.
+keystoneauth, which takes 0.4 s. Whatever a spec is read with imports them for type checkers only, as do the kinds.
 """
 
 from __future__ import annotations
@@ -16,19 +16,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+import openstack
+import tenacity
+from keystoneauth1 import exceptions as ksa
+from openstack import exceptions as sdk
+from openstack.config import OpenStackConfig, loader
+from openstack.config.cloud_region import CloudRegion
+from openstack.config.defaults import get_defaults
+from openstack.connection import Connection
+from openstack.proxy import Proxy
+from os_service_types import ServiceTypes
+
 from openstack_prep.base.errors import ConfigError, NotAllowed, is_transient
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import entries as cloud_entries
 from openstack_prep.cloud import login
-from openstack_prep.cloud.login import OwnToken
+from openstack_prep.cloud.entries import MEMBER
 from openstack_prep.cloud.service import RETRIES, Client, Service, client_of
+from openstack_prep.cloud.token import OwnToken
 from openstack_prep.cloud.translation import translate
 from openstack_prep.version import __version__
 
 if TYPE_CHECKING:
-    from openstack.connection import Connection
-
     from openstack_prep.download.spool import Contents
 
 PAUSE = 0.5  # seconds before a login is retried; doubled each time
@@ -36,8 +46,6 @@ ADDRESSES = 32  # to which connections stay open: of a further one, urllib3 clos
 TIMEOUT = 60.0  # seconds without data from a service; clouds.yaml's api_timeout overrides it
 # the OpenShift installer also requests 2.64 (Rocky): flavor descriptions (2.55), server group policy (2.64)
 COMPUTE_MICROVERSION = "2.64"
-MEMBER = "choose the entry of a project member with --os-cloud"
-ADMINISTRATOR = "choose an administrator's entry with --os-cloud or clouds: admin:"
 
 
 class Cloud(OwnToken):
@@ -78,15 +86,15 @@ class Cloud(OwnToken):
         """Return a new client of a service."""
         return Service(self.connection, service_type, **options)
 
-    identity = Client("identity")
-    compute = Client("compute", microversion=COMPUTE_MICROVERSION)
-    network = Client("network")
-    image = Client("image")
-    volume = Client("block-storage", version="3")
-    object_store = Client("object-store")
-    load_balancer = Client("load-balancer")
-    orchestration = Client("orchestration")
-    dns = Client("dns")
+    identity: Client = Client("identity")
+    compute: Client = Client("compute", microversion=COMPUTE_MICROVERSION)
+    network: Client = Client("network")
+    image: Client = Client("image")
+    volume: Client = Client("block-storage", version="3")
+    object_store: Client = Client("object-store")
+    load_balancer: Client = Client("load-balancer")
+    orchestration: Client = Client("orchestration")
+    dns: Client = Client("dns")
 
     @property
     def name(self) -> str:
@@ -117,9 +125,6 @@ class Cloud(OwnToken):
     @property
     def reached(self) -> cloud_entries.Reached:
         """How the connection reaches the cloud, for entries that other clients use; the region may need a login."""
-        from openstack.config.defaults import get_defaults
-        from os_service_types import ServiceTypes
-
         return cloud_entries.Reached(
             auth_url=self.auth_url,
             region=self.connection.config.get_region_name() or self.only_region,
@@ -157,8 +162,6 @@ class Cloud(OwnToken):
 
         Raises NotAllowed if these credentials are refused; that is not retried, because some clouds lock users out.
         """
-        import tenacity
-
         patient = tenacity.Retrying(
             retry=tenacity.retry_if_exception(is_transient),
             stop=tenacity.stop_after_attempt(1 + RETRIES),
@@ -200,11 +203,9 @@ class Cloud(OwnToken):
 
     def has(self, service_type: str) -> bool:
         """Whether the catalogue contains that service."""
-        from keystoneauth1.exceptions import EndpointNotFound
-
         try:
             return self.bare_client(service_type).get_endpoint() is not None
-        except EndpointNotFound:
+        except ksa.EndpointNotFound:
             return False
         except Exception as error:
             raise translate(error, f"find {service_type} in the catalogue") from error
@@ -219,6 +220,15 @@ class Cloud(OwnToken):
     def known_limits(self, service_type: str, project_id: str) -> Raw:
         """Return a project's quotas as far as they are known without a request for this project alone."""
         return {}
+
+    def of_entry(self, entry: str) -> Cloud:
+        """Return the cloud of another entry of clouds.yaml, in the region that was chosen for this one, if any."""
+        return connect(entry, region=self.chosen_region)
+
+    def hidden_by(self, path: Path) -> str | None:
+        """Return the clouds.yaml of this entry if a new file at ``path`` would hide it from all clients."""
+        file = os.environ.get("OS_CLIENT_CONFIG_FILE")
+        return cloud_entries.hidden_by(path, self.name, file, loader.CONFIG_FILES)
 
     def as_user(self, *, username: str, password: Secret, user_domain: str, project_id: str | None = None) -> Cloud:
         """Return the same cloud as another user sees it, scoped to a project or unscoped."""
@@ -243,12 +253,9 @@ class UserCloud(Cloud):
 
     @cached_property
     def connection(self) -> Connection:
-        from openstack.config import cloud_region
-        from openstack.connection import Connection
-
         settings = {key: value for key, value in self._of.config.items() if key not in ("auth", "auth_type")}
         auth = {"auth_type": "v3password", "auth": {"auth_url": self._of.auth_url}}
-        region = cloud_region.CloudRegion(
+        region = CloudRegion(
             name=self._of.name,
             region_name=self._of.region,
             config={**settings, **auth},
@@ -285,9 +292,6 @@ def connect(
     """
     if connection is not None:
         return Cloud(connection)
-    from keystoneauth1 import exceptions as ksa
-    from openstack import exceptions as sdk
-
     chosen = None
     try:
         _check_files(clouds_file)
@@ -305,12 +309,10 @@ def connect(
 
 def _chosen(cloud: str | None, clouds_file: Path | None) -> cloud_entries.ChosenEntry | None:
     """Return the entry that the SDK will use, as its files have it; None for OS_* variables, and if there is none."""
-    from openstack.config.loader import CONFIG_FILES, SECURE_FILES
-
-    files = clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES
+    files = clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), loader.CONFIG_FILES
     name = cloud if clouds_file else cloud_entries.in_use(cloud, *files)
     # with a file of the caller's, the SDK reads no variables
-    secure = None if clouds_file else os.environ.get("OS_CLIENT_SECURE_FILE"), SECURE_FILES
+    secure = None if clouds_file else os.environ.get("OS_CLIENT_SECURE_FILE"), loader.SECURE_FILES
     return cloud_entries.find_chosen(name, files, secure) if name else None
 
 
@@ -325,11 +327,6 @@ def connect_entry(name: str, entry: Raw) -> Cloud:
 
     Raises ConfigError for an entry that openstacksdk cannot use.
     """
-    from keystoneauth1 import exceptions as ksa
-    from openstack import exceptions as sdk
-    from openstack.config import OpenStackConfig
-    from openstack.connection import Connection
-
     files = OpenStackConfig(
         [], [], secure_files=[], load_envvars=False, app_name="openstack_prep", app_version=__version__
     )
@@ -373,11 +370,6 @@ def found_by_client(path: Path, name: str, entry: Raw, options: Mapping[str, str
     ``entry`` is what the file has, or will have. ``options`` go before everything else, as those of a command line do.
     Raises ConfigError for an entry that no client can use.
     """
-    from keystoneauth1 import exceptions as ksa
-    from openstack import exceptions as sdk
-    from openstack.config import OpenStackConfig, loader
-    from openstack.connection import Connection
-
     folder = Path(os.path.abspath(path)).parent
     secure_files, vendor_files = (_beside(folder, usual) for usual in (loader.SECURE_FILES, loader.VENDOR_FILES))
     if what := cloud_entries.unreadable(None, secure_files):
@@ -413,26 +405,15 @@ def found_by_client(path: Path, name: str, entry: Raw, options: Mapping[str, str
 
 def _beside(folder: Path, usual: Sequence[str]) -> list[str]:
     """Return where the SDK looks for a file when it runs in a folder; it knows the one in which it was imported."""
-    from openstack.config.loader import CONFIG_SEARCH_PATH
-
-    per_folder = len(usual) // len(CONFIG_SEARCH_PATH)
+    per_folder = len(usual) // len(loader.CONFIG_SEARCH_PATH)
     return [*(str(folder / Path(each).name) for each in usual[:per_folder]), *usual[per_folder:]]
 
 
 def chosen_entry(name: str | None) -> tuple[str | None, str, str]:
     """Return the entry that ``connect`` would use, its region and the address of Keystone, as far as files say so."""
-    from openstack.config.loader import CONFIG_FILES
-
-    files = os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES
+    files = os.environ.get("OS_CLIENT_CONFIG_FILE"), loader.CONFIG_FILES
     entry = cloud_entries.in_use(name, *files)
     return entry, *cloud_entries.described(entry, *files)
-
-
-def hidden_by(path: Path, entry: str) -> str | None:
-    """Return the clouds.yaml of the entry in use if a new file at ``path`` would hide it from all clients."""
-    from openstack.config.loader import CONFIG_FILES
-
-    return cloud_entries.hidden_by(path, entry, os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES)
 
 
 def _without_empty(connection: Connection) -> Connection:
@@ -451,11 +432,6 @@ def _without_empty(connection: Connection) -> Connection:
 
 def opened(cloud: str | None, clouds_file: Path | None = None, region: str | None = None) -> Connection:
     """Return the connection of an entry as the SDK makes it, unexamined; raises what the SDK raises."""
-    import openstack
-    from openstack.config import OpenStackConfig
-    from openstack.connection import Connection
-    from openstack.proxy import Proxy
-
     # this cache of the SDK keeps clients of former connections, and their sockets (openstacksdk 4.22.0)
     cast(Any, Proxy)._extract_name.cache_clear()
     chosen: Any = {"region_name": region} if region else {}
@@ -468,8 +444,6 @@ def opened(cloud: str | None, clouds_file: Path | None = None, region: str | Non
 
 def _check_files(clouds_file: Path | None) -> None:
     """Refuse files that the SDK would log in part and pass over, or that would end the process."""
-    from openstack.config import loader
-
     named = (clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), os.environ.get("OS_CLIENT_SECURE_FILE"))
     for first, usual in zip(named, (loader.CONFIG_FILES, loader.SECURE_FILES), strict=True):
         if what := cloud_entries.unreadable(first, usual):
@@ -477,6 +451,6 @@ def _check_files(clouds_file: Path | None) -> None:
 
 
 def _explain(cloud: str | None, reason: str, clouds_file: Path | None) -> str:
-    from openstack.config.loader import CONFIG_FILES
-
-    return cloud_entries.explain(cloud, reason, clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), CONFIG_FILES)
+    return cloud_entries.explain(
+        cloud, reason, clouds_file or os.environ.get("OS_CLIENT_CONFIG_FILE"), loader.CONFIG_FILES
+    )

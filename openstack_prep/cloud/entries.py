@@ -22,6 +22,8 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import without_values
 from openstack_prep.cloud import clouds_yaml
 
+MEMBER = "choose the entry of a project member with --os-cloud"
+ADMINISTRATOR = "choose an administrator's entry with --os-cloud or clouds: admin:"
 SELECTORS = ("OS_CLOUD", "OS_CLOUD_NAME", "OS_REGION_NAME", "OS_CLIENT_CONFIG_FILE", "OS_CLIENT_SECURE_FILE")
 """Variables that describe no cloud by themselves."""
 

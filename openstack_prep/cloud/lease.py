@@ -30,13 +30,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import CloudError, LeaseHeld, LeaseLost, NotAllowed, NotFound, PrepError, is_transient
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, in_project
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import interrupts
 from openstack_prep.core.model import Resource
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 # --- leases as text: who is at work on which spec, within the description of a security group. Pure functions ---
 

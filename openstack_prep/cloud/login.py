@@ -7,102 +7,24 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 from urllib.request import getproxies
+
+import requests
+from keystoneauth1 import loading
+from keystoneauth1.exceptions import ConnectFailure, InvalidResponse, NoMatchingPlugin, Unauthorized
+from keystoneauth1.identity import v3
 
 from openstack_prep import tracing
 from openstack_prep.base.errors import CloudError
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
+from openstack_prep.cloud import redirects
 from openstack_prep.cloud.entries import EntryMistake
 from openstack_prep.cloud.request_log import recorded
-
-if TYPE_CHECKING:
-    import requests
-
-# --- what a token says about whose it is, what for, and where the services are ----------
-
-
-class OwnToken:
-    """Base of clouds: what the token of an identity says; the first question requests it."""
-
-    def _access(self) -> Any:
-        """Return the token as keystoneauth has read it; raises NotAllowed, CloudError."""
-        raise NotImplementedError
-
-    @property
-    def project_id(self) -> str:
-        """The id of the project that the connection is scoped to."""
-        return str(self._access().project_id)
-
-    @property
-    def has_project(self) -> bool:
-        """Whether the token is one for a project, and not for a domain or the system."""
-        return bool(self._access().project_scoped)
-
-    @property
-    def project_name(self) -> str:
-        """The name of that project."""
-        return str(self._access().project_name)
-
-    @property
-    def project_domain_name(self) -> str:
-        """The name of the domain of that project."""
-        return str(self._access().project_domain_name)
-
-    @property
-    def user_id(self) -> str:
-        """The id of the user."""
-        return str(self._access().user_id)
-
-    @property
-    def domains(self) -> dict[str, str]:
-        """Ids by name of the domains that our own token names."""
-        access = self._access()
-        own = {access.project_domain_name: access.project_domain_id}
-        found = {access.user_domain_name: access.user_domain_id} | own
-        return {name: domain_id for name, domain_id in found.items() if name and domain_id}
-
-    @property
-    def user(self) -> tuple[str, str]:
-        """Names of our user and of its domain."""
-        access = self._access()
-        return str(access.username), str(access.user_domain_name)
-
-    @property
-    def roles(self) -> frozenset[str]:
-        """Names of the roles of our token."""
-        return frozenset(self._access().role_names)
-
-    @property
-    def role_ids(self) -> dict[str, str]:
-        """Ids by name of the roles of our token."""
-        access = self._access()
-        return dict(zip(access.role_names, access.role_ids, strict=True))
-
-    @property
-    def application_credential_id(self) -> str | None:
-        """The application credential of our token, if any."""
-        return cast("str | None", self._access().application_credential_id)
-
-    @property
-    def endpoints(self) -> list[dict[str, str]]:
-        """The catalogue: endpoints with type, interface, region and url."""
-        catalog = self._access().service_catalog.catalog
-        return [
-            {"type": service["type"], **{name: each.get(name) or "" for name in ("interface", "region", "url")}}
-            for service in catalog
-            for each in service["endpoints"]
-        ]
-
-    @property
-    def only_region(self) -> str | None:
-        """The region of all endpoints; None if there are several."""
-        regions = {each["region"] for each in self.endpoints} - {""}
-        return regions.pop() if len(regions) == 1 else None
-
 
 CHECK_ENTRY = "check that entry of clouds.yaml: address, user, password, project and their domains"
 CHECK_WAY = "check the auth_url of that entry, and the way there: name server, route, VPN, proxy"
@@ -127,12 +49,8 @@ def keep_headers(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 def fix_of(error: BaseException) -> str:
     """Return what to check after a login that failed; nothing for a fault of Keystone, or an error that says it."""
-    from keystoneauth1.exceptions import ConnectFailure
-
-    from openstack_prep.cloud.redirects import RedirectRefused
-
     busy = (getattr(error, "http_status", None) or 0) in (429, *range(500, 600))
-    if busy or isinstance(error, RedirectRefused):
+    if busy or isinstance(error, redirects.RedirectRefused):
         return ""
     return CHECK_WAY if isinstance(error, ConnectFailure) else CHECK_ENTRY
 
@@ -150,11 +68,6 @@ PASSWORD = "password"
 
 def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
     """Yield what keeps keystoneauth from making the login of an entry that is a mapping with a mapping ``auth``."""
-    from importlib.metadata import entry_points
-
-    from keystoneauth1 import loading
-    from keystoneauth1.exceptions import NoMatchingPlugin
-
     auth, auth_type = entry.get("auth") or {}, str(entry.get("auth_type") or PASSWORD)
     try:
         loader: Any = loading.get_plugin_loader(auth_type)
@@ -199,8 +112,6 @@ def find_mistakes(entry: Raw) -> Iterator[EntryMistake]:
 
 def by_password(auth_url: str, username: str, password: Secret, user_domain: str, project_id: str | None) -> Any:
     """Return the plugin that logs a user in, to a project or unscoped."""
-    from keystoneauth1.identity import v3
-
     return v3.Password(
         auth_url,
         username=username,
@@ -217,8 +128,6 @@ def is_login(error: BaseException) -> bool:
 
 def prepare(session: Any) -> None:
     """Prepare a session of keystoneauth for threads, for redirects, and for spans if somebody asks for them."""
-    from openstack_prep.cloud import redirects
-
     _share(session.auth)
     session.session.auth = session.session.auth or keep_headers
     if session.verify is True:
@@ -286,8 +195,6 @@ class _Login:
 @contextlib.contextmanager
 def _explained(url: str) -> Iterator[None]:
     """Give errors DuringLogin for a cause; raise CloudError for an answer whose shape keystoneauth does not check."""
-    from keystoneauth1.exceptions import InvalidResponse
-
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError, InvalidResponse) as error:
@@ -312,8 +219,6 @@ class _Lock:
         self._lock, self._owner = threading.Lock(), 0
 
     def __enter__(self) -> Self:
-        from keystoneauth1.exceptions import Unauthorized
-
         if self._owner == threading.get_ident():
             raise Unauthorized("Keystone refuses to list its versions without a token")
         self._lock.acquire()

@@ -32,8 +32,9 @@ from typing import Any, Self, TypeAlias, cast
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.answers import Answer, next_page
 from openstack_prep.cloud.connection import Cloud, UserCloud
-from openstack_prep.cloud.service import Answer, Service, client_of, next_page
+from openstack_prep.cloud.service import Service, client_of
 from openstack_prep.core.run import AnswerCache
 
 # --- which reads lists of all projects answer: each path, and the parameters by which a read selects from the list ---

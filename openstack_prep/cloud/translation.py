@@ -21,7 +21,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import requests
+from keystoneauth1 import exceptions as ksa
+from openstack import exceptions as sdk
 
 from openstack_prep.base import certificate, secret_forms
 from openstack_prep.base.errors import (
@@ -36,9 +39,6 @@ from openstack_prep.base.errors import (
 from openstack_prep.base.style import printable
 from openstack_prep.base.url_secrets import without_url_secrets
 from openstack_prep.cloud.login import is_login
-
-if TYPE_CHECKING:
-    import requests
 
 # --- the reason in the answer of a service that refuses a request: JSON of several shapes, a page of HTML, or text ---
 
@@ -209,9 +209,6 @@ def translate(
 
     ``refused`` is the class for a login that Keystone refuses.
     """
-    from keystoneauth1 import exceptions as ksa
-    from openstack import exceptions as sdk
-
     if type(error) is OSError:  # of requests, for REQUESTS_CA_BUNDLE and the like
         return ConfigError(f"{doing}: {error}; correct the path")
     if isinstance(error, ksa.OptionError | sdk.ConfigException):
@@ -275,10 +272,8 @@ _STATED_ELSEWHERE = re.compile(r" \(HTTP \d+\)( \(Request-ID: [^)]*\))?$")
 
 def _reason_of(error: Exception) -> Reason:
     """Return the reason that a service gives, otherwise the text of keystoneauth or the SDK."""
-    from keystoneauth1.exceptions import MissingAuthMethods
-
     response = getattr(error, "response", None)
-    if isinstance(error, MissingAuthMethods):  # the body of a receipt says who has logged in, not what is missing
+    if isinstance(error, ksa.MissingAuthMethods):  # the body of a receipt says who has logged in, not what is missing
         response = None
     found = Reason("") if response is None else read_reason(response)
     text = found.text or _STATED_ELSEWHERE.sub("", str(getattr(error, "message", None) or error))
@@ -301,8 +296,6 @@ OVER_QUOTA = ("OverQuota", "over_quota")
 
 
 def _sort(error: Exception, status: int | None, reason: Reason) -> tuple[type[CloudError], bool]:
-    from keystoneauth1 import exceptions as ksa
-
     if reason.type in OVER_QUOTA or (status in (403, 409, 413) and _OVER_QUOTA.search(reason.text)):
         return QuotaExceeded, False
     if status == 401:

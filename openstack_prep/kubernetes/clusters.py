@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.entries import ADMINISTRATOR
 from openstack_prep.core.executor import JOBS
 from openstack_prep.kubernetes import mesh
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster

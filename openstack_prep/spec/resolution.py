@@ -7,13 +7,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.resource import (
     ListsInherited,
@@ -26,6 +25,9 @@ from openstack_prep.core.resource import (
 )
 from openstack_prep.spec.spec import Spec
 from openstack_prep.spec.targets import NoCloud
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.suggestion import ask, similar
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import Reached
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.planner import dependencies
 from openstack_prep.core.resource import resolve
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class NoCloud:
 
     @classmethod
     def as_cloud(cls) -> Cloud:
-        return cast(Cloud, cls())
+        return cast("Cloud", cls())
 
 
 def limit_to(spec: Spec, targets: Collection[str]) -> Spec:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, Mistake, PlanRefused, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
+from openstack_prep.cloud.entries import ADMINISTRATOR
 from openstack_prep.cloud.lease import LOCK_TIMEOUT, LeaseReading
 from openstack_prep.core import executor, observation, permission, planner
 from openstack_prep.core.deletion_loss import DeletionLoss
@@ -22,6 +23,9 @@ from openstack_prep.spec.resolution import list_warnings
 from openstack_prep.verbs import entries, exclusion, rights, scan
 from openstack_prep.verbs.live_plan import LivePlan
 from openstack_prep.verbs.opening import Progress, Wanted, no_progress, open_run, refuse_no_cloud
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 FRESH = 10.0  # seconds for which a plan counts as up to date
 

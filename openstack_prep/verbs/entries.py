@@ -6,17 +6,20 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, EntryUnusable, LoginBlocked, Mistake
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud, hidden_by
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.observation import in_parallel
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.files.clouds_entry import InCloudsYaml
 from openstack_prep.resources.files.env_file import EnvFile
 from openstack_prep.spec import Spec
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 # --- entries that the plan leaves as they are: whether clients can log in -----------------
 
@@ -61,7 +64,7 @@ def _try_entry(run: CloudRun, step: Step) -> Finding | None:
 def list_warnings(cloud: Cloud, plan: Plan, spec: Spec) -> Iterator[str]:
     """Yield each file that apply would create where clients look before they find the entry in use."""
     for resource in (step.resource for step in plan.pending):
-        if not isinstance(resource, InCloudsYaml) or not (hidden := hidden_by(resource.file, cloud.name)):
+        if not isinstance(resource, InCloudsYaml) or not (hidden := cloud.hidden_by(resource.file)):
             continue
         place = f"{spec.places[resource.key]}: " if resource.key in spec.places else ""
         path = resource.file

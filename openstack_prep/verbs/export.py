@@ -17,7 +17,8 @@ from openstack_prep.base.errors import ConfigError, NotAllowed, NotFound, SpecEr
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.style import printable
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import ADMINISTRATOR, Cloud
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.entries import ADMINISTRATOR
 from openstack_prep.core.model import FromContext, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.cascades.project import ProjectScope, servers, volumes
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, ProjectRecord, foreign_tags

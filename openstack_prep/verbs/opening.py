@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.cloud.cloud_run import Actor, CloudRun
-from openstack_prep.cloud.connection import Cloud, connect
+from openstack_prep.cloud.token import OwnToken
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
@@ -17,6 +18,9 @@ from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
 from openstack_prep.verbs import scan
 from openstack_prep.verbs.live_plan import LivePlan
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 Wanted = Spec | Iterable[Resource]
 Progress = Callable[[Key, int, int | None, int | None], None]
@@ -45,7 +49,7 @@ def open_run(
     spec = spec_from(wanted, name)
     if for_apply:
         refuse_mistakes(spec, for_plan=True)
-    tenant = connect(spec.clouds.tenant, region=cloud.chosen_region) if spec.clouds.tenant else None
+    tenant = cloud.of_entry(spec.clouds.tenant) if spec.clouds.tenant else None
     for each in filter(None, (cloud, tenant)):
         each.allow_parallel(jobs)
     cloud.authenticate()  # before anything else: a wrong password then has one clear error
@@ -63,7 +67,7 @@ def open_run(
 
 def refuse_no_cloud(cloud: object) -> None:
     """Refuse an argument that is not a cloud, before any request is sent."""
-    if not isinstance(cloud, Cloud):
+    if not isinstance(cloud, OwnToken):
         fix = f"connect({cloud!r})" if isinstance(cloud, str) else "connect(), or connect(connection=...)"
         raise ConfigError(f"the first argument is a {type(cloud).__name__}, not a Cloud; pass {fix}")
 

@@ -121,6 +121,18 @@ def test_a_spec_loads_only_what_it_declares() -> None:
     assert loaded_by(script, ["openstack_prep.resources.compute.flavor"])
 
 
+def test_kinds_and_verbs_load_neither_the_sdk_nor_requests() -> None:
+    """Their modules take Cloud and Service for annotations only; ``validate`` and ``load_spec`` need no cloud."""
+    script = """
+from openstack_prep import extensions
+from openstack_prep.verbs import api
+for section in extensions.sections():
+    extensions.load(section.kind)
+"""
+    ours = [f"openstack_prep.cloud.{name}" for name in ("connection", "login", "service", "translation")]
+    assert loaded_by(script, ["openstack", "keystoneauth1", "requests", *ours]) == []
+
+
 def hidden_names(owner: ast.ClassDef) -> set[str]:
     """Return the fields of a class that hide a name of an annotation in it."""
     declared = [line for line in owner.body if isinstance(line, ast.AnnAssign)]

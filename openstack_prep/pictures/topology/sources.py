@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from openstack_prep.base.errors import NotFound
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import ADMINISTRATOR, MEMBER, Cloud
+from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.entries import ADMINISTRATOR, MEMBER
 from openstack_prep.core.executor import JOBS
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.pictures.topology.elements import Topology

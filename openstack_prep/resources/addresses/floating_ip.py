@@ -20,7 +20,6 @@ from openstack_prep.base.errors import Mistake, NotFound, PlanRefused, SpecError
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Context, FromContext, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
@@ -35,6 +34,9 @@ from openstack_prep.resources.network.network import ExternalNetwork, given_addr
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.uses import Use, of_floating_ip
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 MOST = 100
 """Addresses per request: with more, the URL would be too long for some proxies."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Set
 from dataclasses import asdict, dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import quote
 
 import tenacity
@@ -22,10 +22,12 @@ import tenacity
 from openstack_prep.base.errors import CloudError
 from openstack_prep.base.fields import block
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.service import Service
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.resources.lists.neutron_records import AddressPair, PortRecord
 from openstack_prep.resources.network.port import ports_of
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.service import Service
 
 RECORD = re.compile(r"(openstack-prep:.+?)~([0-9a-fA-F.:]+(?:_\d+)?)(?:~((?:[0-9a-f]{2}:){5}[0-9a-f]{2}))?")
 

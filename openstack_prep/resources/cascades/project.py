@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, in_project
-from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.service import Service
 from openstack_prep.core.deletion_loss import LossEffect
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import fact
@@ -29,6 +28,10 @@ from openstack_prep.resources.cascades.row import (
 )
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists import queries
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.cloud.service import Service
 
 NO_OPERATOR = "the user needs one of Swift's operator_roles, often swiftoperator"
 """Why Swift refuses the list of a user who may log in to the project: swift 2.38.3, keystoneauth.py, authorize."""

@@ -10,8 +10,8 @@ from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, NotAllowed, NotFound
 from openstack_prep.base.raw import Raw
+from openstack_prep.cloud.answers import Outages
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.service import Outages
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, Unchecked
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.core.run import IDS_PER_REQUEST, fact

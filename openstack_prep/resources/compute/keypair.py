@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import quote
 
 from openstack_prep.base.errors import Mistake, NotFound
@@ -16,13 +16,15 @@ from openstack_prep.base.fields import Name, PublicKey, public_key
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN
 from openstack_prep.resources.identity.user import User
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,13 @@ reserved). A limit of -1 means unlimited.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.service import Service
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.cloud.service import Service
 
 UNLIMITED = -1
 EACH = ("server_group_members", "per_volume_gigabytes")  # limits per resource, without a usage

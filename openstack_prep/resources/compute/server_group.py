@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Count, Name
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Context, Observed, Resource
 from openstack_prep.core.resource import Untagged
@@ -25,6 +24,9 @@ from openstack_prep.resources.cascades.compute import SERVER_GROUP
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.lists.nova_records import ServerGroupRecord, list_all_server_groups, list_server_groups
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 Policy = Literal["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Loss, Mistake, PlanRefused, PrepError
@@ -32,7 +32,6 @@ from openstack_prep.base.secret import HIDDEN
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import Undeclarable
@@ -49,6 +48,9 @@ from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.identity.user import User
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 # --- rules and times -------------------------------------------------------------------------
 

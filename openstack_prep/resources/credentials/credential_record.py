@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import tenacity
 
@@ -16,13 +16,15 @@ from openstack_prep.base.errors import ConfigError, NotAllowed, ResourceFailed, 
 from openstack_prep.base.fields import Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Observed, Resource
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.dns.record_data import canonical
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 # --- Zones that exist, as a project sees them: its own, and those that other projects share with it ------
 # Sources: DNS API v2, "Zones", "Recordset"; Designate 23.0.0, api/middleware.py (X-Auth-Sudo-Project-ID), central/

@@ -10,15 +10,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openstack_prep.base.errors import ConfigError, EntryUnusable, LoginBlocked, NotAllowed, SpecError
 from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import FoundByClient, found_by_client
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project, in_domain
 from openstack_prep.resources.identity.user import User
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import FoundByClient
 
 # --- Why Keystone refuses the login of a user whose credentials may be right, as far as only its records say it ---
 # A user who is disabled, or whose domain or project is, gets the answer of a wrong password. Source: keystone 30.0.0,
@@ -77,6 +79,8 @@ class ClientLogin:
 
     def find(self) -> FoundByClient:
         """Return what the client finds; raises ConfigError for an entry that no client can use."""
+        from openstack_prep.cloud.connection import found_by_client  # with openstacksdk: a spec is read without it
+
         try:
             return found_by_client(self.path, self.cloud, self.entry, self.options)
         except ConfigError as error:

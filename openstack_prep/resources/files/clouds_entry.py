@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, LoginBlocked, Mistake, PlanRefused
@@ -20,7 +20,6 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.clouds_yaml import OWNER, owner_of
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import IDENTITY_VERSION, PER_SERVICE, absolute
 from openstack_prep.core.model import DIFFERS, MANAGED, Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
@@ -30,6 +29,9 @@ from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity.in_project import InProject, access
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.identity.user import User
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 SETTINGS = {
     "region": "region_name",

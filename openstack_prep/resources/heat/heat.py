@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.resources.heat.heat_list import DEPTH
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 PORT, SERVER, VOLUME = "OS::Neutron::Port", "OS::Nova::Server", "OS::Cinder::Volume"
 STARS = "******"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import tenacity
@@ -20,7 +21,6 @@ import tenacity
 from openstack_prep.base import secret_forms
 from openstack_prep.base.errors import CloudError, NotFound, ResourceFailed, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat.heat_list import DEPTH
 from openstack_prep.resources.heat.heat_places import (
     ResourceTypes,
@@ -32,6 +32,9 @@ from openstack_prep.resources.heat.heat_places import (
     stack_words,
 )
 from openstack_prep.resources.heat.heat_servers import FailedAction, ServerActions
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.service import Service
 
 # --- How many signals the wait conditions of a stack still need ------------------------------------------
 # A template may compute a condition's count, so it is read from the event with which Heat began to wait: one event

@@ -5,11 +5,15 @@ Source: Orchestration API v1, "List stacks".
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.resources.lists.queries import stacks_of as stacks_of
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 def has_tagged(run: CloudRun, project: Resource | None) -> bool:

@@ -6,10 +6,13 @@ Source: Orchestration API v1, "Events" (nested_depth since Newton).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat.heat_list import DEPTH
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.service import Service
 
 ResourceName = tuple[str, str]
 """Path of the stack, and name of the resource in it."""

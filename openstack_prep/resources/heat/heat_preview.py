@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import yaml
@@ -23,7 +23,6 @@ from openstack_prep.base.errors import CloudError, NotAllowed, NotFound
 from openstack_prep.base.formats.foreign_text import parse_yaml
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
-from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat import heat_groups
 from openstack_prep.resources.heat.heat import HeatStack
 from openstack_prep.resources.heat.heat_changes import (
@@ -35,6 +34,9 @@ from openstack_prep.resources.heat.heat_changes import (
 )
 from openstack_prep.resources.heat.heat_groups import MAYBE, ROLLED, Effect, Parameters
 from openstack_prep.resources.heat.heat_package import Package, hidden_in
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.service import Service
 
 # --- Changes that Heat makes in place to the disks of a stack, made visible to a preview; pure functions ---
 # A preview reports "updated" for a server whose image differs, but the update rebuilds the server, which wipes its

@@ -14,15 +14,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from openstack_prep.base.errors import CloudError, NotAllowed, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.style import printable
-from openstack_prep.cloud.connection import Cloud
-from openstack_prep.cloud.service import Service
 from openstack_prep.resources.heat.heat import SERVER
 from openstack_prep.resources.heat.heat_places import ResourceTypes, containers, place, resource_name
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
+    from openstack_prep.cloud.service import Service
 
 DETAILS = (2, 84)
 EVERY = 15.0  # minimum seconds between two readings of one server

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from openstack_prep.base.errors import CloudError
+from openstack_prep.cloud.answers import objects
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.service import objects
 from openstack_prep.core.run import query
 
 FEW = 8

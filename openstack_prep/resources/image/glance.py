@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ResourceFailed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.lists.queries import list_images
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 if TYPE_CHECKING:  # whoever uploads loads it
     from openstack_prep.download.verification import Digests

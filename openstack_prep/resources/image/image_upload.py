@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from openstack_prep.base.errors import (
     CloudError,
@@ -22,7 +22,6 @@ from openstack_prep.base.errors import (
 )
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.run import query
 from openstack_prep.download import disk_format, qemu_img
 from openstack_prep.download.compression import open_packed
@@ -33,6 +32,9 @@ from openstack_prep.download.verification import Verified
 from openstack_prep.resources.image import glance
 from openstack_prep.resources.image.glance import CONVERTED, ID, NAME, PACKED, SEALS, SPEC, ImageRecord, glances_sums
 from openstack_prep.resources.image.image_fields import EVERYBODYS, UPLOAD, ImageFields, shown_by_glance
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 # --- Glance's import by web-download: Glance itself fetches a URL ----------------------------------------
 # Source: Image API v2, "Interoperable image import" and "Import info"; an image's tasks since 2.12 (Wallaby). Glance

@@ -6,9 +6,12 @@ Source: Load Balancer API v2, "List Load Balancers", "List Members".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.connection import Cloud
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.connection import Cloud
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,11 @@ Source: Networking API v2.0 (``fields`` limits the answer); Compute API, "List F
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openstack_prep.base.errors import CloudError, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, in_project
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.run import IDS_PER_REQUEST, fact, query
 from openstack_prep.resources.lists.neutron_records import (
     AddressHolder,
@@ -26,6 +25,9 @@ from openstack_prep.resources.lists.neutron_records import (
     list_records,
 )
 from openstack_prep.resources.lists.nova_records import FlavorRecord, list_flavors
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 class Block(NamedTuple):

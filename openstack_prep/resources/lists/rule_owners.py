@@ -16,13 +16,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from openstack_prep.base.errors import CloudError, NotFound
 from openstack_prep.base.raw import Values
-from openstack_prep.cloud.service import Service
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.service import Service
 
 RECORD = re.compile(r"openstack-prep:(.+)~rules~([0-9a-z.-]+)")
 LENGTH = 13

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.raw import Raw
-from openstack_prep.cloud.connection import Cloud
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
 from openstack_prep.base import multicast
@@ -21,7 +21,6 @@ from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFa
 from openstack_prep.base.fields import Mac, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import BareReference
@@ -116,6 +115,9 @@ def _granted(run: CloudRun, project_id: str) -> frozenset[str]:
 
 # --- port ------------------------------------------------------------------------------------
 
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 UNORDERED = ("fixed_ips", "security_groups", "allowed_address_pairs", "tags")
 

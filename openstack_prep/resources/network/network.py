@@ -9,7 +9,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake
@@ -17,7 +17,6 @@ from openstack_prep.base.fields import Count, Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Coherent, Key, Observed, Resource
 from openstack_prep.core.resource import Undeclarable
@@ -28,6 +27,9 @@ from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord
 from openstack_prep.resources.network.neutron import NetworkResource, unchanged
 from openstack_prep.resources.network.uses import Use, blockers_of_network, clear, of_network
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 PROVIDER = ("provider_network_type", "provider_physical_network", "provider_segmentation_id")
 ADMINISTRATORS = (*PROVIDER, "shared", "external", "shared_with")

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from openstack_prep.base.errors import CloudError, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, in_project, only_one
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Adoptable, Change, Key, Observed, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import NeutronRecord
 from openstack_prep.resources.network.uses import Use
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 R = TypeVar("R", bound=NeutronRecord)
 

@@ -9,14 +9,13 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import tenacity
 
 from openstack_prep.base.errors import Mistake, PlanRefused, WaitTimeout, is_transient
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Observed
 from openstack_prep.core.resource import BareReference, Undeclarable
 from openstack_prep.core.run import query
@@ -24,6 +23,9 @@ from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.installer_names import foreign_tags
 from openstack_prep.resources.lists.neutron_records import PortRecord, list_records
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 PAUSE = 1.0  # seconds between two polls for a port
 

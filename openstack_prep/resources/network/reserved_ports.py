@@ -11,13 +11,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.service import Service
 from openstack_prep.core.model import OwnershipTag, Resource
 from openstack_prep.resources.lists.neutron_records import AddressHolder, PortRecord
 from openstack_prep.resources.network.port import ports_of
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.service import Service
 
 BULK = 50
 """Ports per request: Neutron needs some seconds for them."""

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, NotUnique
 from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
@@ -33,6 +32,9 @@ from openstack_prep.resources.network.uses import (
     of_router,
     remove_interface,
 )
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 GATEWAY = ("external_network", "external_fixed_ips", "enable_snat")
 """Fields that Neutron stores together."""

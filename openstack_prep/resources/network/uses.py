@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades.network import AUTOMATIC, forwardings
 from openstack_prep.resources.cascades.network import INTERFACES as INTERFACES
@@ -33,6 +33,9 @@ from openstack_prep.resources.lists.neutron_records import (
 )
 from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.port import ports_of
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 @dataclass(frozen=True)

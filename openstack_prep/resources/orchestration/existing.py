@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
 from openstack_prep.base.errors import NotFound
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Key, Observed
 from openstack_prep.core.resource import BareReference
 from openstack_prep.resources.heat.heat_list import stack_names, stack_of
 from openstack_prep.resources.heat.heat_parameters import Kind
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 CLOUD_WIDE = ("flavor", "volume_type")
 """Kinds outside of projects."""

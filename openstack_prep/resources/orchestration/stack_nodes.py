@@ -6,13 +6,16 @@ Source: Orchestration API v1, "List resources" (nested_depth).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.heat.heat import PORT, SERVER, HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_list import stack_of
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 def servers_of(run: CloudRun, project: Resource | None, stack: str) -> frozenset[str] | None:

@@ -6,14 +6,17 @@ Source: Orchestration API v1, "Show stack details".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.run import query
 from openstack_prep.resources.heat.heat import HeatStack
 from openstack_prep.resources.heat.heat_list import stack_of
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 
 @dataclass(frozen=True)

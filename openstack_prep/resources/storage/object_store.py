@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from urllib.parse import quote, unquote, urlsplit
 
 from openstack_prep.base.codes import Code
@@ -25,11 +25,13 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.url_secrets import unlogged
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import DIFFERS, Change, Context, Observed, Resource
 from openstack_prep.core.resource import Untagged
 from openstack_prep.core.run import query
 from openstack_prep.resources.identity.in_project import ByProjectUser
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.connection import Cloud
 
 HEADERS = {
     "temp_url_key": "X-Account-Meta-Temp-Url-Key",
