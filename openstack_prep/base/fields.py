@@ -1,7 +1,7 @@
 """Types of fields: which values a spec may contain, and their normalised form.
 
 Each is an ``Annotated`` standard type, so a dataclass made in Python takes plain values, while the spec reader
-validates and normalises by the same declaration. pydantic is imported when a spec is read, not before.
+validates and normalises by the same declaration.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Len
+from pydantic_core import CoreSchema, core_schema
 
 from openstack_prep.base.given_file import MOST_KEY, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue, one_line
@@ -28,7 +29,6 @@ from openstack_prep.base.url_secrets import BARE_LOGIN
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
-    from pydantic_core import CoreSchema
 
 _UNITS = {"": None, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 _PATTERN = r"^\s*-?\d+(\.\d+)?\s*(([KkMmGgTt][Ii])?[Bb])?\s*$"
@@ -43,8 +43,6 @@ class Reads:
     schema: Values | None = None
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import core_schema
-
         return core_schema.no_info_before_validator_function(self.read, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -62,8 +60,6 @@ class ReadsBeside:
     schema: Values | None = None
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import core_schema
-
         def read(value: Any, info: Any) -> Any:
             return self.read(value, info.context["base"])
 
@@ -126,8 +122,6 @@ class Size:
     unit: str
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import core_schema
-
         return core_schema.no_info_before_validator_function(size(self.unit), handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 import hmac
 import os
 import re
 import secrets
 import shlex
 import stat
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.fields import file_path
 from openstack_prep.base.given_file import MOST_SECRET, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.base.private_file import CHOOSE_FOLDER
+from openstack_prep.base.private_file import CHOOSE_FOLDER, create_once, remove_temporary, target_of
 from openstack_prep.base.raw import Values
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
-    from pydantic_core import CoreSchema
 
 HIDDEN = "********"
 SOURCES = (
@@ -127,8 +130,6 @@ class Secret:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import PydanticCustomError, core_schema
-
         def read(value: Any, info: Any) -> Secret:
             try:
                 return from_spec(value, **info.context)
@@ -232,7 +233,7 @@ class _NoValue(InvalidValue):
 
 def _from_program(source: str, where: object, base: Path) -> Secret:
     """Return a secret that another program has; it is fetched when it is needed."""
-    from openstack_prep.base import secret_programs as programs
+    from openstack_prep.base import secret_programs as programs  # few specs have such secrets
 
     fetches = {
         "command": lambda: programs.from_command(where, base),
@@ -303,9 +304,6 @@ def without_prompts() -> Iterator[None]:
 
 
 def _from_prompt(wanted: object, base: Path) -> Secret:
-    import getpass
-    import sys
-
     _check_prompt(wanted)
     if not sys.stdin.isatty():
         fix = f"use {SOURCES.replace('{prompt: true} or ', '')}"
@@ -324,8 +322,6 @@ def _generated(name: str, base: Path) -> Secret:
     path = file_path(name, base)
 
     def fetch() -> str:
-        from openstack_prep.base.private_file import create_once, remove_temporary, target_of
-
         if not os.path.exists(path):
             create_once(Path(path), secrets.token_urlsafe(24) + "\n")
         remove_temporary(target_of(Path(path)))  # of a killed run; a concurrent one needs its own no more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -71,8 +72,6 @@ class Style:
         """Return a text in lines that fit the terminal, broken between words only: an address stays whole."""
         if self.width is None or len(text) <= self.width:
             return text
-        import textwrap
-
         return textwrap.fill(
             text,
             self.width,

@@ -86,15 +86,15 @@ class Cloud(OwnToken):
         """Return a new client of a service."""
         return Service(self.connection, service_type, **options)
 
-    identity: Client = Client("identity")
-    compute: Client = Client("compute", microversion=COMPUTE_MICROVERSION)
-    network: Client = Client("network")
-    image: Client = Client("image")
-    volume: Client = Client("block-storage", version="3")
-    object_store: Client = Client("object-store")
-    load_balancer: Client = Client("load-balancer")
-    orchestration: Client = Client("orchestration")
-    dns: Client = Client("dns")
+    identity = Client("identity")
+    compute = Client("compute", microversion=COMPUTE_MICROVERSION)
+    network = Client("network")
+    image = Client("image")
+    volume = Client("block-storage", version="3")
+    object_store = Client("object-store")
+    load_balancer = Client("load-balancer")
+    orchestration = Client("orchestration")
+    dns = Client("dns")
 
     @property
     def name(self) -> str:

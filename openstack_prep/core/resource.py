@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, Protocol, Self, cast
 
+from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, PydanticOmit, core_schema
+
 from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.key import Key
@@ -20,7 +22,6 @@ from openstack_prep.core.observed import Change, Observed, Texts, UpdateEffects
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
-    from pydantic_core import CoreSchema
     from typing_extensions import TypeIs, TypeVar  # TypeVar with a default, as in Python 3.13
 
     S = TypeVar("S", default=Any)
@@ -49,8 +50,6 @@ class Coherent:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import PydanticCustomError, core_schema
-
         def compare(value: Coherent) -> Coherent:
             for contradiction in value.contradictions():  # a type of its own: the mistake is about the whole resource
                 fields = {"what": contradiction.what, "fix": contradiction.fix}
@@ -573,8 +572,6 @@ class FromContext:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
-        from pydantic_core import PydanticKnownError, core_schema
-
         def refuse(value: object) -> Never:
             raise PydanticKnownError("unexpected_keyword_argument")  # like any other key that no field has
 
@@ -582,6 +579,4 @@ class FromContext:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: object, handler: object) -> Never:
-        from pydantic_core import PydanticOmit
-
         raise PydanticOmit

@@ -8,12 +8,21 @@ members, such as those that parallel compressors write; anything else after the 
 from __future__ import annotations
 
 import itertools
+import lzma
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast, get_args
 
+from isal import igzip_lib
+
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.download.source import CHUNK, Chunks, open_source, shown
+from openstack_prep.download.address import CHUNK, Chunks, shown
+from openstack_prep.download.source import open_source
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 Compression = Literal["gz", "xz", "zst", "none"]
 
@@ -83,17 +92,9 @@ def unpacked(chunks: Iterable[bytes], compression: Compression, where: str) -> C
 def _decoder(compression: Compression) -> tuple[Callable[[], Any], type[Exception]]:
     """Return the factory of decoders for one member, and the error of such decoders."""
     if compression == "gz":
-        from isal import igzip_lib
-
         # its stubs declare the class as an object
         broken = cast("type[Exception]", igzip_lib.IsalError)
         return lambda: igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP), broken
     if compression == "xz":
-        import lzma
-
         return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY), lzma.LZMAError
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
     return zstd.ZstdDecompressor, zstd.ZstdError

@@ -23,9 +23,10 @@ from openstack_prep.base.errors import DownloadError
 from openstack_prep.base.fields import is_url
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.raw import Raw
+from openstack_prep.download.address import shown
 from openstack_prep.download.compression import Compression
 from openstack_prep.download.installer_program import asked
-from openstack_prep.download.source import read_small, shown
+from openstack_prep.download.source import read_small
 
 Arch = Literal["x86_64", "aarch64", "ppc64le", "s390x"]
 

@@ -19,8 +19,8 @@ from typing import IO, Any, cast
 
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.download import disk_format
+from openstack_prep.download.address import CHUNK, Chunks, shown
 from openstack_prep.download.qemu_img import missing_room
-from openstack_prep.download.source import CHUNK, Chunks, shown
 from openstack_prep.download.verification import Digests, Verified
 
 IDLE = 600.0  # seconds after which a file that nobody reads is closed: a worker may outlive the run of a fleet

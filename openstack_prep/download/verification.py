@@ -14,8 +14,8 @@ from queue import SimpleQueue
 
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.download import disk_format
+from openstack_prep.download.address import Chunks, shown
 from openstack_prep.download.compression import Compression, Unsound, open_packed, unpacked
-from openstack_prep.download.source import Chunks, shown
 
 AHEAD = 16  # chunks that wait between two stages
 UNDECLARED_MOST = 2**36  # bytes to which any file may decompress if the spec declares no size,

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import folder_of
 from openstack_prep.base.invalid import shown
+from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.sections import Sections, all_fields, is_included, new_sections, read
 from openstack_prep.spec.substitution import Reference, Substitution, Tokens
 from openstack_prep.spec.variables import Declared, Given, Variable, VariableValues
@@ -226,10 +229,6 @@ class _Files:
         given = {name: data[name] for name in HEAD if name in data}
         if not given:
             return new_sections("")
-        from pydantic import ValidationError
-
-        from openstack_prep.spec.mistakes import mistakes
-
         try:
             return read(json.dumps(given, default=str), given, {"base": Path()}, name="")
         except ValidationError as error:

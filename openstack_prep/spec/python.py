@@ -15,6 +15,8 @@ from functools import cache, partial
 from pathlib import Path, PurePath
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.secret import Secret
@@ -22,6 +24,7 @@ from openstack_prep.core.model import FromContext, Resource
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.spec import completion
 from openstack_prep.spec.completion import Declaration
+from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.sections import is_declared_kind, section_of
 from openstack_prep.spec.spec import Spec
 from openstack_prep.spec.substitution import Tokens
@@ -142,10 +145,6 @@ def _label(resource: Resource) -> str:
 
 def _read(given: Resource, label: str, warnings: list[str]) -> Resource:
     """Return a resource as its declaration reads it; raises SpecError."""
-    from pydantic import ValidationError
-
-    from openstack_prep.spec.mistakes import mistakes
-
     plain = _Plain(label)
     text = json.dumps(plain.of(given, ()))
     kind: object = type(given)
@@ -177,8 +176,6 @@ class _Made:
 
 @cache
 def _adapter(kind: Any) -> Any:
-    from pydantic import TypeAdapter
-
     return TypeAdapter(kind)
 
 

@@ -8,6 +8,8 @@ from functools import cache, lru_cache
 from types import GenericAlias
 from typing import Annotated, Any, ClassVar
 
+from pydantic import TypeAdapter
+
 from openstack_prep import extensions
 from openstack_prep.base.fields import Name, Reads
 from openstack_prep.base.invalid import InvalidValue
@@ -142,8 +144,6 @@ def read(text: str, given: Collection[str], context: Mapping[str, object], name:
 @lru_cache(maxsize=16)
 def _adapter_of(names: Sequence[str]) -> Any:
     """Return pydantic's adapter of some sections; for all of them it takes three times as long."""
-    from pydantic import TypeAdapter
-
     own = {each.name: each for each in fields(Sections)}
     chosen: list[Any] = []
     for name, section in all_fields():

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from pydantic import ValidationError
+
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
@@ -19,6 +21,7 @@ from openstack_prep.core.model import Resource
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import completion
 from openstack_prep.spec.completion import Declaration
+from openstack_prep.spec.mistakes import mistakes
 from openstack_prep.spec.parts import NoDocument, Part, merged, read_parts
 from openstack_prep.spec.sections import Clouds, Sections, read
 from openstack_prep.spec.substitution import Tokens
@@ -184,10 +187,6 @@ def _sections(
     part: Part, warnings: list[str], tokens: Tokens, name: str | None, *, needs_secrets: bool = True
 ) -> Sections:
     """Return the sections of one file; ``name`` is the spec's for those that it includes.  Raises SpecError."""
-    from pydantic import ValidationError
-
-    from openstack_prep.spec.mistakes import mistakes
-
     context = {"base": part.base, "warn": warnings.append, "given": tokens.take, "needed": needs_secrets}
     try:
         text = json.dumps(part.data, default=str)  # dates of YAML are texts in a spec

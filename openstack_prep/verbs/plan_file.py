@@ -20,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json
@@ -131,8 +133,6 @@ def read(path: Path) -> dict[str, Any]:
 
 def validated(path: Path, raw: dict[str, Any]) -> Content:
     """Return the content of a saved plan; raises SpecError if its digest or its format is wrong."""
-    from pydantic import ValidationError
-
     content = {name: value for name, value in raw.items() if name != "digest"}
     try:
         intact = raw.get("digest") == digest_of(content)
@@ -169,8 +169,6 @@ def _check_steps(path: Path, content: Content) -> None:
 
 @cache
 def _adapter() -> Any:
-    from pydantic import TypeAdapter
-
     return TypeAdapter(Content)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import trustme
 import yaml
 
-from openstack_prep.download.source import CA_BUNDLES
+from openstack_prep.download.http import CA_BUNDLES
 from tests.devcloud.layout import PASSWORD, REGION, Layout
 from tests.devcloud.qcow2 import qcow2
 from tests.faults.shipped import Ended, Folder, make

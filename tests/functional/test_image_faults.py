@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.download import source as download
+from openstack_prep.download import http as download
 from openstack_prep.resources.image.image import Image
 from tests.devcloud import processes
 from tests.devcloud.faults import Fault

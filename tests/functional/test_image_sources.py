@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import trustme
 
-from openstack_prep.download.source import CA_BUNDLES
+from openstack_prep.download.http import CA_BUNDLES
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.qcow2 import qcow2
 from tests.functional.conftest import Prep

@@ -11,6 +11,8 @@ import json
 from importlib import resources
 from typing import Any
 
+import yaml
+
 from openstack_prep.base.raw import Raw
 
 MOST_DEPTH = 100
@@ -24,6 +26,10 @@ MOST_JSON = 2_000_000
 TOO_DEEP = f"it is nested more than {MOST_DEPTH} levels deep"
 TOO_MANY = f"it has more than {MOST_PARTS:,} parts, aliases written out"
 TOO_LONG = f"its documents have more than {MOST_STREAM:,} parts"
+
+
+class Excess(yaml.MarkedYAMLError):
+    """The text may be YAML, but it is nested too deeply, or has too many parts."""
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -52,8 +58,6 @@ def refuse_deep(value: object) -> None:
 
 def parse_yaml(text: str) -> Any:
     """Return what a YAML text of one document contains; None for an empty one. Raises yaml.YAMLError."""
-    import yaml
-
     found = parse_yaml_documents(text)
     if len(found) > 1:
         raise yaml.YAMLError("it has more than one document")
@@ -62,8 +66,6 @@ def parse_yaml(text: str) -> Any:
 
 def parse_yaml_documents(text: str) -> list[Any]:
     """Return the documents of a YAML text as PyYAML's safe_load_all; raises yaml.YAMLError for everything wrong."""
-    import yaml
-
     refuse_large_yaml(text)
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
@@ -91,8 +93,6 @@ def refuse_large_yaml(text: str) -> None:
 
     What else is wrong is for its parser to say. It stops there, however long the text is.
     """
-    import yaml
-
     depth = parts = total = 0
     try:
         for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
@@ -114,15 +114,11 @@ def refuse_large_yaml(text: str) -> None:
 
 def excess(mark: Any, problem: str = TOO_MANY) -> Exception:
     """Return the error of a YAML text that has more than is read."""
-    from openstack_prep.base.formats.excess import Excess
-
     return Excess(problem=problem, problem_mark=mark)
 
 
 def count_parts(node: Any, known: dict[int, int]) -> int:
     """Count the parts of a document, aliases written out; raises MarkedYAMLError if it has too many."""
-    import yaml
-
     if id(node) not in known:
         known[id(node)] = MOST_PARTS + 1  # its count while it is being counted
         inner: list[object] = []
@@ -138,8 +134,6 @@ def count_parts(node: Any, known: dict[int, int]) -> int:
 
 def shipped_yaml(package: str, name: str) -> Raw:
     """Return the content of a YAML file of this package, which is known to be well-formed."""
-    import yaml
-
     text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
     found: Raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return found

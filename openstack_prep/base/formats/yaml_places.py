@@ -19,8 +19,14 @@ import yaml
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import MisreadNumber, Mistake, SpecError
 from openstack_prep.base.formats import go_scalars
-from openstack_prep.base.formats.excess import Excess
-from openstack_prep.base.formats.foreign_text import MOST_PARTS, count_parts, excess, refuse_deep, refuse_large_yaml
+from openstack_prep.base.formats.foreign_text import (
+    MOST_PARTS,
+    Excess,
+    count_parts,
+    excess,
+    refuse_deep,
+    refuse_large_yaml,
+)
 from openstack_prep.base.given_file import read_text, unreadable
 from openstack_prep.base.secret import HIDDEN, without_values
 

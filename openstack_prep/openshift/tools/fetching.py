@@ -27,7 +27,8 @@ from openstack_prep.base.errors import ConfigError, DownloadError, PrepError
 from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.private_file import write_shared
-from openstack_prep.download.source import local_path, read_small, shown
+from openstack_prep.download.address import local_path, shown
+from openstack_prep.download.source import read_small
 from openstack_prep.openshift.tools import layout
 from openstack_prep.openshift.tools.layout import ARCHIVES, Archive, ToolRequest
 from openstack_prep.openshift.tools.unpacking import UnpackedTool, unpack

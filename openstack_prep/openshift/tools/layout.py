@@ -18,7 +18,7 @@ from typing import Literal, get_args
 from openstack_prep.base.errors import DownloadError, Mistake, SpecError
 from openstack_prep.base.fields import is_url
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.download.source import shown
+from openstack_prep.download.address import shown
 
 # --- layout -----------------------------------------------------------------------------------
 

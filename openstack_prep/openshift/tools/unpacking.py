@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from openstack_prep.base.errors import DownloadError, PrepError
-from openstack_prep.download.source import CHUNK, shown
+from openstack_prep.download.address import CHUNK, shown
 from openstack_prep.download.verification import Verified
 
 LARGEST = 4 * 2**30  # bytes of one member; today's installer has 0.7 GiB

@@ -7,6 +7,7 @@ reserved). A limit of -1 means unlimited.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from openstack_prep.base.raw import Raw
@@ -41,7 +42,7 @@ def _same(*names: str) -> dict[str, str]:
 
 COMPUTE = Store(
     "compute",
-    lambda cloud: cloud.compute,
+    attrgetter("compute"),
     "/os-quota-sets/{}",
     "/os-quota-sets/{}/detail",
     "/os-quota-sets/{}/defaults",
@@ -58,7 +59,7 @@ COMPUTE = Store(
 )
 NETWORK = Store(
     "network",
-    lambda cloud: cloud.network,
+    attrgetter("network"),
     "/quotas/{}",
     "/quotas/{}/details.json",
     "/quotas/{}/default",
@@ -78,7 +79,7 @@ NETWORK = Store(
 )
 BLOCK_STORAGE = Store(
     "block-storage",
-    lambda cloud: cloud.volume,
+    attrgetter("volume"),
     "/os-quota-sets/{}",
     "/os-quota-sets/{}?usage=True",
     "/os-quota-sets/{}/defaults",

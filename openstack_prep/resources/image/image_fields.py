@@ -14,9 +14,9 @@ from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Adoptable, Coherent, Context, Key, Resource
+from openstack_prep.download.address import shown
 from openstack_prep.download.compression import Compression
 from openstack_prep.download.rhcos import Arch, Release, ask_installer, find_release, mirrored, read_stream
-from openstack_prep.download.source import shown
 from openstack_prep.resources.identity.in_project import ByProjectUser, InProject
 from openstack_prep.resources.identity.installer_input import InstallerInput
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project

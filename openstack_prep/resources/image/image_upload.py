@@ -24,9 +24,9 @@ from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.run import query
 from openstack_prep.download import disk_format, qemu_img
+from openstack_prep.download.address import local_path, shown
 from openstack_prep.download.compression import open_packed
 from openstack_prep.download.installer_cache import Kept, cached
-from openstack_prep.download.source import local_path, shown
 from openstack_prep.download.spool import Shared
 from openstack_prep.download.verification import Verified
 from openstack_prep.resources.image import glance

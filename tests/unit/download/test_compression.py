@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import DownloadError
+from openstack_prep.download.address import CHUNK
 from openstack_prep.download.compression import Compression, open_packed, unpacked
-from openstack_prep.download.source import CHUNK
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -18,8 +18,9 @@ import trustme
 
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.download import disk_format
-from openstack_prep.download import source as download
-from openstack_prep.download.source import CHUNK, open_source, shown
+from openstack_prep.download import http as download
+from openstack_prep.download.address import CHUNK, shown
+from openstack_prep.download.source import open_source
 from tests.unit import distant
 from tests.unit.distant import Distant, Proxy, basic, forward
 from tests.unit.web import Web, serve

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.download import source, spool
-from openstack_prep.download.source import CHUNK
+from openstack_prep.download import http, spool
+from openstack_prep.download.address import CHUNK
 from openstack_prep.download.spool import Contents, Shared
 from tests.unit.web import Web, serve
 
@@ -36,7 +36,7 @@ def web() -> Iterator[Web]:
 
 @pytest.fixture
 def contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Contents]:
-    monkeypatch.setattr(source, "PAUSE", 0.001)
+    monkeypatch.setattr(http, "PAUSE", 0.001)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     made = Contents()
     yield made

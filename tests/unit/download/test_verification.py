@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.download import source as download
+from openstack_prep.download import http as download
 from openstack_prep.download import verification
-from openstack_prep.download.source import CHUNK, Chunks
+from openstack_prep.download.address import CHUNK, Chunks
 from openstack_prep.download.verification import AHEAD, Ahead, Digests, Verified
 from tests.unit.web import Web, serve
 

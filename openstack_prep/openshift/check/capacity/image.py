@@ -19,8 +19,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import DownloadError, NotFound, PrepError
+from openstack_prep.download.address import shown
 from openstack_prep.download.rhcos import Arch, ask_installer, find_release
-from openstack_prep.download.source import open_source, shown
+from openstack_prep.download.source import open_source
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config.releases import STREAMS
 from openstack_prep.openshift.install_config.rules.machines import image_format

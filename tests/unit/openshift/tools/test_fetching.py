@@ -12,7 +12,7 @@ import pytest
 
 from openstack_prep.base.errors import ConfigError, DownloadError, PrepError
 from openstack_prep.core import interrupts
-from openstack_prep.download import source as download
+from openstack_prep.download import http as download
 from openstack_prep.openshift.tools import Tool, ToolRequest, fetch_tools, fetching
 from tests.unit.openshift.tools.archives import CLIENT, INSTALLER, client, put, release
 from tests.unit.openshift.tools.gpg import Signer
