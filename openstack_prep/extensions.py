@@ -241,7 +241,7 @@ def commands() -> dict[str, str]:
 
 
 def cascades(kind: str) -> tuple[Any, ...]:
-    """Return the rows that extensions add to the table of a kind."""
+    """Return the rows of the table of a kind, the foundation's first."""
     tables = (load(each.cascades[kind]) for each in installed() if kind in each.cascades)
     return tuple(row for table in tables for row in table)
 

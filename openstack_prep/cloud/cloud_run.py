@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud  # with openstacksdk, which reading a spec does not need
 
 DECLARE_USER = "declare a user with a password and a role in it, or set clouds: tenant: to an entry of clouds.yaml"
+NO_TRUSTS = (
+    "Heat creates a trust for each new stack (unless its deferred_auth_method is not trusts, the default), and "
+    "Keystone refuses trusts to application credentials, unrestricted ones included since the fix of CVE-2026-43000"
+)
+"""Source: Heat 27.0.1, engine/stack.py; Keystone 30.0.0, api/trusts.py: the operator may allow it by
+allow_insecure_application_credential_trust_escalation, which nobody else can read."""
+BY_PASSWORD = "create the stack by an entry with the user's password (--os-cloud, or clouds: tenant:)"
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ from openstack_prep.resources.lists.load_balancers import (
     list_members,
 )
 from openstack_prep.resources.lists.neutron_records import (
+    INTERFACES,
     FixedIP,
     FloatingIPRecord,
     GroupRecord,
@@ -72,7 +73,7 @@ from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.neutron import changed, unchanged
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.subnet import Subnet
-from openstack_prep.resources.network.uses import INTERFACES, remove_interface
+from openstack_prep.resources.network.uses import remove_interface
 
 # --- service ----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from openstack_prep.extensions import Extension, Scan, Section
 
 _HERE = "openstack_prep.resources"
 _OWN = f"{_HERE}.lists.ownership"
+_CASCADES = f"{_HERE}.cascades"
 
 EXTENSION = Extension(
     name="openstack",
@@ -113,5 +114,18 @@ EXTENSION = Extension(
             tagged=f"{_HERE}.credentials.credential_record:has_tagged",
         ),
     ),
+    cascades={
+        "project": f"{_CASCADES}.project:PROJECT",
+        "user": f"{_CASCADES}.identity:USER",
+        "role_assignment": f"{_CASCADES}.identity:ROLE_ASSIGNMENT",
+        "flavor": f"{_CASCADES}.compute:FLAVOR",
+        "image": f"{_CASCADES}.compute:IMAGE",
+        "server_group": f"{_CASCADES}.compute:SERVER_GROUP",
+        "network": f"{_CASCADES}.network:NETWORK",
+        "router": f"{_CASCADES}.network:ROUTER",
+        "security_group": f"{_CASCADES}.network:SECURITY_GROUP",
+        "port": f"{_CASCADES}.network:PORT",
+        "floating_ip": f"{_CASCADES}.network:FLOATING_IP",
+    },
     codes="openstack_prep.base",
 )

@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, EntryUnusable, LoginBlocked, Mistake
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.model import Action, Step
+from openstack_prep.core.model import Action, Observed, Resource, Step
 from openstack_prep.core.observation import in_parallel
 from openstack_prep.core.plan import Plan
-from openstack_prep.resources.files.clouds_entry import InCloudsYaml
-from openstack_prep.resources.files.env_file import EnvFile
+from openstack_prep.core.resource import supports
+from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
+
+
+class LogsIn(Protocol):
+    """A kind whose file leads clients to a login."""
+
+    def check_login(self, run: CloudRun) -> None:
+        """Log in as a client does, by what is in the file; raises EntryUnusable, ConfigError, CloudError."""
+
+
+class WritesEntry(Protocol):
+    """A kind that writes an entry of a clouds.yaml."""
+
+    file_field: ClassVar[str]
+    """The field that names the file."""
+
+    @property
+    def file(self) -> Path: ...
+
+    def list_left(self, run: CloudRun, projects: Iterable[Project | None]) -> Iterable[tuple[Resource, Observed]]:
+        """Yield the entries of the file that the spec manages for its projects, declared or not."""
+
 
 # --- entries that the plan leaves as they are: whether clients can log in -----------------
 
@@ -35,7 +56,7 @@ def examine(run: CloudRun, plan: Plan, *, jobs: int) -> list[Finding]:
         step
         for step in plan.steps
         if step.action is Action.KEEP
-        and isinstance(step.resource, InCloudsYaml | EnvFile)
+        and supports(step.resource, LogsIn)
         and step.key not in refused  # a login by the password of others might lock the user out
         and pending.isdisjoint(step.needs)
     ]
@@ -45,7 +66,7 @@ def examine(run: CloudRun, plan: Plan, *, jobs: int) -> list[Finding]:
 
 def _try_entry(run: CloudRun, step: Step) -> Finding | None:
     resource = step.resource
-    assert isinstance(resource, InCloudsYaml | EnvFile)
+    assert supports(resource, LogsIn)
     try:
         resource.check_login(run)
     except (EntryUnusable, ConfigError) as error:
@@ -64,7 +85,7 @@ def _try_entry(run: CloudRun, step: Step) -> Finding | None:
 def list_warnings(cloud: Cloud, plan: Plan, spec: Spec) -> Iterator[str]:
     """Yield each file that apply would create where clients look before they find the entry in use."""
     for resource in (step.resource for step in plan.pending):
-        if not isinstance(resource, InCloudsYaml) or not (hidden := cloud.hidden_by(resource.file)):
+        if not supports(resource, WritesEntry) or not (hidden := cloud.hidden_by(resource.file)):
             continue
         place = f"{spec.places[resource.key]}: " if resource.key in spec.places else ""
         path = resource.file

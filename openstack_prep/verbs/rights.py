@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
-from openstack_prep.cloud.cloud_run import DECLARE_USER, CloudRun
+from openstack_prep.cloud.cloud_run import BY_PASSWORD, DECLARE_USER, NO_TRUSTS, CloudRun
 from openstack_prep.cloud.entries import ADMINISTRATOR
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import Twin
 from openstack_prep.resources.identity.in_project import InProject
-from openstack_prep.resources.orchestration.trusts import BY_PASSWORD, NO_TRUSTS
 from openstack_prep.spec.sections import Clouds
 from openstack_prep.verbs.live_plan import LivePlan
 

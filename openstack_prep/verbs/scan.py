@@ -28,10 +28,10 @@ from openstack_prep.core.resource import (
     supports,
 )
 from openstack_prep.extensions import Scan
-from openstack_prep.resources.files.clouds_entry import CloudsEntry, InCloudsYaml
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.verbs.entries import WritesEntry
 
 T = TypeVar("T")
 
@@ -304,9 +304,9 @@ def _entries(run: CloudRun, resources: Iterable[Resource], folder: Path | None =
     resources = tuple(resources)
     for extension in extensions.installed():
         yield from extensions.call(extension, "leftovers", run, resources, folder)
-    files = {Path(os.path.realpath(each.file)): each for each in resources if isinstance(each, InCloudsYaml)}
+    files = {Path(os.path.realpath(each.file)): each for each in resources if supports(each, WritesEntry)}
     for each in files.values():
-        yield from CloudsEntry.in_file(run, each.file, each.auth_url, projects_of(resources))
+        yield from each.list_left(run, projects_of(resources))
 
 
 def _have_networks(run: CloudRun, homes: Iterable[Project | None]) -> bool:

@@ -12,6 +12,7 @@ from openstack_prep.base.errors import NotAllowed
 from openstack_prep.cloud.service import Service
 from openstack_prep.neutron.addresses import Address, Block
 from openstack_prep.resources.lists.neutron_records import (
+    INTERFACES,
     AddressGroupRecord,
     GroupRecord,
     NetworkRecord,
@@ -23,7 +24,6 @@ from openstack_prep.resources.lists.neutron_records import (
     list_by_id,
 )
 from openstack_prep.resources.lists.queries import PORT_FIELDS
-from openstack_prep.resources.network.uses import INTERFACES
 
 # --- view -------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.target import VerificationRequest, VerifiedService
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.neutron_records import (
+    INTERFACES,
     FloatingIPRecord,
     GroupRecord,
     PortRecord,
@@ -28,7 +29,6 @@ from openstack_prep.resources.lists.neutron_records import (
     list_records,
 )
 from openstack_prep.resources.lists.nova_records import ServerRecord, list_servers
-from openstack_prep.resources.network.uses import INTERFACES
 
 # --- reading ----------------------------------------------------------------------------------
 

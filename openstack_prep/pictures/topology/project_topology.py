@@ -37,6 +37,7 @@ from openstack_prep.pictures.topology.elements import (
 )
 from openstack_prep.resources.lists import installer_names as naming
 from openstack_prep.resources.lists.neutron_records import (
+    INTERFACES,
     FloatingIPRecord,
     NetworkRecord,
     NeutronRecord,
@@ -49,7 +50,6 @@ from openstack_prep.resources.lists.neutron_records import (
 )
 from openstack_prep.resources.lists.nova_records import ServerRecord, list_servers
 from openstack_prep.resources.network import reserved_ports
-from openstack_prep.resources.network.uses import INTERFACES
 
 T = TypeVar("T")
 R = TypeVar("R", bound=NeutronRecord)

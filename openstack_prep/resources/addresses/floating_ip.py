@@ -23,13 +23,13 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Context, FromContext, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.network import FLOATING_IP, forwardings_of
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.installer_input import InstallerInput
 from openstack_prep.resources.identity.project import project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import FloatingIPRecord, PortRecord
 from openstack_prep.resources.lists.ownership import carries, floating_ip_tag, name_of, tagged_by
+from openstack_prep.resources.lists.queries import forwardings_of
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.port import ports_of
@@ -200,7 +200,7 @@ class FloatingIP(NetworkResource[FloatingIPRecord]):
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(FLOATING_IP, run, deletions, going)
+        return cascades.find_losses(run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         """Yield that it is attached to a port that is kept, unless this spec deletes the attachment first."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, LossEffect
-from openstack_prep.core.run import fact, query
+from openstack_prep.core.run import fact
 from openstack_prep.resources.cascades.row import (
     CascadeRow,
     CascadeTable,
@@ -21,7 +21,7 @@ from openstack_prep.resources.cascades.row import (
 )
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import (
-    FloatingIPRecord,
+    AUTOMATIC,
     GroupRecord,
     PortRecord,
     RouterRecord,
@@ -31,15 +31,6 @@ from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.lists.rule_owners import owners_of
 
 EVERYBODY = "*"
-FORWARDING = "floating-ip-port-forwarding"
-INTERFACES = (
-    "network:router_interface",
-    "network:router_interface_distributed",
-    "network:ha_router_replicated_interface",
-)
-"""Device owners of interface ports: plain, distributed and highly available routers."""
-AUTOMATIC = ("network:dhcp", "network:distributed", "network:floatingip_agent_gateway")
-"""Device owners of ports that Neutron deletes together with a network or subnet (neutron-lib 5.0.1, constants.py)."""
 PORT_FIELDS = ["id", "name", "device_owner", "device_id", "project_id", "network_id", "fixed_ips", "description"]
 
 
@@ -163,37 +154,9 @@ def _helpers(run: CloudRun, router: Deletion) -> Iterable[Raw]:
     return queries.neutron_list(run, f"/routers/{router.id}/conntrack_helpers")
 
 
-def forwardings_of(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
-    """Return the port forwardings of a floating IP as it is now, from the list of its project."""
-    project_id = deletion.observed.record_as(FloatingIPRecord).project_id
-    listed = queries.records_in(run, FloatingIPRecord, project_id)
-    return [raw for floating_ip in listed if floating_ip.id == deletion.id for raw in forwardings(run, floating_ip)]
-
-
-@query
-def forwardings(run: CloudRun, floating_ip: FloatingIPRecord) -> Sequence[Raw]:
-    """Return the port forwardings of a floating IP: of one that a router serves, and no port."""
-    served = floating_ip.router_id and floating_ip.port_id is None
-    if not served or FORWARDING not in queries.extensions(run):
-        return ()
-    return queries.neutron_list(run, f"/floatingips/{floating_ip.id}/port_forwardings")
-
-
-def forwardings_to(run: CloudRun, port: PortRecord) -> Iterator[tuple[FloatingIPRecord, Raw]]:
-    """Yield the port forwardings to a port, each with its floating IP, which may belong to another project."""
-    if FORWARDING not in queries.extensions(run):
-        return
-    neighbours = queries.ports_on(run, port.network_id)
-    for router_id in sorted({each.device_id for each in neighbours if each.device_owner in INTERFACES}):
-        for floating_ip in queries.floating_ips_behind(run, router_id):
-            for forwarding in forwardings(run, floating_ip):
-                if forwarding["internal_port_id"] == port.id:
-                    yield floating_ip, forwarding
-
-
 def _forwardings_to(deletions: Deletions) -> Iterator[Dependent]:
     for port in deletions:
-        for floating_ip, raw in forwardings_to(deletions.run, port.observed.record_as(PortRecord)):
+        for floating_ip, raw in queries.forwardings_to(deletions.run, port.observed.record_as(PortRecord)):
             if floating_ip.id not in deletions.going:
                 where = f"in project {queries.project_name(deletions.run, floating_ip.project_id)}"
                 yield Dependent(
@@ -278,7 +241,7 @@ FLOATING_IP: CascadeTable = (
         what="port forwardings of a floating IP",
         source="Neutron 29.0.0, services/portforwarding/pf_plugin.py: it refuses, so destroy deletes them first",
         read=per_deletion(
-            forwardings_of,
+            queries.forwardings_of,
             name=lambda run, raw: f"{raw['protocol']} {raw['external_port']} to {raw['internal_ip_address']}",
             detail=no_text,
         ),

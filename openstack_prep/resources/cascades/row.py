@@ -149,16 +149,14 @@ def _known(run: CloudRun) -> set[tuple[str, str]]:
     return set()
 
 
-def find_losses(
-    table: CascadeTable, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]
-) -> Iterator[Finding]:
-    """Return what deletions of one kind take from others, by its table and what extensions add to that.
+def find_losses(run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
+    """Return what deletions of one kind take from others, by its table, which extensions may add to.
 
     A service that does not answer one row is not asked for the others, and for a plan is not asked for long: the plan
     names what was not read.
     """
     kinds = dict.fromkeys(deletion.resource.kind for deletion in deletions)
-    rows = (*table, *(row for kind in kinds for row in extensions.cascades(kind)))
+    rows = [row for kind in kinds for row in extensions.cascades(kind)]
     with run.read_once(Outages, Outages).in_use(retries=None if run.is_patient else 1):
         found = [finding for row in rows for finding in row.find(Deletions(run, deletions, going))]
     return iter(found)

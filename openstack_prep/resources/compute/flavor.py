@@ -19,7 +19,6 @@ from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Adoptable, Change, Context, Observed, OwnershipTag, Resource
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.compute import FLAVOR
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 from openstack_prep.resources.lists import queries
@@ -175,7 +174,7 @@ class Flavor(Adoptable[CloudRun]):
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
         """Yield what others lose, without the projects that the spec itself declares."""
         own = (run.find_id(project) for each in deletions for project in cast(Flavor, each.resource).projects())
-        return cascades.find_losses(FLAVOR, run, deletions, going.union(filter(None, own)))
+        return cascades.find_losses(run, deletions, going.union(filter(None, own)))
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.compute.delete(f"/flavors/{observed.id}")

@@ -20,7 +20,6 @@ from openstack_prep.core.resource import Untagged
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.compute import SERVER_GROUP
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.lists.nova_records import ServerGroupRecord, list_all_server_groups, list_server_groups
@@ -107,7 +106,7 @@ class ServerGroup(ByProjectUser, Untagged):
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(SERVER_GROUP, run, deletions, going)
+        return cascades.find_losses(run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         cloud = run.find_tenant(self.owner) or run.admin

@@ -172,6 +172,10 @@ class InCloudsYaml(InProject):
         names = (*SETTINGS.values(), *(self.service_settings or ()))
         return ClientLogin(self.file, self.cloud, entry or self.read_entry() or {}, names)
 
+    def list_left(self, run: CloudRun, projects: Iterable[Project | None]) -> Iterator[tuple[Resource, Observed]]:
+        """Yield the entries of the file that this spec manages, for the projects that it declares."""
+        return CloudsEntry.in_file(run, self.file, self.auth_url, projects)
+
     def check_login(self, run: CloudRun, pauses: Sequence[float] = ()) -> None:
         """Log in as a client does, by what is in the file; raises EntryUnusable, ConfigError, CloudError."""
         self.client_login().log_in(lambda: find_block(run, self.acting_user(run), self.owner), pauses)

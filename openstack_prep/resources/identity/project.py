@@ -23,7 +23,6 @@ from openstack_prep.core.model import COPIED, Adoptable, Change, Observed, Owner
 from openstack_prep.core.resource import OnePerSpec, Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.project import PROJECT
 from openstack_prep.resources.identity import default_group, home, project_tags
 from openstack_prep.resources.identity.by_name import all_names, named
 from openstack_prep.resources.lists.queries import project_name as project_name
@@ -203,7 +202,7 @@ class Project(Adoptable[CloudRun], OnePerSpec):
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(PROJECT, run, deletions, going)
+        return cascades.find_losses(run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         """Delete it, then its ``default`` security group, which Neutron would leave behind.

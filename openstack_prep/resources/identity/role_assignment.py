@@ -27,7 +27,6 @@ from openstack_prep.core.model import Coherent, Key, Observed, Resource
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import fact, query
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.identity import ROLE_ASSIGNMENT
 from openstack_prep.resources.identity import project_tags
 from openstack_prep.resources.identity.in_project import InProject, access
 from openstack_prep.resources.identity.project import (
@@ -315,7 +314,7 @@ class RoleAssignment(InProject, Coherent):
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(ROLE_ASSIGNMENT, run, deletions, going)
+        return cascades.find_losses(run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         ids = self._ids(run)

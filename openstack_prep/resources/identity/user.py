@@ -30,7 +30,6 @@ from openstack_prep.core.model import (
 )
 from openstack_prep.core.resource import InEachProject
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.identity import USER
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.by_name import named
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Domain, Project, in_domain, names_in_domain
@@ -216,7 +215,7 @@ class User(Adoptable[CloudRun], InEachProject):
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(USER, run, deletions, going)
+        return cascades.find_losses(run, deletions, going)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         run.admin.identity.delete(f"/users/{observed.id}")

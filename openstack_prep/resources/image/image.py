@@ -24,7 +24,6 @@ from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Key, Observed, Resource
 from openstack_prep.core.twin import choose, settle, with_twins
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.compute import IMAGE
 from openstack_prep.resources.image import glance, image_upload
 from openstack_prep.resources.image.glance import ID, NAME, PACKED, SEALS, SPEC, ImageRecord, is_sealed, sums
 from openstack_prep.resources.image.image_fields import EVERYBODYS, ImageFields
@@ -279,7 +278,7 @@ class Image(ImageFields):
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
         """Yield what others lose, without the projects that the spec itself declares."""
         own = (run.find_id(project) for each in deletions for project in cast(Image, each.resource).members())
-        return cascades.find_losses(IMAGE, run, deletions, going.union(filter(None, own)))
+        return cascades.find_losses(run, deletions, going.union(filter(None, own)))
 
     def delete(self, run: CloudRun, observed: Observed) -> None:
         record = observed.record_as(Family)

@@ -263,6 +263,16 @@ def _fixed_ips(raw: Raw) -> tuple[FixedIP, ...]:
     return tuple(FixedIP(subnet_id=each["subnet_id"], ip_address=each["ip_address"]) for each in raw["fixed_ips"])
 
 
+INTERFACES = (
+    "network:router_interface",
+    "network:router_interface_distributed",
+    "network:ha_router_replicated_interface",
+)
+"""Device owners of interface ports: plain, distributed and highly available routers."""
+AUTOMATIC = ("network:dhcp", "network:distributed", "network:floatingip_agent_gateway")
+"""Device owners of ports that Neutron deletes together with a network or subnet (neutron-lib 5.0.1, constants.py)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PortRecord(AddressHolder):
     network_id: str

@@ -5,14 +5,16 @@ Source: Networking API v2.0 (``fields`` limits the answer); Compute API, "List F
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openstack_prep.base.errors import CloudError, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, in_project
+from openstack_prep.core.deletion_loss import Deletion
 from openstack_prep.core.run import IDS_PER_REQUEST, fact, query
 from openstack_prep.resources.lists.neutron_records import (
+    INTERFACES,
     AddressHolder,
     FloatingIPRecord,
     GroupRecord,
@@ -300,3 +302,36 @@ STACK_GONE = "DELETE_COMPLETE"
 def stacks_of(run: CloudRun, cloud: Cloud) -> Sequence[Raw]:
     """Return the stacks that one identity sees, without deleted ones."""
     return [each for each in cloud.orchestration.list("/stacks", "stacks") if each["stack_status"] != STACK_GONE]
+
+
+# --- port forwardings of floating IPs ---
+
+FORWARDING = "floating-ip-port-forwarding"
+
+
+def forwardings_of(run: CloudRun, deletion: Deletion) -> Iterable[Raw]:
+    """Return the port forwardings of a floating IP as it is now, from the list of its project."""
+    project_id = deletion.observed.record_as(FloatingIPRecord).project_id
+    listed = records_in(run, FloatingIPRecord, project_id)
+    return [raw for floating_ip in listed if floating_ip.id == deletion.id for raw in forwardings(run, floating_ip)]
+
+
+@query
+def forwardings(run: CloudRun, floating_ip: FloatingIPRecord) -> Sequence[Raw]:
+    """Return the port forwardings of a floating IP: of one that a router serves, and no port."""
+    served = floating_ip.router_id and floating_ip.port_id is None
+    if not served or FORWARDING not in extensions(run):
+        return ()
+    return neutron_list(run, f"/floatingips/{floating_ip.id}/port_forwardings")
+
+
+def forwardings_to(run: CloudRun, port: PortRecord) -> Iterator[tuple[FloatingIPRecord, Raw]]:
+    """Yield the port forwardings to a port, each with its floating IP, which may belong to another project."""
+    if FORWARDING not in extensions(run):
+        return
+    neighbours = ports_on(run, port.network_id)
+    for router_id in sorted({each.device_id for each in neighbours if each.device_owner in INTERFACES}):
+        for floating_ip in floating_ips_behind(run, router_id):
+            for forwarding in forwardings(run, floating_ip):
+                if forwarding["internal_port_id"] == port.id:
+                    yield floating_ip, forwarding

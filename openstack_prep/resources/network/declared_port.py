@@ -26,10 +26,10 @@ from openstack_prep.core.model import Change, Context, FromContext, Key, Observe
 from openstack_prep.core.resource import BareReference
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.network import PORT, forwardings_to
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import AddressPair, NetworkRecord, PortRecord
+from openstack_prep.resources.lists.queries import forwardings_to
 from openstack_prep.resources.network import reserved_ports
 from openstack_prep.resources.network.network import Network, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource, changed, unchanged
@@ -385,7 +385,7 @@ class Port(NetworkResource[PortRecord]):
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(PORT, run, deletions, going)
+        return cascades.find_losses(run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_port(run, observed.record_as(PortRecord), going):

@@ -21,7 +21,6 @@ from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Coherent, Key, Observed, Resource
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.network import NETWORK
 from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord
@@ -185,7 +184,7 @@ class Network(NetworkResource[NetworkRecord], Coherent):
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
         """Yield what Neutron deletes with networks, without the policies that the spec itself declares."""
         policies = (cast(Network, each.resource)._own_policies(run, each.id) for each in deletions)
-        return cascades.find_losses(NETWORK, run, deletions, going.union(*policies))
+        return cascades.find_losses(run, deletions, going.union(*policies))
 
     def _own_policies(self, run: CloudRun, network_id: str) -> frozenset[str]:
         if self.shared_with is None:

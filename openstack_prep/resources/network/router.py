@@ -17,15 +17,13 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.network import ROUTER
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import RouterRecord
+from openstack_prep.resources.lists.neutron_records import INTERFACES, RouterRecord
 from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource, changed
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import (
-    INTERFACES,
     Use,
     blockers_of_router,
     interfaces_of,
@@ -192,7 +190,7 @@ class Router(NetworkResource[RouterRecord]):
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(ROUTER, run, deletions, going)
+        return cascades.find_losses(run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         foreign = interfaces_of(run, observed.id) - self._own(run, observed) - going

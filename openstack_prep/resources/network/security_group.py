@@ -19,7 +19,6 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Coherent, Context, Key, Observed, OwnershipTag, Resource
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.cascades.network import SECURITY_GROUP
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.lists.rule_owners import SharedRules, has_any_of, left_records, owners_of
@@ -66,7 +65,7 @@ class SecurityGroup(NetworkResource[GroupRecord], Coherent):
 
     @classmethod
     def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterable[Finding]:
-        return cascades.find_losses(SECURITY_GROUP, run, deletions, going)
+        return cascades.find_losses(run, deletions, going)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         for user in blockers_of_group(run, observed.record_as(GroupRecord), going):

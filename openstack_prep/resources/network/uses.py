@@ -16,11 +16,11 @@ from openstack_prep.base.errors import NotAllowed, NotFound, ResourceFailed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.run import query
-from openstack_prep.resources.cascades.network import AUTOMATIC, forwardings
-from openstack_prep.resources.cascades.network import INTERFACES as INTERFACES
 from openstack_prep.resources.cascades.row import place, place_of
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import (
+    AUTOMATIC,
+    INTERFACES,
     FloatingIPRecord,
     GroupRecord,
     NetworkRecord,
@@ -162,7 +162,7 @@ def blockers_of_router(run: CloudRun, router_id: str, going: frozenset[str]) -> 
     for floating_ip in queries.floating_ips_behind(run, router_id):
         attachment = attachment_id(floating_ip.id, floating_ip.port_id)
         ends = {floating_ip.id, floating_ip.port_id, floating_ip.device_id, attachment}
-        targets = {forwarding["internal_port_id"] for forwarding in forwardings(run, floating_ip)}
+        targets = {forwarding["internal_port_id"] for forwarding in queries.forwardings(run, floating_ip)}
         if ends.isdisjoint(going) and not (targets and targets <= going):
             yield f"floating IP {floating_ip.address} ({place_of(run, floating_ip)})"
     yield from _holders(run, HOLDERS_OF_ROUTER, router_id, going)

@@ -15,7 +15,7 @@ from openstack_prep.base import secret_forms
 from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.cloud_run import BY_PASSWORD, NO_TRUSTS, CloudRun
 from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resource, UpdateEffects
 from openstack_prep.core.resource import LeavesContent
 from openstack_prep.resources.compute.quota import Quota
@@ -34,7 +34,6 @@ from openstack_prep.resources.orchestration import stack_checks
 from openstack_prep.resources.orchestration.stack_checks import QuotaCheck
 from openstack_prep.resources.orchestration.stack_inputs import Inputs, StackNeighbours
 from openstack_prep.resources.orchestration.stack_record import PENDING, StackRecord
-from openstack_prep.resources.orchestration.trusts import BY_PASSWORD, NO_TRUSTS
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
 DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE")

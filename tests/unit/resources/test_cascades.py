@@ -102,7 +102,7 @@ def test_an_extension_brings_what_its_service_leaves_behind(
     assert found(run, row_of(project.PROJECT, "resource")) == []
     catalogue.get(re.compile("^http://manila/.*shares"), json={"shares": [{"id": "s1", "name": "data"}]})
     (row,) = SHARES
-    losses = find_losses((), run, [LAB], frozenset())
+    losses = find_losses(run, [LAB], frozenset())
     assert [(key, loss.address) for key, loss in losses if isinstance(loss, DeletionLoss)] == [(LAB.key, "share/s1")]
     assert row.service == "share"
 

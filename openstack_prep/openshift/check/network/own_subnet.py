@@ -24,8 +24,13 @@ from openstack_prep.openshift.check.network.topology import (
     virtual_addresses,
 )
 from openstack_prep.reports.codes import documented
-from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, RouterRecord, SubnetRecord
-from openstack_prep.resources.network.uses import INTERFACES
+from openstack_prep.resources.lists.neutron_records import (
+    INTERFACES,
+    NetworkRecord,
+    PortRecord,
+    RouterRecord,
+    SubnetRecord,
+)
 
 LEAST_MTU = 1380  # IPv6's own 1280 and 100 that OVN-Kubernetes adds
 

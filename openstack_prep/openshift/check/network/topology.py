@@ -15,8 +15,14 @@ from openstack_prep.openshift.check.capacity.machines import groups
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config import ResourceReference
 from openstack_prep.openshift.install_config.rules.machines import ids
-from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, R, SubnetRecord, list_records
-from openstack_prep.resources.network.uses import INTERFACES
+from openstack_prep.resources.lists.neutron_records import (
+    INTERFACES,
+    NetworkRecord,
+    PortRecord,
+    R,
+    SubnetRecord,
+    list_records,
+)
 
 DNS_VIP_UNTIL = 6
 """Up to 4.5 a third virtual address serves names within the cluster."""

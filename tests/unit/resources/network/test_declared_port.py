@@ -13,11 +13,10 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.model import Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
-from openstack_prep.resources.cascades.network import forwardings_to
-from openstack_prep.resources.lists.neutron_records import PortRecord
+from openstack_prep.resources.lists.neutron_records import INTERFACES, PortRecord
+from openstack_prep.resources.lists.queries import forwardings_to
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.port_addresses import PortAddress, PortPair
-from openstack_prep.resources.network.uses import INTERFACES
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, connection, failure, port_row, resolved
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"

@@ -9,8 +9,8 @@ from openstack_prep.base.codes import Code
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
 from openstack_prep.core.plan import Plan, Report
-from openstack_prep.resources.lists.neutron_records import PortRecord
-from openstack_prep.resources.network.router import INTERFACES, Router
+from openstack_prep.resources.lists.neutron_records import INTERFACES, PortRecord
+from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.subnet import Route
 from openstack_prep.resources.network.uses import attachment_id, blockers_of_port, blockers_of_router
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, declared_mistakes, failure, port_row, sent
