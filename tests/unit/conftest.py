@@ -25,6 +25,7 @@ from openstack_prep.core.model import Context, OwnershipTag, Resource
 from openstack_prep.core.resource import ListsMistakes, resolve, supports
 from openstack_prep.resources.identity import user
 from openstack_prep.spec.targets import NoCloud
+from tests.unit.texts import StoredTexts
 
 IDENTITY = "http://keystone/v3"
 ENDPOINTS = {
@@ -250,6 +251,14 @@ def stored() -> Callable[[str, str], None]:
         assert text + "\n" == path.read_text()
 
     return compare
+
+
+@pytest.fixture
+def wording(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoredTexts]:
+    """Compare texts with those that are stored for the test."""
+    compared = StoredTexts(request.path, request.node.name, tmp_path)
+    yield compared
+    compared.end()
 
 
 def port_row(**fields: Any) -> dict[str, Any]:
