@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -26,7 +27,7 @@ STORED = HERE / "texts"
 VOLATILE = (
     (re.compile(r"(?<=\b127\.0\.0\.1:)\d{4,5}\b|(?<=\blocalhost:)\d{4,5}\b"), "PORT"),
     (re.compile(r"(?<=\bprocess )\d+ \([\w.]+\)"), "PID"),
-    (re.compile(r"/tmp/openstack-prep-\w+"), "TEMPORARY"),
+    (re.compile(rf"{re.escape(tempfile.gettempdir())}/openstack-prep-\w+"), "TEMPORARY"),
     (re.compile(r"(?<=/dev/fd/)\d+"), "N"),
     (re.compile(r"\n *For further information visit \S+"), ""),  # pydantic names its version
     (re.compile(r"Error -\d [\w /]+ found"), "ERROR OF ZLIB"),
@@ -76,15 +77,22 @@ class StoredTexts:
         """Compare a text, or a structure of texts, with the stored one."""
         self.compared.append(self._plain(value))
         if not os.environ.get("OPENSTACK_PREP_STORE"):
-            place = len(self.compared) - 1
-            assert self.compared[place:] == read(self.path).get(self.test, [])[place : place + 1]
+            self._compare(self.compared, self._stored[: len(self.compared)])
 
     def end(self) -> None:
         """Find no text that the test has not compared, or store all."""
         if os.environ.get("OPENSTACK_PREP_STORE"):
             write(self.path, self.test, self.compared)
         else:
-            assert len(self.compared) == len(read(self.path).get(self.test, []))
+            self._compare(self.compared, self._stored)
+
+    @property
+    def _stored(self) -> list[object]:
+        return read(self.path).get(self.test, [])
+
+    def _compare(self, now: list[object], stored: list[object]) -> None:
+        place = self.path.relative_to(STORED)
+        assert now == stored, f"texts/{place} has {stored[-1:]}, not {now[-1:]}; OPENSTACK_PREP_STORE=1 stores it"
 
     def _plain(self, value: object) -> object:
         if isinstance(value, Mapping):
@@ -127,4 +135,5 @@ def write(path: Path, test: str, texts: list[object]) -> None:
         ordered = {name: whole[name] for name in sorted(whole)}
         path.write_text(yaml.dump(ordered, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000))
     finally:
+        read.cache_clear()
         os.close(folder)

@@ -8,6 +8,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from openstack_prep.base import fields
+from tests.unit.texts import Wording, contains
 
 
 @pytest.fixture
@@ -141,18 +142,18 @@ def test_a_source_is_an_url_or_a_path_beside_the_spec(said: str, value: str, mon
 @pytest.mark.parametrize(
     "said", ["ftp://example.org/x", "http://[/x", "http://me@/x", "https://host:port/x", "file://x"]
 )
-def test_no_other_urls_are_sources(said: str) -> None:
-    assert "use an http, https or file URL" in refused(fields.Source, said)
+def test_no_other_urls_are_sources(said: str, wording: Wording) -> None:
+    wording(refused(fields.Source, said))
 
 
 @pytest.mark.parametrize("kind", [fields.File, fields.Source])
-def test_the_home_of_nobody_is_no_path(kind: Any) -> None:
-    assert "begins with a home directory that does not exist" in refused(kind, "~nobody-of-that-name/x")
+def test_the_home_of_nobody_is_no_path(kind: Any, wording: Wording) -> None:
+    wording(refused(kind, "~nobody-of-that-name/x"))
 
 
 @pytest.mark.parametrize("kind", [fields.File, fields.Source])
-def test_a_path_is_not_empty(kind: Any) -> None:
-    assert "is not a path" in refused(kind, "")
+def test_a_path_is_not_empty(kind: Any, wording: Wording) -> None:
+    wording(refused(kind, ""))
 
 
 @pytest.mark.parametrize("said", ["sha256:" + "AB" * 32, "ab" * 32, f" {'ab' * 32}\n"])
@@ -161,8 +162,8 @@ def test_a_checksum_says_its_algorithm(said: str) -> None:
 
 
 @pytest.mark.parametrize("said", ["sha256:ab", "sha512:" + "ab" * 32, "zz" * 32, "crc:12345678", ""])
-def test_what_is_no_checksum(said: str) -> None:
-    assert "is not a checksum" in refused(fields.Checksum, said)
+def test_what_is_no_checksum(said: str, wording: Wording) -> None:
+    wording(refused(fields.Checksum, said))
 
 
 DATA = base64.b64encode(b"\0\0\0\x0bssh-ed25519" + bytes(36)).decode()
@@ -210,7 +211,7 @@ def test_blocks(said: str, value: str) -> None:
     assert read(fields.Block, said) == value
 
 
-def test_what_is_no_block_or_mac() -> None:
-    assert "has host bits set" in refused(fields.Block, "10.0.0.5/8")
-    assert "is not a MAC address" in refused(fields.Mac, "fa163e000001")
+def test_what_is_no_block_or_mac(wording: Wording) -> None:
+    wording(refused(fields.Block, "10.0.0.5/8"))
+    assert contains(refused(fields.Mac, "fa163e000001"), "MAC")
     assert read(fields.Mac, "FA:16:3E:00:00:01") == "fa:16:3e:00:00:01"

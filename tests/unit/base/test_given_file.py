@@ -14,6 +14,7 @@ import pytest
 
 from openstack_prep.base import given_file
 from openstack_prep.base.given_file import read_text
+from tests.unit.texts import Wording, expect_error
 
 
 def test_a_file_is_text_with_one_kind_of_line_end(tmp_path: Path) -> None:
@@ -53,10 +54,11 @@ def test_an_endless_pipe_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
-def test_a_device_is_refused_and_nothing_stays_open(device: str) -> None:
+def test_a_device_is_refused_and_nothing_stays_open(device: str, wording: Wording) -> None:
     before = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(OSError, match="not a regular file") as raised:
+    with expect_error(OSError) as raised:
         read_text(Path(device))
+    wording(raised.value)
     assert raised.value.errno == errno.EINVAL
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -70,15 +72,16 @@ def test_links_in_a_circle_are_an_error_of_the_system(tmp_path: Path) -> None:
 
 
 def test_a_silent_pipe_is_reported_and_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wording: Wording
 ) -> None:
     path = tmp_path / "pi\x1bpe"
     os.mkfifo(path)
     monkeypatch.setattr(given_file, "QUIET", 0.1)
     monkeypatch.setattr(given_file, "PATIENCE", 0.5)
     monkeypatch.setattr(given_file, "ROUND", 0.05)
-    with pytest.raises(OSError, match="no program has written to it") as raised:
+    with expect_error(OSError) as raised:
         read_text(path)
+    wording(raised.value)
     assert raised.value.errno == errno.ETIMEDOUT
     assert [each.getMessage().count("pi\\x1bpe") for each in caplog.records] == [1]
 

@@ -9,6 +9,7 @@ import pytest
 
 import openstack_prep
 from openstack_prep.base.suggestion import similar, suggest
+from tests.unit.texts import Wording
 
 
 @pytest.mark.parametrize(
@@ -36,8 +37,8 @@ def test_only_names_that_differ_by_a_few_letters(name: str, known: list[str], fo
     assert suggest(name, known, "remove it") == (f"did you mean {found[0]}?" if found else "remove it")
 
 
-def test_several() -> None:
-    assert suggest("net/lbb", ["net/lab", "net/lb", "subnet/x"], count=2) == "did you mean net/lb or net/lab?"
+def test_several(wording: Wording) -> None:
+    wording(suggest("net/lbb", ["net/lab", "net/lb", "subnet/x"], count=2))
 
 
 def test_no_other_place_guesses() -> None:

@@ -9,6 +9,7 @@ import yaml
 
 from openstack_prep.spec import load_spec
 from tests.bench.sizes import RESOURCES, Runs, Taken, render, spec_of
+from tests.unit.texts import contains
 
 
 @pytest.mark.parametrize("size", RESOURCES)
@@ -25,6 +26,6 @@ def test_a_square_is_seen() -> None:
     ports: Runs = {"sync, nothing to do": {500: taken(1.0), 1000: taken(1.5), 2000: taken(4.5)}}
     text = render((specs, ports), "On two cores.")
     assert "| `plan` | 1500 | 20 | 2.40 | 128 | 4.8 | 1.00 |" in text
-    assert "| `sync`, nothing to do | 2000 | 20 | 4.50 | 128 | 9.0 | 3.00 |" in text
-    assert "| CPU per further one, plan: later to earlier | at most 1.25 | 1.00 | yes |" in text
-    assert "| CPU per further one, sync, nothing to do: later to earlier | at most 1.25 | 3.00 | no |" in text
+    assert contains(text, "| `sync", "| 2000 | 20 | 4.50 | 128 | 9.0 | 3.00 |")
+    assert contains(text, "| CPU", "1.25 | 1.00 | yes |")
+    assert contains(text, "| CPU", "1.25 | 3.00 | no |")

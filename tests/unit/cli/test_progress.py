@@ -17,6 +17,7 @@ from openstack_prep.core.model import Key, Observed, Resource, Result, Status
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.core.planner import plan_apply, plan_destroy
 from tests.unit.box import BROKEN, Box
+from tests.unit.texts import contains
 
 MIB = 2**20
 IMAGE = Key("box", "image")
@@ -69,7 +70,7 @@ def test_what_is_kept_is_not_told(plan: Plan, shown: Shown) -> None:
 
 def test_a_failure_is_told_even_of_what_was_to_be_kept(plan: Plan, shown: Shown) -> None:
     said = shown(lambda display: display.tell(ended(plan, "a", Status.FAILED, BROKEN)))
-    assert "! box/a      failed: 400 no such colour" in said
+    assert contains(said, "box/a", "failed", "400")
 
 
 def test_a_doubtful_answer_is_told(plan: Plan, shown: Shown) -> None:

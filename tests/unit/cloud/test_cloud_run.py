@@ -16,6 +16,7 @@ from openstack_prep.core.model import Observed, OwnershipTag
 from openstack_prep.resources.identity.project import Project
 from tests.unit.box import Box, Shelf
 from tests.unit.conftest import IDENTITY, connection, failure, token
+from tests.unit.texts import Wording, expect_error
 
 A = Box(name="a")
 TOKENS = f"{IDENTITY}/auth/tokens"
@@ -82,15 +83,16 @@ def test_what_is_known_is_not_asked_for() -> None:
     assert shelf.asked == []
 
 
-def test_an_id_that_must_be_there_and_is_not() -> None:
-    with pytest.raises(NotFound, match="box/a exists neither in the spec nor in the cloud"):
+def test_an_id_that_must_be_there_and_is_not(wording: Wording) -> None:
+    with pytest.raises(NotFound) as caught:
         Shelf().run().id(A)
+    wording(caught.value)
 
 
 def test_a_name_has_one_bearer() -> None:
     assert only_one([], "network/n") is None
     assert only_one([{"id": "1"}], "network/n") == {"id": "1"}
-    with pytest.raises(NotUnique, match=r"network/n: 2 resources have this name \(1, 2\)"):
+    with expect_error(NotUnique, "network/n", "2", "1"):
         only_one([{"id": "1"}, {"id": "2"}], "network/n")
 
 
@@ -117,11 +119,14 @@ def test_the_connection_itself_acts_in_its_own_project(services: requests_mock.M
     assert run.tenant(PROJECT) is run.admin
 
 
-def test_nobody_acts_in_a_project_that_nobody_may_enter(services: requests_mock.Mocker, run: CloudRun) -> None:
+def test_nobody_acts_in_a_project_that_nobody_may_enter(
+    services: requests_mock.Mocker, run: CloudRun, wording: Wording
+) -> None:
     run.known[PROJECT.key] = Observed(id="p1")
     assert run.find_tenant(PROJECT) is None
-    with pytest.raises(NotAllowed, match="no user can log in to project/ocp: declare a user"):
+    with pytest.raises(NotAllowed) as caught:
         run.tenant(PROJECT)
+    wording(caught.value)
 
 
 def test_the_administrator_works_for_a_project_that_nobody_may_enter(

@@ -11,6 +11,7 @@ import yaml
 from openstack_prep.base import file_lock, private_file
 from openstack_prep.base.errors import PrepError, SpecError
 from openstack_prep.cloud import clouds_yaml
+from tests.unit.texts import Wording
 
 ENTRY = {"auth": {"username": "ocp"}, "region_name": "one"}
 THEIRS = """\
@@ -161,11 +162,12 @@ def test_a_file_without_a_last_line_end_is_spliced(tmp_path: Path) -> None:
     assert path.read_text().startswith("# mine\nclouds:\n  a: {region_name: x}\n  ocp:\n")
 
 
-def test_a_date_that_does_not_exist_is_a_mistake_of_the_file(tmp_path: Path) -> None:
+def test_a_date_that_does_not_exist_is_a_mistake_of_the_file(tmp_path: Path, wording: Wording) -> None:
     path = tmp_path / "clouds.yaml"
     path.write_text("clouds:\n  a: {password: 2026-13-01}\n")
-    with pytest.raises(SpecError, match="month must be in"):
+    with pytest.raises(SpecError) as caught:
         clouds_yaml.put(path, "ocp", ENTRY)
+    wording(caught.value)
     assert path.read_text() == "clouds:\n  a: {password: 2026-13-01}\n"
 
 

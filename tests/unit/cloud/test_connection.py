@@ -19,6 +19,7 @@ from openstack_prep.cloud.connection import TIMEOUT, Cloud, connect
 from openstack_prep.cloud.service import Service
 from openstack_prep.version import __version__
 from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, CLOUDS, ENDPOINTS, IDENTITY, failure, sent, token
+from tests.unit.texts import Wording, contains, expect_error
 
 NOVA = ENDPOINTS["compute"]
 TOKENS = f"{IDENTITY}/auth/tokens"
@@ -55,7 +56,7 @@ def test_a_service_that_the_catalogue_lacks(services: requests_mock.Mocker, clou
 
 def test_keystone_cannot_be_reached(services: requests_mock.Mocker, cloud: Cloud) -> None:
     services.post(TOKENS, exc=requests.exceptions.ConnectionError("refused"))
-    with pytest.raises(CloudError, match=f"authenticate to {IDENTITY} as cloud 'lab': .*refused") as caught:
+    with expect_error(CloudError, IDENTITY, "lab", "refused", code="cloud.unreachable") as caught:
         cloud.authenticate()
     assert caught.value.retryable
 
@@ -72,7 +73,7 @@ def test_keystone_hides_its_versions_from_those_without_a_token(services: reques
 
 def test_a_wrong_password(services: requests_mock.Mocker, cloud: Cloud) -> None:
     services.post(TOKENS, **failure(401, "The request you have made requires authentication."))
-    with pytest.raises(NotAllowed, match=f"authenticate to {IDENTITY} as cloud 'lab': 401"):
+    with expect_error(NotAllowed, IDENTITY, "lab", "401"):
         cloud.authenticate()
 
 
@@ -88,7 +89,7 @@ def test_an_address_that_is_not_keystones(services: requests_mock.Mocker, clouds
     services.get("http://keystone", text="<html>It works!</html>")
     services.post("http://keystone/v2.0/tokens", status_code=404)
     services.post("http://keystone/auth/tokens", status_code=404)
-    with pytest.raises(CloudError, match="authenticate to http://keystone as cloud 'lab'"):
+    with expect_error(CloudError, "http://keystone", "lab", code="cloud.unreachable"):
         connect("lab").authenticate()
 
 
@@ -140,7 +141,7 @@ def test_a_token_that_expired_in_the_middle_is_renewed(
 def test_a_new_token_that_is_refused_may_be_accepted_later(services: requests_mock.Mocker, network: Service) -> None:
     """It is no missing permission, for which some kinds look away."""
     asked = services.get(NETWORKS, **failure(401))
-    with pytest.raises(CloudError, match="GET network/networks: 401 no; the token that is refused was new") as caught:
+    with expect_error(CloudError, "GET network/networks", "401", "refused") as caught:
         network.get("/networks")
     assert type(caught.value) is CloudError
     assert caught.value.retryable
@@ -151,7 +152,7 @@ def test_who_cannot_log_in_again_is_told_so(services: requests_mock.Mocker, netw
     services.get(NETWORKS, [OK, failure(401)])
     network.get("/networks")
     services.post(TOKENS, **failure(401))
-    with pytest.raises(CloudError, match=r"GET network/networks: 401 no; this user can no longer log in") as caught:
+    with expect_error(CloudError, "GET network/networks", "401", "no longer") as caught:
         network.get("/networks")
     assert type(caught.value) is CloudError
     assert not caught.value.retryable
@@ -162,13 +163,13 @@ def test_a_look_at_the_catalogue_may_need_a_login(services: requests_mock.Mocker
     assert cloud.has("network")
     services.post(TOKENS, **failure(401))
     cast(Any, cloud.session.auth).invalidate()
-    with pytest.raises(CloudError, match="find network in the catalogue: 401 no; this user can no longer log in"):
+    with expect_error(CloudError, "network", "401", "no longer"):
         cloud.has("network")
 
 
 @pytest.mark.parametrize("answer", [{"text": '{"token": {"user"'}, {"json": []}, {"json": {"token": {}}}, {"text": ""}])
 def test_a_damaged_answer_to_a_login_is_met(
-    services: requests_mock.Mocker, cloud: Cloud, answer: dict[str, Any]
+    services: requests_mock.Mocker, cloud: Cloud, answer: dict[str, Any], wording: Wording
 ) -> None:
     whole = {"json": token(), "status_code": 201, "headers": {"X-Subject-Token": "t"}}
     damaged = answer | {"status_code": 201, "headers": {"X-Subject-Token": "t"}}
@@ -176,8 +177,9 @@ def test_a_damaged_answer_to_a_login_is_met(
     assert cloud.authenticate().project_id == ADMIN_PROJECT
     services.get(NETWORKS, [failure(401), OK])
     services.post(TOKENS, [damaged, whole])
-    with pytest.raises(CloudError, match="the answer is not that of Keystone") as caught:
+    with pytest.raises(CloudError) as caught:
         cloud.network.get("/networks")
+    wording(caught.value)
     assert caught.value.retryable
     assert cloud.network.get("/networks") == OK["json"]
 
@@ -376,10 +378,10 @@ def refused(name: str | None = None) -> str:
     return str(caught.value)
 
 
-def test_a_cloud_that_is_not_there(clouds_yaml: Path) -> None:
+def test_a_cloud_that_is_not_there(clouds_yaml: Path, wording: Wording) -> None:
     said = refused("elsewhere")
     assert said.startswith("cloud 'elsewhere':")
-    assert f"{clouds_yaml} has the entries lab, other" in said
+    wording(said)
     assert "--os-cloud" in said
 
 
@@ -415,15 +417,15 @@ def test_a_password_without_quotes_is_not_shown(clouds_yaml: Path) -> None:
     assert WORD not in said
 
 
-def test_a_clouds_yaml_that_cannot_be_read(clouds_yaml: Path) -> None:
+def test_a_clouds_yaml_that_cannot_be_read(clouds_yaml: Path, wording: Wording) -> None:
     clouds_yaml.unlink()
     clouds_yaml.mkdir()
-    assert f"{clouds_yaml} cannot be read" in refused("lab")
+    wording(refused("lab"))
 
 
-def test_an_empty_clouds_yaml(clouds_yaml: Path) -> None:
+def test_an_empty_clouds_yaml(clouds_yaml: Path, wording: Wording) -> None:
     clouds_yaml.write_text("")
-    assert f"{clouds_yaml} has the entries none" in refused("lab")
+    wording(refused("lab"))
 
 
 def test_an_entry_without_the_address_of_keystone(clouds_yaml: Path) -> None:
@@ -435,7 +437,7 @@ def test_an_entry_without_the_address_of_keystone(clouds_yaml: Path) -> None:
 def test_an_entry_without_a_password(services: requests_mock.Mocker, clouds_yaml: Path) -> None:
     lines = (line for line in clouds_yaml.read_text().splitlines() if "password" not in line)
     clouds_yaml.write_text("\n".join(lines))
-    with pytest.raises(ConfigError, match=r"password is a required attribute; check that entry of clouds\.yaml"):
+    with expect_error(ConfigError, "password", "clouds.yaml"):
         connect("lab").authenticate()
 
 
@@ -462,9 +464,11 @@ def test_a_keystone_that_nobody_reaches(
     assert login.CHECK_WAY in str(caught.value)
 
 
-def test_a_named_file_that_does_not_exist_is_named(clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_file_that_does_not_exist_is_named(
+    clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording
+) -> None:
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", "nofile.yaml")
-    assert "nofile.yaml does not exist" in refused("none")
+    wording(refused("none"))
 
 
 def test_an_entry_with_an_unknown_way_to_log_in(clouds_yaml: Path) -> None:
@@ -512,7 +516,7 @@ def test_a_value_that_is_no_text_is_refused_and_not_shown(
     caplog.set_level(logging.DEBUG)
     clouds_yaml.write_text(re.sub(f"{name}: [^,}}\n]*", f"{name}: {value}", CLOUDS, count=1))
     said = refused("lab")
-    assert f"auth.{name} is {kind}, not a string" in said
+    assert contains(said, f"auth.{name}", kind)
     assert not re.search("WORD|2024-01", said + caplog.text)
     assert services.call_count == 0
 
@@ -523,7 +527,7 @@ DEEP = "clouds: " + "[" * 50_000
 @pytest.mark.parametrize("text", [DEEP, "{" + DEEP, "clouds: {lab: {auth: &a {b: *a}}}", "clouds: {lab: 2024-13-01}"])
 def test_a_clouds_yaml_that_would_end_the_process(clouds_yaml: Path, text: str) -> None:
     clouds_yaml.write_text(text)
-    assert f"{clouds_yaml} cannot be read" in refused("lab")
+    assert contains(refused("lab"), clouds_yaml)
 
 
 def test_a_clouds_yaml_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -531,7 +535,9 @@ def test_a_clouds_yaml_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused("lab").count("/dev/zero cannot be read: ") == 1
 
 
-def test_entries_from_pipes_are_read_once(services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_from_pipes_are_read_once(
+    services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch, wording: Wording
+) -> None:
     """As in OS_CLIENT_CONFIG_FILE=<(sops -d clouds.yaml): a second look finds it empty."""
     of_secrets = "clouds: {lab: {auth: {password: from-a-pipe}}}\n"
     for name, text in (("OS_CLIENT_CONFIG_FILE", CLOUDS), ("OS_CLIENT_SECURE_FILE", of_secrets)):
@@ -540,11 +546,11 @@ def test_entries_from_pipes_are_read_once(services: requests_mock.Mocker, monkey
         os.close(into)
         monkeypatch.setenv(name, f"/dev/fd/{out}")
     assert connect("lab").config["auth"]["password"] == "from-a-pipe"
-    assert "is a pipe, which can be read only once" in refused("no-such-entry")
+    wording(refused("no-such-entry"))
 
 
 def test_files_that_only_others_may_read_are_passed_over(
-    services: requests_mock.Mocker, clouds_yaml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    services: requests_mock.Mocker, clouds_yaml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording
 ) -> None:
     """As openstacksdk does: /etc/openstack/clouds.yaml may be for administrators of the machine."""
     of_others = tmp_path / "etc.yaml"
@@ -556,11 +562,11 @@ def test_files_that_only_others_may_read_are_passed_over(
     assert entries.unreadable(None, [str(of_others), str(clouds_yaml)]) is None
     assert "cannot be read" in str(entries.unreadable(of_others, []))
     said = entries.explain("x", "not found", None, [str(of_others), str(clouds_yaml)])
-    assert f"{clouds_yaml} has the entries lab" in said
+    wording(said)
 
 
 def test_a_broken_secure_yaml_is_not_logged(
-    clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    clouds_yaml: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wording: Wording
 ) -> None:
     """openstack.config would quote the line with the password, and go on without it."""
     caplog.set_level(logging.DEBUG)
@@ -568,7 +574,7 @@ def test_a_broken_secure_yaml_is_not_logged(
     secure.write_text(f"clouds:\n  lab: {{auth: {{password: [{WORD}\n")
     monkeypatch.setenv("OS_CLIENT_SECURE_FILE", str(secure))
     said = refused("lab")
-    assert f"{secure} cannot be read" in said
+    wording(said)
     assert WORD not in said + caplog.text
 
 
@@ -576,17 +582,18 @@ def test_a_broken_secure_yaml_is_not_logged(
 def test_a_file_for_tls_that_is_not_there(services: requests_mock.Mocker, clouds_yaml: Path, setting: str) -> None:
     clouds_yaml.write_text(CLOUDS.replace("region_name: one", setting))
     said = refused("lab")
-    assert "ca.pem' of cacert, cert or key is not a readable file" in said
+    assert contains(said, "ca.pem", "cacert", "cert")
     assert services.call_count == 0
 
 
 def test_a_missing_authority_of_the_environment(
-    clouds_yaml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    clouds_yaml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording
 ) -> None:
     clouds_yaml.write_text(CLOUDS.replace(IDENTITY, "https://127.0.0.1:9/v3"))
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "no.pem"))
-    with pytest.raises(ConfigError, match=r"no\.pem; correct the path"):
+    with pytest.raises(ConfigError) as caught:
         connect("lab").authenticate()
+    wording(caught.value)
 
 
 def test_looking_for_swift_does_not_read_the_account(services: requests_mock.Mocker, cloud: Cloud) -> None:

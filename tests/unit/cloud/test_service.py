@@ -22,6 +22,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.service import READ_AGAIN, RETRIES, Service, client_of
 from openstack_prep.cloud.translation import translate
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent
+from tests.unit.texts import Wording, expect_error
 
 NOVA, GLANCE = ENDPOINTS["compute"], ENDPOINTS["image"]
 NETWORKS = f"{ENDPOINTS['network']}/v2.0/networks"
@@ -302,7 +303,7 @@ def test_what_is_no_error_of_a_cloud_stays_what_it_is() -> None:
 def test_an_endpoint_without_the_version(services: requests_mock.Mocker, network: Service) -> None:
     """Glance answers then with its versions, whatever it is asked for."""
     services.get(NETWORKS, status_code=300, json={"versions": []})
-    with pytest.raises(ConfigError, match=r"answers /networks without networks.*; correct the endpoint override"):
+    with expect_error(ConfigError, "/networks", "networks"):
         network.list("/networks", "networks")
 
 
@@ -405,11 +406,12 @@ def test_of_a_request_with_a_secret_nothing_is_logged(
 
 
 def test_a_secret_is_blotted_out_of_an_error_and_its_traceback(
-    services: requests_mock.Mocker, network: Service
+    services: requests_mock.Mocker, network: Service, wording: Wording
 ) -> None:
     services.post(NETWORKS, **failure(400, f"the password {WORD!r} is too short"))
-    with pytest.raises(CloudError, match=r"the password '\*+' is too short") as caught:
+    with pytest.raises(CloudError) as caught:
         send_secret(network)
+    wording(caught.value)
     assert WORD not in "".join(traceback.format_exception(caught.value))
 
 

@@ -16,6 +16,7 @@ from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, L
 from openstack_prep.core.model import Action, Key, Observed, Result, Status, Step
 from openstack_prep.core.resource import LeavesContent
 from tests.unit.box import LOST, Box, Shelf
+from tests.unit.texts import Wording
 
 VOLUME = "kept-volume"
 
@@ -208,7 +209,7 @@ def test_what_somebody_took_over_meanwhile_is_nothing_that_goes() -> None:
     assert shelf.boxes.keys() == {"house", "net"}
 
 
-def test_an_allowed_loss_that_no_deletion_has_is_reported_with_the_one_that_is_meant() -> None:
+def test_an_allowed_loss_that_no_deletion_has_is_reported_with_the_one_that_is_meant(wording: Wording) -> None:
     shelf = Shelf({"house": {}, "net": {}})
     spec = [House(name="house")]
     run = shelf.run()
@@ -216,7 +217,7 @@ def test_an_allowed_loss_that_no_deletion_has_is_reported_with_the_one_that_is_m
     (loss,) = plan.steps[0].deletion_losses
     assert permission.unknown_losses(plan, {loss.address}) == []
     (warning,) = permission.unknown_losses(plan, {loss.id})
-    assert f"did you mean {loss.address}?" in warning
+    wording(warning)
 
 
 @pytest.mark.parametrize(

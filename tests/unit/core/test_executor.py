@@ -21,6 +21,7 @@ from openstack_prep.core.plan import ApplyFailed, Plan, Report
 from openstack_prep.core.planner import plan_apply, plan_destroy
 from openstack_prep.core.resource import OnePerSpec
 from tests.unit.box import BROKEN, LOST, Box, Shelf
+from tests.unit.texts import Wording
 
 
 @pytest.fixture
@@ -198,12 +199,12 @@ def test_a_skipped_step_names_what_it_was_skipped_for(shelf: Shelf) -> None:
     assert result(report, "c").cause == "box/b"
 
 
-def test_the_failures_are_raised_on_demand_with_the_report(shelf: Shelf) -> None:
+def test_the_failures_are_raised_on_demand_with_the_report(shelf: Shelf, wording: Wording) -> None:
     shelf.before["create a"] = [BROKEN]
     report = apply(shelf, Box(name="a"), Box(name="b", on=("a",)))
     with pytest.raises(ApplyFailed) as caught:
         report.raise_for_failures()
-    assert str(caught.value) == "box/a: 400 no such colour\nbox/b: skipped because of box/a"
+    wording(str(caught.value))
     assert caught.value.report is report
 
 
@@ -583,9 +584,10 @@ class Lone(Box, OnePerSpec):
         return [Lone(name=name) for name in self.on]
 
 
-def test_a_second_one_of_what_a_spec_declares_once_is_not_to_be_declared(shelf: Shelf) -> None:
+def test_a_second_one_of_what_a_spec_declares_once_is_not_to_be_declared(shelf: Shelf, wording: Wording) -> None:
     _, (mistake,) = observation.examine(shelf.run(), [Lone(name="a", on=("gone",))])
-    assert mistake.fix == "apply a spec that declares this box first, or correct the name"
+    assert mistake.code == "spec.unresolved-reference"
+    wording(mistake.fix)
 
 
 def test_a_reference_may_be_in_the_cloud_already(shelf: Shelf) -> None:

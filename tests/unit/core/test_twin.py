@@ -17,6 +17,7 @@ from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, L
 from openstack_prep.core.model import Action, Key, Observed, OwnershipTag, Status
 from openstack_prep.core.twin import Twin, choose, settle, with_twins
 from tests.unit.box import Box
+from tests.unit.texts import contains
 
 KEY = Key("box", "a")
 OLD, NEW, LATER = "2026-11-21T00:00:00Z", "2026-11-21T00:00:01Z", "2026-11-21T01:00:00Z"
@@ -155,7 +156,7 @@ def test_a_plan_deletes_twins_after_those_of_dependents() -> None:
 def test_a_twin_in_use_stays_and_its_users_are_named() -> None:
     plan = planner.plan_apply("lab", [Box(name="a")], {KEY: observed("a", seen("a2", used_by=["server web"]))})
     assert not plan
-    assert "used by server web" in str(plan)
+    assert contains(str(plan), "used", "server web")
 
 
 def test_destroy_keeps_a_twin_that_others_use() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.devcloud.faults import Fault, Faults, inject
 from tests.devcloud.layout import Layout
+from tests.unit.texts import Wording, expect_error
 
 CLIENT = "openstacksdk/4.0"
 
@@ -55,12 +56,13 @@ def test_new_rules_count_anew(layout: Layout) -> None:
             assert (rule.status, rule.headers) == (503, {"Retry-After": "1"})
 
 
-def test_rule_that_does_nothing_or_means_nobody_is_a_mistake() -> None:
+def test_rule_that_does_nothing_or_means_nobody_is_a_mistake(wording: Wording) -> None:
     with pytest.raises(ValueError, match="needs a delay"):
         Fault("nova")
     with pytest.raises(ValueError, match="no such service"):
         Fault("ironic", status=500)
     with pytest.raises(ValueError, match="no such effect"):
         Fault("nova", effect="explode")
-    with pytest.raises(ValueError, match="late needs a status"):
+    with expect_error(ValueError) as caught:
         Fault("nova", effect="late")
+    wording(caught.value)

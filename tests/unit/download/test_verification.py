@@ -15,6 +15,7 @@ from openstack_prep.download import http as download
 from openstack_prep.download import verification
 from openstack_prep.download.address import CHUNK, Chunks
 from openstack_prep.download.verification import AHEAD, Ahead, Digests, Verified
+from tests.unit.texts import Wording
 from tests.unit.web import Web, serve
 
 CONTENT = os.urandom(3 * CHUNK + 12345)
@@ -94,13 +95,14 @@ def test_a_truncated_file(web: Web) -> None:
 @pytest.mark.parametrize(
     "content", [PACKED[:-5], PACKED + b"x" * 9, PACKED + bytes(3 * CHUNK), PACKED[:CHUNK] + bytes(30 * CHUNK)]
 )
-def test_another_file_is_told_by_its_sum(web: Web, content: bytes) -> None:
+def test_another_file_is_told_by_its_sum(web: Web, content: bytes, wording: Wording) -> None:
     web.content = content
     expected = f"has sha256 {sha256(content)[7:]} instead of {sha256(PACKED)[7:]}; correct the checksum, or use the"
     with pytest.raises(DownloadError, match=expected):
         list(Verified(web.url, compressed_checksum=sha256(PACKED)))
-    with pytest.raises(DownloadError, match="not a valid gz file"):
+    with pytest.raises(DownloadError) as caught:
         list(Verified(web.url, compressed_checksum=sha256(content)))
+    wording(caught.value)
 
 
 def test_a_broken_connection_is_no_other_file(web: Web) -> None:
@@ -135,11 +137,12 @@ def test_a_bomb_is_broken_off(tmp_path: Path) -> None:
     assert sum(map(len, passed)) <= 2 * CHUNK
 
 
-def test_a_bomb_of_no_known_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_of_no_known_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording) -> None:
     monkeypatch.setattr(verification, "UNDECLARED_MOST", 8 * CHUNK)
     (tmp_path / "bomb").write_bytes(gzip.compress(bytes(60 * CHUNK)))
-    with pytest.raises(DownloadError, match=r"has more than \d+ bytes; set size if this is correct"):
+    with pytest.raises(DownloadError) as caught:
         list(Verified(str(tmp_path / "bomb")))
+    wording(caught.value)
     assert sum(map(len, Verified(str(tmp_path / "bomb"), size=60 * CHUNK))) == 60 * CHUNK
 
 
@@ -185,14 +188,15 @@ def test_it_reads_only_so_far_ahead() -> None:
 
 
 @pytest.mark.parametrize("wrong", [False, True])
-def test_no_thread_stays_when_sending_fails(tmp_path: Path, wrong: bool) -> None:
+def test_no_thread_stays_when_sending_fails(tmp_path: Path, wrong: bool, wording: Wording) -> None:
     path = tmp_path / "disk.gz"
     path.write_bytes(PACKED[: CHUNK // 2] + bytes(20 * CHUNK) if wrong else gzip.compress(bytes(60 * CHUNK), 1))
     before = set(threading.enumerate())
     body = iter(Verified(str(path)))
     if wrong:
-        with pytest.raises(DownloadError, match="not a valid gz") as kept:
+        with pytest.raises(DownloadError) as kept:
             list(body)
+        wording(kept.value)
         assert kept.value.__traceback__  # which would hold what is to be closed
     else:
         next(body)

@@ -29,6 +29,7 @@ from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.verbs import scan
 from tests.unit.conftest import ENDPOINTS, port_row, resolved
 from tests.unit.exposures.register.claiming import claim_one
+from tests.unit.texts import Wording, expect_error
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 POOL = AddressPool(name="lb", subnet="nodes", addresses=("10.0.0.100-10.0.0.102",))
@@ -152,7 +153,7 @@ def test_of_two_writers_the_second_gets_another_address(register: NeutronRegiste
     neutron.once(lambda: neutron.change(100, "exposure other [openstack-prep:lab/lb]"))
     assert claim_one(register, "web").address == "10.0.0.101"
     neutron.once(lambda: neutron.change(102, "exposure third [openstack-prep:lab/lb]"))
-    with pytest.raises(ClaimRefused, match=r"10.0.0.102 of address_pool/lb is claimed by exposure/third"):
+    with expect_error(ClaimRefused, "10.0.0.102", "address_pool/lb", "exposure/third", code="address.in-use"):
         claim_one(register, "vm", "10.0.0.102")
 
 
@@ -212,7 +213,7 @@ def test_ports_of_another_spec_and_of_devices_are_not_claimed(register: NeutronR
     with pytest.raises(ClaimRefused):
         claim_one(register, "x")
     assert claim_one(register, "web").address == "10.0.0.102"
-    with pytest.raises(ClaimRefused, match=r"10.0.0.100 is not in address_pool/lb"):
+    with expect_error(ClaimRefused, "10.0.0.100", "address_pool/lb", code="address.in-use"):
         claim_one(register, "vm", "10.0.0.100")
     with pytest.raises(ClaimRefused, match="attached to server"):
         claim_one(register, "vm", "10.0.0.101")
@@ -285,21 +286,16 @@ def test_what_is_rendered_gets_what_is_claimed(run: CloudRun, register: NeutronR
     assert wanted.placed(None).address is None
 
 
-def test_mistakes_in_a_pool_that_records_nothing(run: CloudRun, neutron: Neutron) -> None:
+def test_mistakes_in_a_pool_that_records_nothing(run: CloudRun, neutron: Neutron, wording: Wording) -> None:
     outside = replace(POOL, reserve="outside")
-    assert refusals(run, outside, exposure(pool="lb", how="bridge")) == [
-        "exposure/web: address is missing: address_pool/lb (reserve: outside) records no claims",
-        "exposure/web: address_pool/lb (reserve: outside) records no MAC addresses",
-    ]
+    wording(refusals(run, outside, exposure(pool="lb", how="bridge")))
     same = [exposure(name, pool="lb", address="10.0.0.100") for name in ("a", "b")]
-    assert refusals(run.fresh(), outside, *same) == [
-        "exposure/b: 10.0.0.100 and port 443/tcp are also those of exposure/a"
-    ]
+    wording(refusals(run.fresh(), outside, *same))
     apart = replace(same[1], ports=(ExposedPort(port=443, protocol="udp"),), names=("x.example.com",))
     assert refusals(run.fresh(), outside, replace(same[0], names=("x.example.com",)), apart) == []
 
 
-def test_mistakes_in_a_pool_file(run: CloudRun, neutron: Neutron, tmp_path: Path) -> None:
+def test_mistakes_in_a_pool_file(run: CloudRun, neutron: Neutron, tmp_path: Path, wording: Wording) -> None:
     file = PoolFile(name="f", path=str(tmp_path / "f"), cidr="192.0.2.0/24", addresses=("192.0.2.8/31",), macs=False)
     other = PoolFile(name="lb", path=str(tmp_path / "g"), cidr="192.0.2.0/24", addresses=("192.0.2.8",))
     file.register(CloudRun(run.admin, OwnershipTag("prod"))).ensure()
@@ -312,13 +308,7 @@ def test_mistakes_in_a_pool_file(run: CloudRun, neutron: Neutron, tmp_path: Path
         exposure("e", pool="f"),
     ]
     found = refusals(run, file, other, POOL, *wanted)
-    assert found == [
-        "exposure/a: pool_file/f has no MAC addresses (macs: false)",
-        "exposure/a: pool_file/f has 1 free addresses, but 2 exposures need one",
-        "exposure/c: 192.0.2.255 is the broadcast address of 192.0.2.0/24 in pool_file/f",
-        "exposure/d: pool lb is the name of an address_pool and pool_file",
-        "exposure/b: 192.0.2.9 of pool_file/f is claimed by prod/x",
-    ]
+    wording(found)
 
 
 def test_names_that_lead_to_one_floating_ip_or_to_the_nodes_do_not_collide(run: CloudRun, neutron: Neutron) -> None:

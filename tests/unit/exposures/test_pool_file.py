@@ -19,6 +19,7 @@ from openstack_prep.exposures.register.pool import ClaimRefused
 from openstack_prep.spec import load_spec
 from tests.unit.conftest import failure
 from tests.unit.exposures.register.claiming import claim_one
+from tests.unit.texts import Wording, contains
 
 
 @pytest.fixture
@@ -66,45 +67,50 @@ def destroy(run: CloudRun, pool: PoolFile) -> list[str]:
     return [*(each.step.action.value for each in report.changed), *filter(None, notes)]
 
 
-def test_the_last_of_two_specs_removes_the_file(run: CloudRun, pool: PoolFile) -> None:
+def test_the_last_of_two_specs_removes_the_file(run: CloudRun, pool: PoolFile, wording: Wording) -> None:
     assert apply(run, pool) == ["create"]
     assert apply(other(run), pool) == ["update"]
     claim_one(pool.register(run), "web")
     claim_one(pool.register(other(run)), "web")
     path = Path(pool.path)
     assert "  lab: {project: admin-project}\n  prod: {project: admin-project}\n" in path.read_text()
-    assert destroy(run, pool) == ["delete", f"{path} is kept because it is used by spec prod"]
+    wording(destroy(run, pool))
     assert "lab/web" not in path.read_text()
     assert destroy(run, pool) == []
     assert destroy(other(run), pool) == ["delete"]
     assert not path.exists()
 
 
-def test_a_change_of_settings_is_an_update_unless_somebody_relies_on_them(run: CloudRun, pool: PoolFile) -> None:
+def test_a_change_of_settings_is_an_update_unless_somebody_relies_on_them(
+    run: CloudRun, pool: PoolFile, wording: Wording
+) -> None:
     apply(run, pool)
     larger = replace(pool, addresses=("192.168.122.100-192.168.122.199",), macs=False)
     assert apply(run, larger) == ["update"]
     claim_one(larger.register(run), "web", "192.168.122.160")
     (refused,) = plan(run, pool).refusals
-    assert "lab/web: address 192.168.122.160 is not one of its addresses" in refused.what
+    assert contains(refused.what, "lab/web", "192.168.122.160")
     assert apply(other(run), larger) == ["update"]
     (refused,) = plan(run, replace(larger, exclude=("192.168.122.110",))).refusals
-    assert "is shared with spec prod and has other exclude" in refused.what
+    wording(refused.what)
 
 
-def test_what_cannot_be_written_is_refused_by_the_plan(run: CloudRun, pool: PoolFile, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_refused_by_the_plan(
+    run: CloudRun, pool: PoolFile, tmp_path: Path, wording: Wording
+) -> None:
     (tmp_path / "pools").touch()
     (refused,) = plan(run, pool).refusals
-    assert "is not a directory" in refused.what
+    wording(refused.what)
 
 
-def test_a_damaged_file_is_named_and_stays(run: CloudRun, pool: PoolFile) -> None:
+def test_a_damaged_file_is_named_and_stays(run: CloudRun, pool: PoolFile, wording: Wording) -> None:
     apply(run, pool)
     text = Path(pool.path).read_text() + ">>>>>>> other\n"
     Path(pool.path).write_text(text)
     for act in (plan, destroy):
-        with pytest.raises(SpecError, match=r"libvirt\.yaml:\d+: >>>>>>> is git's mark"):
+        with pytest.raises(SpecError) as caught:
             act(run, pool)
+        wording(caught.value)
     assert Path(pool.path).read_text() == text
 
 
@@ -120,7 +126,7 @@ def test_two_pools_with_one_file_contradict_each_other(run: CloudRun, pool: Pool
 
 
 def test_a_project_that_does_not_exist_here_may_exist_in_another_cloud(
-    run: CloudRun, pool: PoolFile, services: requests_mock.Mocker
+    run: CloudRun, pool: PoolFile, services: requests_mock.Mocker, wording: Wording
 ) -> None:
     """Two specs with one name in two clouds share a file: neither gets what the other has."""
     apply(run, pool)
@@ -135,8 +141,8 @@ def test_a_project_that_does_not_exist_here_may_exist_in_another_cloud(
     for home in (None, replace(pool, project="x").owner):  # of the connection, and declared
         again = CloudRun(run.admin, OwnershipTag("lab"), homes=[home])
         (refused,) = plan(again, pool).refusals
-        assert "another spec lab, of project elsewhere" in refused.what
-        assert "remove by hand the line lab of users" in refused.fix
+        assert contains(refused.what, "lab", "elsewhere")
+        wording(refused.fix)
         with pytest.raises(ClaimRefused, match="project elsewhere"):
             claim_one(pool.register(again), "web", mac=True)
         assert destroy(again, pool) == []

@@ -9,6 +9,7 @@ from openstack_prep.cloud.connection import chosen_entry, opened
 from openstack_prep.fleet import load_fleet, process
 from openstack_prep.fleet.runs import choose
 from tests.unit.fleet import fleets
+from tests.unit.texts import Wording, contains
 
 HEAD = "team,cloud,tier,cores\n"
 
@@ -34,13 +35,13 @@ def test_the_same_mistake_of_many_targets_is_reported_once(tmp_path: Path) -> No
     path = fleets.write(tmp_path, teams_csv=f"{HEAD}red,,,\nblue,,,\ngreen,,,\n")
     (tmp_path / "tenant.yaml").write_text(fleets.SPEC + "nonsense: 1\n")
     (found,) = wrong(path)
-    assert "tenant.yaml:8: nonsense (target red and 2 more, fleet.yaml:3 (teams.csv:2))" in found
+    assert contains(found, "tenant.yaml:8", "nonsense", "red", "2", "fleet.yaml:3 (teams.csv:2)")
 
 
 def test_doubles_are_refused(tmp_path: Path) -> None:
     text = fleets.CSV.replace('{team: "${row.team}",', "{team: same,")
     (found,) = wrong(fleets.write(tmp_path, text, teams_csv=f"{HEAD}red,one,,\nblue,one,,\ngreen,two,,\n"))
-    assert found.startswith("fleet.yaml:3 (teams.csv:3): target blue is the same spec team-same in the same cloud")
+    assert contains(found, "fleet.yaml:3 (teams.csv:3", "blue", "team-same")
 
 
 @pytest.mark.parametrize("source", ["{prompt: true}", "a-password-in-the-fleet"])
@@ -84,13 +85,13 @@ def test_an_order_names_the_entry_that_the_environment_chooses(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("entries")
-def test_doubles_are_refused_however_their_cloud_and_region_are_chosen(tmp_path: Path) -> None:
+def test_doubles_are_refused_however_their_cloud_and_region_are_chosen(tmp_path: Path, wording: Wording) -> None:
     text = fleets.CSV.replace('{team: "${row.team}",', "{team: same,")
     (found,) = wrong(fleets.write(tmp_path, text, teams_csv=f"{HEAD}red,one,,\nblue,,,\n"))
-    assert "target blue is the same spec team-same in the same cloud and region as target red" in found
+    assert contains(found, "blue", "team-same", "red")
     text = text.replace("groups: [", "region: ${row.tier}\n    groups: [x, ")
     (found,) = wrong(fleets.write(tmp_path, text, teams_csv=f"{HEAD}red,one,Here,\nblue,two,There,\nlate,one,,\n"))
-    assert "target late is the same spec" in found
+    wording(found)
 
 
 @pytest.mark.usefixtures("entries")
@@ -144,7 +145,7 @@ def test_no_value_of_a_row_is_a_source_of_a_secret(tmp_path: Path, declared: str
     spec = fleets.SPEC.replace("variables:", f"variables:\n  more: {{type: {declared}}}")
     (tmp_path / "tenant.yaml").write_text(spec + "stacks: [{name: s, template: t, parameters: {p: '${more}'}}]\n")
     (found,) = wrong(path)
-    assert found.startswith("fleet.yaml:3 (item 0 of the command cat): variables.more (target a")
+    assert contains(found, "fleet.yaml:3", "0", "variables.more")
 
 
 def test_plain_data_with_the_word_file_is_no_file(tmp_path: Path) -> None:
@@ -154,11 +155,12 @@ def test_plain_data_with_the_word_file_is_no_file(tmp_path: Path) -> None:
     assert choose(load_fleet(path)).checked.resources == {"red": 3}
 
 
-def test_only_some_targets(tmp_path: Path) -> None:
+def test_only_some_targets(tmp_path: Path, wording: Wording) -> None:
     fleet = fleets.of(tmp_path, "a:x", "b:y", "c:x", "d:", "e:", waves="[{groups: [y]}, {percent: 34}]")
     assert list(choose(fleet, ["x", "d"]).orders) == ["a", "c", "d"]
     assert [[each.name for each in wave.targets] for wave in choose(fleet).waves] == [["b"], ["a", "c"], ["d", "e"]]
     assert [wave.title for wave in choose(fleet, ["d"]).waves] == ["wave 2 (34 %)"]
-    with pytest.raises(ConfigError, match="choose one of a, b, c, d, e, x, y") as caught:
+    with pytest.raises(ConfigError) as caught:
         choose(fleet, ["xx"])
+    wording(caught.value)
     assert caught.value.exit_code == 2

@@ -25,6 +25,7 @@ from openstack_prep.resources.network import port as ports
 from openstack_prep.spec import load_spec
 from tests.unit.conftest import ENDPOINTS, failure, port_row, sent
 from tests.unit.hooks.test_cleanup import NOVA, Lists, there
+from tests.unit.texts import Wording, contains, expect_error
 
 __all__ = ["there"]
 
@@ -118,11 +119,11 @@ def test_words(tmp_path: Path) -> None:
     assert Command(["env", "sh", "create", "cluster"]).within(tmp_path).words[-2:] == ("--dir", str(tmp_path))
     assert not Command(["sh", "destroy", "cluster", "--dir", "create"]).creates
     assert said.within(Path("./a/")) is said
-    with pytest.raises(ConfigError, match=r"is a single string; pass a list: \['sh', 'create', 'cluster'\]"):
+    with expect_error(ConfigError, "sh", "create", "cluster"):
         ipi("sh create cluster")
     with pytest.raises(ConfigError, match="no command given"):
         ipi([])
-    with pytest.raises(ConfigError, match=r"has --dir a, but install-config\.yaml is in b"):
+    with expect_error(ConfigError, "--dir a", "install-config.yaml", "b"):
         said.within(Path("b"))
 
 
@@ -153,34 +154,36 @@ def test_it_attaches_meanwhile_and_allows_afterwards(folder: Path, services: req
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
 
 
-def test_the_cluster_that_was_there_before_is_left_alone(folder: Path, services: requests_mock.Mocker) -> None:
+def test_the_cluster_that_was_there_before_is_left_alone(
+    folder: Path, services: requests_mock.Mocker, wording: Wording
+) -> None:
     (folder / "metadata.json").write_text(metadata(OLD))
     outcome, _ = run(folder, "sleep 0.1; exit 4", ingress_floating_ip="192.0.2.5")
     assert (outcome.exit_code, outcome.metadata, attached(services)) == (4, None, [])
     outcome, _ = run(folder, "sleep 0.1", ingress_floating_ip="192.0.2.5")
-    assert (outcome.exit_code, outcome.problem) == (
-        1,
-        f"the installer wrote no metadata.json of a new cluster to {folder}",
-    )
+    assert outcome.exit_code == 1
+    wording(outcome.problem)
     foreign = f"echo '{metadata(ID, 'other')}' > metadata.json; {KEPT}"
     outcome, told = run(folder, foreign, ingress_floating_ip="192.0.2.5")
-    assert "belongs to cluster other, not to dev; destroy that cluster first" in outcome.problem
+    assert contains(outcome.problem, "other", "dev")
     assert set(told) <= {f"not attached yet: {outcome.problem}"}
     assert attached(services) == []
 
 
-def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_mock.Mocker) -> None:
+def test_its_code_is_stronger_than_our_trouble(folder: Path, services: requests_mock.Mocker, wording: Wording) -> None:
     made = f"echo '{metadata(ID)}' > metadata.json; {KEPT}; exit 6"
     outcome, told = run(folder, made, ingress_floating_ip="192.0.2.77", vips=("10.9.0.0/24",))
     assert outcome.exit_code == 6
     hint = f"post-ipi --metadata {folder}/metadata.json --ingress-ip 192.0.2.77"
     assert told[-2].endswith(f"{hint} --vip 10.0.0.5 --vip 10.0.0.7 --vip 10.9.0.0/24")
-    with pytest.raises(PrepError, match=r"^the installer exited with code 6$"):
+    with pytest.raises(PrepError) as caught:
         outcome.raise_for_problems()
+    wording(caught.value)
     outcome, _ = run(folder, "exit 0", ingress_floating_ip="192.0.2.77")
     assert outcome.exit_code == 1
-    with pytest.raises(PrepError, match=r"^the installer wrote no metadata\.json of a new cluster"):
+    with pytest.raises(PrepError) as caught:
         outcome.raise_for_problems()
+    wording(caught.value)
     Outcome(code=0).raise_for_problems()
 
 
@@ -217,23 +220,18 @@ def test_a_failure_shows_the_way_on_and_the_way_back(
     assert ("to continue" in str(told)) == bool(commands)
 
 
-def test_a_phantom_is_recognised(folder: Path, there: Lists) -> None:
+def test_a_phantom_is_recognised(folder: Path, there: Lists, wording: Wording) -> None:
     """The installer wrote a metadata.json, and created nothing."""
     phantom = "dev-nnnnn"
     _, told = run(folder, f"rm install-config.yaml; echo '{metadata(phantom)}' > metadata.json; exit 1")
-    again = f"openstack-prep ipi --again -- openshift-install create cluster --dir {folder}"
-    assert told == [
-        "the installer exited with code 1",
-        f"nothing of {phantom} exists, so there is nothing to destroy",
-        f"to start over: correct the cause, then {again}",
-    ]
+    wording(told)
 
 
-def test_what_cannot_be_looked_up_is_unknown(folder: Path, services: requests_mock.Mocker) -> None:
+def test_what_cannot_be_looked_up_is_unknown(folder: Path, services: requests_mock.Mocker, wording: Wording) -> None:
     services.get(f"{NOVA}/servers/detail", **failure(403))
     outcome, told = run(folder, f"echo '{metadata(ID)}' > metadata.json; exit 6")
     assert (outcome.code, outcome.problem) == (6, "")
-    assert told[1].startswith(f"what exists of {ID} is unknown: ")
+    wording(told[1])
     assert told[2].startswith("to start over: ")
     assert "to continue" not in str(told)
 
@@ -253,7 +251,8 @@ def test_what_the_installer_would_refuse_is_refused_before_it_eats_anything(
     guard.touch()
     with pytest.raises(ConfigError) as caught:
         run(folder, "touch started")
-    assert str(caught.value).startswith(f"{guard} is of an earlier installation")
+    assert caught.value.code == "config.invalid"
+    assert contains(str(caught.value), guard)
     assert f"ipi --again -- openshift-install create cluster --dir {folder}" in str(caught.value)
     assert sorted(os.listdir(folder)) == [".clusterapi_output", "install-config.yaml"]
     monkeypatch.setenv("OPENSHIFT_INSTALL_REENTRANT", "True")
@@ -261,7 +260,9 @@ def test_what_the_installer_would_refuse_is_refused_before_it_eats_anything(
     assert (folder / "started").exists()
 
 
-def test_after_create_manifests_the_state_names_the_cloud(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_create_manifests_the_state_names_the_cloud(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording
+) -> None:
     monkeypatch.setenv("OS_CLOUD", "somebody-elses")
     document = {"apiVersion": "v1", "baseDomain": "example.com", "metadata": {"name": "dev"}}
     document |= {"platform": {"openstack": {"cloud": "lab"}}}
@@ -276,11 +277,12 @@ def test_after_create_manifests_the_state_names_the_cloud(folder: Path, monkeypa
     kept = folder / "install-config.yaml.kept"
     assert (stat.S_IMODE(kept.stat().st_mode), "baseDomain: example.com" in kept.read_text()) == (0o600, True)
     kept.write_text(CONFIG.replace("name: dev", "name: other"))
-    with pytest.raises(ConfigError, match="is a copy of a different install-config than"):
+    with pytest.raises(ConfigError) as caught:
         ipi(words, options=InstallOptions(check=False))
+    wording(caught.value)
 
 
-def test_two_runs_at_once_do_not_share_a_folder(folder: Path) -> None:
+def test_two_runs_at_once_do_not_share_a_folder(folder: Path, wording: Wording) -> None:
     words = [program(folder, "touch started; while [ ! -e stop ]; do sleep 0.01; done"), "create", "cluster"]
     first = threading.Thread(
         target=ipi, args=(words,), kwargs={"folder": folder, "options": InstallOptions(check=False)}
@@ -289,10 +291,12 @@ def test_two_runs_at_once_do_not_share_a_folder(folder: Path) -> None:
     while not (folder / "started").exists():
         time.sleep(0.01)
     for each in (["create", "cluster"], ["create", "manifests"], ["destroy", "cluster"]):
-        with pytest.raises(ConfigError, match="is at work in this directory"):
+        with pytest.raises(ConfigError) as caught:
             ipi(["sh", *each], folder=folder, options=InstallOptions(check=False))
-    with pytest.raises(ConfigError, match="is at work in this directory"):
+        wording(caught.value)
+    with pytest.raises(ConfigError) as caught:
         start_over(folder)
+    wording(caught.value)
     (folder / "stop").touch()
     first.join()
     assert start_over(folder) == ()
@@ -312,9 +316,7 @@ def test_nor_by_a_second_interrupt_while_a_request_hangs(folder: Path, services:
     made = f"echo '{metadata(ID)}' > metadata.json; while [ ! -e asked ]; do sleep 0.01; done; exit 8"
     outcome, told = run(folder, made, ingress_floating_ip="192.0.2.5")
     assert (outcome.code, outcome.problem) == (8, "")
-    assert told[-3].startswith(
-        "the installer exited with code 8; once the cluster exists, run: openstack-prep post-ipi"
-    )
+    assert contains(told[-3], "8", "openstack-prep post-ipi")
 
 
 def test_nor_by_a_pipe_that_nobody_reads() -> None:
@@ -325,7 +327,7 @@ def test_nor_by_a_pipe_that_nobody_reads() -> None:
     os.close(writer)
 
 
-def test_nor_is_it_hidden_by_a_file_of_no_form_or_a_bug(folder: Path) -> None:
+def test_nor_is_it_hidden_by_a_file_of_no_form_or_a_bug(folder: Path, wording: Wording) -> None:
     outcome, _ = run(folder, "mkdir metadata.json; exit 5")
     assert (outcome.code, outcome.problem) == (5, "")
     (folder / "metadata.json").rmdir()
@@ -336,7 +338,7 @@ def test_nor_is_it_hidden_by_a_file_of_no_form_or_a_bug(folder: Path) -> None:
 
     outcome = ipi(words, folder=folder, wishes=InstallOptions(check=False), tell=tell)
     assert outcome.code == 6
-    assert "internal error while running the installer: ValueError: cannot say the installer" in outcome.problem
+    wording(outcome.problem)
 
 
 @pytest.mark.parametrize(
@@ -382,7 +384,7 @@ def test_wrong_words(folder: Path, capsys: pytest.CaptureFixture[str], services:
     for wrong in ("-1", "nan", "soon"):
         with pytest.raises(SystemExit):
             main(["ipi", f"--wait={wrong}", "--", "true"])
-        assert f"{wrong} is not a number of seconds" in capsys.readouterr().err
+        assert contains(capsys.readouterr().err, wrong, "[config.invalid]")
     assert sent(services) == []
 
 
@@ -407,7 +409,7 @@ def test_hosts_that_cannot_be_read_are_said_before_anything_is_changed(
 ) -> None:
     Path("spec.yaml").write_text(SPEC)
     assert main(["pre-ipi", "--yes", "--os-cloud", "lab", "--hosts", "nothing", "spec.yaml"]) == 2
-    assert "nothing: cannot be read: No such file or directory; give a hosts file" in capsys.readouterr().err
+    assert contains(capsys.readouterr().err, "nothing", "[spec.invalid]")
     assert sent(services) == []
 
 
@@ -448,5 +450,5 @@ def test_a_spec_tells_where_the_installer_finds_things(tmp_path: Path) -> None:
     (tmp_path / "ocp" / "metadata.json").write_text(metadata(ID))
     assert checked(load_spec(path), Report(()), look=False).installed == ID
     path.write_text(SPEC.replace("ocp/install-config", "ocp/config"))
-    with pytest.raises(SpecError, match=r"ocp/config\.yaml is not named install-config\.yaml; rename it"):
+    with expect_error(SpecError, "ocp/config.yaml", "install-config.yaml"):
         checked(load_spec(path), Report(()), look=False)

@@ -16,6 +16,7 @@ from openstack_prep.openshift import installer
 from openstack_prep.openshift.folder import Folder
 from tests.unit.conftest import sent
 from tests.unit.hooks.test_cleanup import ID, Lists, there
+from tests.unit.texts import Wording, contains
 
 __all__ = ["there"]
 
@@ -90,7 +91,7 @@ def test_while_anything_of_the_cluster_exists_nothing_is_deleted(folder: Path, t
     with pytest.raises(ConfigError) as caught:
         start_over(folder)
     said = str(caught.value)
-    assert f"{ID} still has 1 network, 1 security group in project admin-project of cloud lab" in said
+    assert contains(said, ID, "1 network", "1 security group", "admin-project", "lab")
     assert f"openshift-install destroy cluster --dir {folder} (or openstack-prep cleanup --infra-id {ID})" in said
     assert names(folder) == before
     there["networks"] = []
@@ -99,13 +100,14 @@ def test_while_anything_of_the_cluster_exists_nothing_is_deleted(folder: Path, t
     assert not (folder / "metadata.json").exists()
 
 
-def test_a_cluster_behind_a_phantom_is_found(folder: Path, there: Lists) -> None:
+def test_a_cluster_behind_a_phantom_is_found(folder: Path, there: Lists, wording: Wording) -> None:
     """A run without us overwrote metadata.json, and failed: the cluster before it may live."""
     (folder / "metadata.json").write_text(metadata(OTHER))
     (folder / ".openshift_install_state.json").write_text(state(OTHER))
     there["servers"] = [{"id": "s", "name": f"{ID}-master-0", "metadata": {"openshiftClusterID": ID}}]
-    with pytest.raises(ConfigError, match=f"remove it first: openstack-prep cleanup --infra-id {ID}$"):
+    with pytest.raises(ConfigError) as caught:
         start_over(folder)
+    wording(caught.value)
     there["servers"] = []
     start_over(folder)
     assert json.loads((folder / "metadata.json.kept").read_text())["infraID"] == OTHER
@@ -129,13 +131,14 @@ def test_files_of_others_stay(folder: Path) -> None:
     assert (folder / f"install-config.yaml.{ID}.kept").read_text() == CONFIG
 
 
-def test_what_would_be_overwritten_is_said_before_anything_is_deleted(folder: Path) -> None:
+def test_what_would_be_overwritten_is_said_before_anything_is_deleted(folder: Path, wording: Wording) -> None:
     for name in ("manifests", "manifests.kept"):
         (folder / name).mkdir()
         (folder / name / "cluster-config.yaml").touch()
     before = names(folder)
-    with pytest.raises(ConfigError, match=r"manifests\.kept already exists; move it away"):
+    with pytest.raises(ConfigError) as caught:
         start_over(folder)
+    wording(caught.value)
     assert names(folder) == before
 
 
@@ -186,7 +189,7 @@ def test_by_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     program.chmod(0o755)
     words = ["ipi", "--again", "--no-check", "--dir", "ocp", "--", "./make-cluster"]
     assert main([*words, "destroy", "cluster"]) == 2
-    assert "--again only applies to create cluster" in capsys.readouterr().err
+    assert contains(capsys.readouterr().err, "--again", "create cluster", "[config.invalid]")
     assert (folder / "metadata.json").exists()
     assert main([*words, "create", "cluster"]) == 3
     assert "openstack-prep: deleted ocp/metadata.json\n" in capsys.readouterr().err
@@ -226,7 +229,7 @@ def test_a_run_that_died_early_is_not_repeated(
     with pytest.raises(ConfigError) as caught:
         ipi(command, options=InstallOptions(check=False))
     said = str(caught.value)
-    assert said.startswith(f"{folder}: {ID} still has 1 security group in project admin-project of cloud lab; ")
+    assert contains(said, folder, ID, "1 security group", "admin-project", "lab")
     assert f"openshift-install destroy cluster --dir {folder} (or openstack-prep cleanup --infra-id {ID}), then" in said
     assert said.endswith(f"openstack-prep ipi --again -- openshift-install create cluster --dir {folder}")
     assert names(folder) == before

@@ -17,6 +17,7 @@ from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.model import KubernetesCluster, Node, NodeGroup, Registry
 from openstack_prep.kubernetes.nodes import nodes_of
 from openstack_prep.kubernetes.rke2 import documents, kubeconfig_hint, mistakes, registries, warnings
+from tests.unit.texts import Wording
 
 PLAIN = KubernetesCluster(distribution="rke2", cluster_cidr="10.64.0.0/16", service_cidr="10.65.0.0/16")
 FULL = KubernetesCluster(
@@ -112,7 +113,7 @@ def test_registries() -> None:
     }
 
 
-def test_keys_of_others() -> None:
+def test_keys_of_others(wording: Wording) -> None:
     config = {
         "cluster-init": True,
         "flannel-backend": "none",
@@ -134,23 +135,7 @@ def test_keys_of_others() -> None:
         config={"cluster-domain": "x.local", "server": "https://x:9345"},
     )
     workers = NodeGroup(nodes="3-", roles=("worker",), config={"tls-san": ["x"], "docker": True, "selinux": True})
-    assert said(replace(PLAIN, config=config, roles=(group, workers))) == [
-        "config.node-label: is set by roles[].labels; remove it from config",
-        "config.cni: is set by network_plugin; remove it from config",
-        "config.cluster-init: RKE2 does not support cluster-init; "
-        "remove it: the first server is the one without the key server",
-        "config.flannel-backend: RKE2 does not support flannel-backend; write cni: flannel",
-        "config.kube-controller-arg: RKE2 does not support kube-controller-arg; write kube-controller-manager-arg",
-        "config.kubelet-args: unknown key; did you mean kubelet-arg?",
-        "config.disable: a mapping is not a string or a list of strings; write a string or a list of strings",
-        "config.etcd-s3-bucket: is missing, and etcd-s3 requires it; add it",
-        "roles[0].config.server: is set by the address of the API; remove it from config",
-        "roles[0].config.cluster-domain: must be the same on all servers; move it to config of the cluster",
-        "roles[0].labels: a kubelet may not set node-role.kubernetes.io/master on its node; "
-        "set it when the node has joined: kubectl label node NAME node-role.kubernetes.io/master=...",
-        "roles[1].config.tls-san: is a key of servers, and these nodes are agents; remove it",
-        "roles[1].config.docker: RKE2 does not support docker; remove it: RKE2 uses containerd",
-    ]
+    wording(said(replace(PLAIN, config=config, roles=(group, workers))))
 
 
 @pytest.mark.parametrize(
@@ -178,10 +163,8 @@ def test_values(fields: dict[str, Any], told: list[str]) -> None:
     assert all(one.startswith(other) for one, other in zip(found, told, strict=True))
 
 
-def test_warnings() -> None:
-    assert list(warnings(replace(PLAIN, ssh_key_path="/k"), nodes(PLAIN, 3))) == [
-        "ssh_key_path only applies to RKE; RKE2 does not log in to nodes"
-    ]
+def test_warnings(wording: Wording) -> None:
+    wording(list(warnings(replace(PLAIN, ssh_key_path="/k"), nodes(PLAIN, 3))))
 
 
 def test_the_way_to_the_kubeconfig() -> None:

@@ -11,6 +11,7 @@ import yaml
 from openstack_prep.kubernetes.convert import convert
 from openstack_prep.kubernetes.keys.schema import dotted
 from openstack_prep.kubernetes.rules import FORMER, keys, needs_cri_dockerd, values, warnings
+from tests.unit.texts import Wording, contains
 
 NODE = {"address": "192.0.2.1", "user": "me", "role": ["controlplane", "etcd", "worker"]}
 OLD = "v1.20.15-rancher2-2"
@@ -98,7 +99,7 @@ def test_values_that_it_takes(document: dict[str, Any]) -> None:
     assert told(document) == []
 
 
-def test_what_old_kubernetes_cannot() -> None:
+def test_what_old_kubernetes_cannot(wording: Wording) -> None:
     document = {
         "kubernetes_version": OLD,
         "enable_cri_dockerd": True,
@@ -106,19 +107,13 @@ def test_what_old_kubernetes_cannot() -> None:
         "services": {"kube-api": {"pod_security_configuration": "restricted"}},
         "authorization": {"mode": "none"},
     }
-    assert told(document) == [
-        "network.mtu: flannel does not support it; remove it, or choose canal or calico",
-        "enable_cri_dockerd: Kubernetes before 1.21 does not support it; remove it",
-        "services.kube-api.pod_security_configuration: Kubernetes before 1.23 does not support it; remove it",
-        "services.kube-api.pod_security_configuration: requires rbac, but authorization.mode is not rbac; "
-        "remove authorization.mode",
-    ]
+    wording(told(document))
     assert not needs_cri_dockerd(OLD)
     assert needs_cri_dockerd("v1.31.1-rancher1-1")
     assert not needs_cri_dockerd(None)
 
 
-def test_nodes() -> None:
+def test_nodes(wording: Wording) -> None:
     nodes = [
         NODE,
         {"address": "192.0.2.1", "user": "", "role": ["master"]},
@@ -127,24 +122,15 @@ def test_nodes() -> None:
         {"address": "192.0.2.5", "user": "me", "role": ["worker"], "hostname_override": "n4"},
         "192.0.2.6",
     ]
-    assert told({"nodes": nodes}, has_nodes=True) == [
-        "nodes[1].user: is missing; add it",
-        "nodes[1].role[0]: 'master' is not a role; write one of controlplane, etcd, worker",
-        "nodes[2].hostname_override: 'n_3' is not a valid node name; use lower-case letters, digits, hyphens and dots",
-        "nodes[1].address: 192.0.2.1 is also used by nodes[0]; give each node its own address",
-        "nodes[4].hostname_override: n4 is also used by nodes[3]; give each node its own hostname_override",
-    ]
+    wording(told({"nodes": nodes}, has_nodes=True))
     assert told({"nodes": [NODE]}, has_nodes=True) == []
-    assert told({}, has_nodes=True) == ["nodes: no nodes defined; list the machines"]
+    wording(told({}, has_nodes=True))
 
 
-def test_etcd_elsewhere() -> None:
+def test_etcd_elsewhere(wording: Wording) -> None:
     outside = {"external_urls": ["https://etcd"], "ca_cert": "a", "cert": "b", "key": "c", "path": "/k"}
     document = {"nodes": [NODE], "services": {"etcd": outside}}
-    assert told(document, has_nodes=True) == [
-        "nodes: etcd runs on nodes of the cluster although external_urls names an external etcd; "
-        "remove role etcd from all nodes, or remove external_urls"
-    ]
+    wording(told(document, has_nodes=True))
     document["nodes"] = [NODE | {"role": ["controlplane", "worker"]}]
     assert told(document, has_nodes=True) == []
 
@@ -173,15 +159,12 @@ def test_a_key_of_former_releases_is_no_mistake(key: str) -> None:
     assert any(key.startswith(known) and becomes is None for known, becomes in carried.items()), carried
 
 
-def test_a_key_and_its_path_at_once() -> None:
+def test_a_key_and_its_path_at_once(wording: Wording) -> None:
     document = {
         "bastion_host": {"ssh_key": "x", "ssh_key_path": "y"},
         "nodes": [{"ssh_cert": "x", "ssh_cert_path": "y"}],
     }
-    assert list(warnings(document)) == [
-        "bastion_host.ssh_key and bastion_host.ssh_key_path are both set; remove one of them",
-        "nodes[0].ssh_cert and nodes[0].ssh_cert_path are both set; remove one of them",
-    ]
+    wording(list(warnings(document)))
 
 
 ODD: list[Any] = [None, "", 0, True, 1.5, "x", [], [None], [[1]], {}, [{}], {"a": 1}, {1: 2}]
@@ -230,7 +213,7 @@ def test_values_that_rke_does_not_check(path: str, value: str) -> None:
     section, name = path.split(".")
     assert list(values({section: {name: value}}, has_nodes=False)) == []
     (warning,) = warnings({section: {name: value}})
-    assert warning.startswith(f"{path}: RKE does not know {value!r}")
+    assert contains(warning, path, f"{value!r}")
 
 
 @pytest.mark.parametrize(("mode", "count"), [("hostNetwork", 0), ("none", 0), ("hostPort", 1), (None, 1)])

@@ -7,6 +7,7 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.kubernetes.services import ServiceRecord, read, records
+from tests.unit.texts import Wording
 
 
 def service(name: str = "front", **parts: Any) -> dict[str, Any]:
@@ -57,10 +58,10 @@ def test_every_place_in_which_a_service_names_an_address() -> None:
     assert found.notes == ()
 
 
-def test_a_list_may_be_empty_and_a_name_is_told_of() -> None:
+def test_a_list_may_be_empty_and_a_name_is_told_of(wording: Wording) -> None:
     assert read(said()).addresses == read(said(kind="ServiceList")).addresses == {}
     found = read(said(service(ingress=[{"hostname": "lb.example.com"}])))
-    assert found.notes == ("Service shop/front has the host name lb.example.com and no IP address",)
+    wording(found.notes)
 
 
 @pytest.mark.parametrize(
@@ -95,19 +96,17 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("junk", ["10.1.0.300", "10.1.0.0/24", "fe80::1%eth0", "all", 5, True, None])
-def test_what_is_no_address_keeps_no_other_from_its_own(junk: object) -> None:
+def test_what_is_no_address_keeps_no_other_from_its_own(junk: object, wording: Wording) -> None:
     """Whoever may annotate a Service may write anything there; a number is none either, though Python takes it."""
     found = read(said(service("bad", externalIPs=[junk]), service("good", ingress=[{"ip": "10.1.0.200"}])))
     assert found.addresses == {"10.1.0.200": "shop/good"}
-    assert found.notes == (f"{junk!r} of Service shop/bad is not an IP address and is ignored",)
+    wording(found.notes)
 
 
-def test_a_list_of_one_namespace_is_told_of() -> None:
+def test_a_list_of_one_namespace_is_told_of(wording: Wording) -> None:
     """It looks like any other, and would take their addresses from the Services of the rest."""
     (note,) = read('{"kind": "List", "items": []}').notes
-    assert note.startswith(
-        "Service default/kubernetes, which every cluster has, is not in the list: unless the list covers"
-    )
+    wording(note)
 
 
 def test_a_byte_order_mark_is_passed_over() -> None:
@@ -132,6 +131,7 @@ def test_services_by_name() -> None:
 
 
 @pytest.mark.parametrize("item", [3, service(ports=["443"]), service(ports=[{"port": "443"}]), {"spec": 3}])
-def test_what_is_no_service_is_named(item: object) -> None:
-    with pytest.raises(SpecError, match=r"services: items\[0\]: .*; pass the output of kubectl"):
+def test_what_is_no_service_is_named(item: object, wording: Wording) -> None:
+    with pytest.raises(SpecError) as caught:
         records(said(item))
+    wording(caught.value)

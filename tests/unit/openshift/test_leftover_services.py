@@ -16,6 +16,7 @@ from openstack_prep.resources.lists.nova_records import ServerRecord
 from openstack_prep.resources.lists.volumes import VolumeRecord
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, port_row, sent, subnet_row, token
 from tests.unit.hooks.test_cleanup import floating
+from tests.unit.texts import expect_error
 
 NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
 CINDER, SWIFT = ENDPOINTS["block-storage"], ENDPOINTS["object-store"]
@@ -73,7 +74,7 @@ def test_a_server_is_waited_for(run: CloudRun, services: requests_mock.Mocker, m
     remove(run, "server", SERVER)
     services.get(path, **active)
     monkeypatch.setattr(leftover, "GONE_SECONDS", 0.0)
-    with pytest.raises(WaitTimeout, match="server master-0 still exists after 0 s, in status ACTIVE"):
+    with expect_error(WaitTimeout, "server master-0", "0", "ACTIVE"):
         remove(run, "server", SERVER)
 
 
@@ -85,7 +86,7 @@ def test_a_volume_is_removed_when_its_server_has_let_it_go(run: CloudRun, servic
     remove(run, "volume", volume)
     assert gone.called_once
     services.get(path, json={"volume": {"status": "error_deleting"}})
-    with pytest.raises(ResourceFailed, match="volume pvc-1, attached to a server: error_deleting"):
+    with expect_error(ResourceFailed, "volume pvc-1", "attached", "error_deleting"):
         remove(run, "volume", volume)
     services.get(path, **failure(404))
     remove(run, "volume", volume)  # somebody else was first

@@ -28,6 +28,7 @@ from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
 from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, ENDPOINTS, IDENTITY, connection, failure, token
+from tests.unit.texts import Wording
 
 NEUTRON = "http://neutron/v2.0"
 THEIR_ACCOUNT = f"{ENDPOINTS['object-store'].removesuffix(ADMIN_PROJECT)}p1/"
@@ -80,9 +81,11 @@ def test_zones_and_load_balancers_are_left(run: CloudRun, catalogue: requests_mo
     assert found(run, row_of(project.PROJECT, "load_balancer"), LAB, "l2") == ["load_balancer/l1"]
 
 
-def test_other_services_are_not_claimed_to_be_empty(run: CloudRun, catalogue: requests_mock.Mocker) -> None:
+def test_other_services_are_not_claimed_to_be_empty(
+    run: CloudRun, catalogue: requests_mock.Mocker, wording: Wording
+) -> None:
     (unread,) = found(run, row_of(project.PROJECT, "resource"))
-    assert unread == "not checked: what other services hold for a project: these services are not read: share"
+    wording(unread)
 
 
 def _shares(run: CloudRun, scope: project.ProjectScope) -> list[Any]:
@@ -221,7 +224,7 @@ def test_an_administrator_sees_the_software_configs_of_all_projects(
 
 
 @pytest.mark.usefixtures("administrator")
-def test_what_may_not_be_read_is_said(run: CloudRun, services: requests_mock.Mocker) -> None:
+def test_what_may_not_be_read_is_said(run: CloudRun, services: requests_mock.Mocker, wording: Wording) -> None:
     services.get(
         f"{ENDPOINTS['block-storage']}/snapshots/detail", status_code=403, json={"forbidden": {"message": "no"}}
     )
@@ -230,7 +233,8 @@ def test_what_may_not_be_read_is_said(run: CloudRun, services: requests_mock.Moc
     assert key == LAB.key
     assert isinstance(unread, DeletionLoss)
     assert (unread.effect, unread.address, bool(unread.fix)) == (LossEffect.UNREAD, "unread/snapshot", True)
-    assert unread.detail.startswith("snapshots in a project: ")
+    assert unread.code == "plan.loses"
+    wording(unread.detail)
 
 
 @pytest.mark.parametrize(("roles", "is_allowed"), [(["manager"], False), (["admin"], True)])
@@ -329,11 +333,13 @@ def test_a_role_of_the_user_who_deletes_is_shown_and_allowed(run: CloudRun, serv
     assert [isinstance(loss, DeletionLoss) and loss.is_own for loss in losses] == [True, False]
 
 
-def test_a_member_does_not_claim_to_see_rules_of_other_projects(run: CloudRun, services: requests_mock.Mocker) -> None:
+def test_a_member_does_not_claim_to_see_rules_of_other_projects(
+    run: CloudRun, services: requests_mock.Mocker, wording: Wording
+) -> None:
     group = GroupRecord(id="g1", name="web")
     deletion = Deletion(SecurityGroup(name="web"), Observed(id="g1", ours=True, record=group))
     (row,) = [each for each in network.SECURITY_GROUP if each.hidden]
-    assert found(run, row, deletion) == [f"not checked: {row.what}: only an administrator sees those of other projects"]
+    wording(found(run, row, deletion))
     answer = token(roles=["Admin"])  # policies do not distinguish case
     services.post(f"{IDENTITY}/auth/tokens", json=answer, headers={"X-Subject-Token": "t"}, status_code=201)
     assert found(CloudRun(Cloud(connection()), run.ownership), row, deletion) == []
@@ -394,14 +400,16 @@ def test_stacks_and_containers_need_a_user_of_the_project(run: CloudRun, service
 
 
 @pytest.mark.usefixtures("administrator")
-def test_containers_are_listed_or_named_as_unread(run: CloudRun, services: requests_mock.Mocker) -> None:
+def test_containers_are_listed_or_named_as_unread(
+    run: CloudRun, services: requests_mock.Mocker, wording: Wording
+) -> None:
     """Swift may let an administrator read all accounts; by its default settings none, so nobody knows."""
     services.get(f"{IDENTITY}/projects?name=lab", json={"projects": []})
     row = row_of(project.PROJECT, "container")
     services.get(THEIR_ACCOUNT, status_code=403)
     ((_, unread),) = row.find(Deletions(run, [LAB], frozenset()))
     assert isinstance(unread, Unchecked)
-    assert unread.what == "containers in a project"
+    wording(unread.what)
     assert "403 Forbidden" in unread.why
     assert unread.why.endswith(f"; {project.NO_OPERATOR}")
     services.get(THEIR_ACCOUNT, json=[{"name": "backups"}])

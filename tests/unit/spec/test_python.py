@@ -25,6 +25,7 @@ from openstack_prep.resources.network.subnet import Route, Subnet
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.python import spec_from
+from tests.unit.texts import Wording
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB"
 
@@ -219,10 +220,10 @@ def test_without_a_project_the_name_must_be_given(resources: list[Resource]) -> 
 
 
 @pytest.mark.parametrize("name", ["", 5, "x" * 256])
-def test_a_name_that_is_none(name: Any) -> None:
-    assert "is not a string of 1 to 255 characters" in mistakes([Flavor(name="m")], name)[0]
+def test_a_name_that_is_none(name: Any, wording: Wording) -> None:
+    wording(mistakes([Flavor(name="m")], name)[0])
 
 
-def test_a_spec_has_a_name_of_its_own() -> None:
-    assert "remove the argument name" in mistakes(Spec("lab", ()), "other")[0]
+def test_a_spec_has_a_name_of_its_own(wording: Wording) -> None:
+    wording(mistakes(Spec("lab", ()), "other")[0])
     assert spec_from(Spec("lab", ()), "lab").name == "lab"

@@ -24,6 +24,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.spec import Clouds, Spec, load_spec, schema, sections
 from openstack_prep.spec.variables import typed
+from tests.unit.texts import expect_error
 
 INSTALL_CONFIGS = Path(__file__).parents[3] / "install_configs"
 SHIPPED = sorted(INSTALL_CONFIGS.glob("*.yaml"))
@@ -455,7 +456,7 @@ stacks:
 
 
 def test_a_spec_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"gone\.yaml: cannot be read: .*No such file"):
+    with expect_error(SpecError, "gone.yaml", code="spec.unreadable"):
         load_spec(tmp_path / "gone.yaml")
 
 

@@ -23,6 +23,7 @@ from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, opening
 from openstack_prep.verbs.live_plan import LivePlan
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent
+from tests.unit.texts import Wording, expect_error
 
 MASTER = Flavor(name="master", vcpus=4, ram=16384, disk=25)
 WORKER = Flavor(name="worker", vcpus=8, ram=32768, disk=100)
@@ -137,15 +138,18 @@ def test_what_is_no_spec_or_no_cloud_is_refused(
     assert sent(services) == []
 
 
-def test_a_plan_is_for_apply_and_destroy(cloud: Cloud, flavors: Flavors) -> None:
+def test_a_plan_is_for_apply_and_destroy(cloud: Cloud, flavors: Flavors, wording: Wording) -> None:
     made: Any = prep.plan(cloud, SPEC)
     for verb in (prep.plan, prep.plan_destroy, prep.show):
-        with pytest.raises(SpecError, match="is already a plan"):
+        with pytest.raises(SpecError) as caught:
             verb(cloud, made)
-    with pytest.raises(SpecError, match="is a plan for apply, not for destroy"):
+        wording(caught.value)
+    with pytest.raises(SpecError) as caught:
         prep.destroy(cloud, made)
-    with pytest.raises(SpecError, match="remove the argument name"):
+    wording(caught.value)
+    with pytest.raises(SpecError) as caught:
         prep.apply(cloud, made, name="other")
+    wording(caught.value)
     assert flavors == []
 
 
@@ -173,7 +177,7 @@ def test_a_refusal_names_the_line_of_the_spec(cloud: Cloud, flavors: Flavors, tm
 
 
 def test_one_resource_twice_is_refused(cloud: Cloud, flavors: Flavors) -> None:
-    with pytest.raises(SpecError, match="flavor/master is declared twice"):
+    with expect_error(SpecError, "flavor/master", code="spec.duplicate-name"):
         prep.plan(cloud, [MASTER, MASTER], name="lab")
 
 
@@ -191,7 +195,7 @@ def test_a_wrong_password_is_one_clear_error(services: requests_mock.Mocker, clo
 
 def test_a_failure_is_raised_on_demand(services: requests_mock.Mocker, cloud: Cloud, flavors: Flavors) -> None:
     services.post(POST, **failure(403, "Policy does not allow it"))
-    with pytest.raises(ApplyFailed, match="flavor/master: POST compute/flavors: 403 Policy does not allow it"):
+    with expect_error(ApplyFailed, "flavor/master", "POST compute/flavors", "403", code="apply.failed"):
         prep.apply(cloud, SPEC).raise_for_failures()
 
 
@@ -218,7 +222,7 @@ def test_an_old_plan_that_does_not_hold_any_more_is_refused(
     plan = old(prep.plan(cloud, SPEC))
     prep.apply(cloud, Spec("lab", (WORKER,)))
     done = len(writes(services))
-    with pytest.raises(PlanRefused, match="flavor/worker: has changed since the plan was created; plan again"):
+    with expect_error(PlanRefused, "flavor/worker", "created", code="plan.changed"):
         prep.apply(cloud, plan)
     assert len(writes(services)) == done
 

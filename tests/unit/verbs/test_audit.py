@@ -26,6 +26,7 @@ from openstack_prep.resources.network.security_group_rule import SecurityGroupRu
 from openstack_prep.spec import Spec
 from openstack_prep.verbs.audit import Drift, DriftCode, _of_plan, audit
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, connection, default_group, port_row, without
+from tests.unit.texts import expect_error
 
 NEUTRON, NOVA = "http://neutron/v2.0", "http://nova/v2.1"
 OURS = "[openstack-prep:lab/{}]"
@@ -137,7 +138,7 @@ def test_what_another_run_kept_from_being_planned_is_no_clean_audit(cloud: reque
     default_group(cloud, Description(before="d", count=1, entries=(at_work,)).write())
     networks = [{"id": each, "name": "net", "description": "", "project_id": ADMIN_PROJECT} for each in ("n1", "n2")]
     cloud.get(f"{NEUTRON}/networks?project_id={ADMIN_PROJECT}", json={"networks": networks})
-    with pytest.raises(PlanRefused, match="spec lab: cannot be planned while another run works on it"):
+    with expect_error(PlanRefused, "lab", code="lease.held"):
         drift(Network(name="net", project="lab"))
 
 

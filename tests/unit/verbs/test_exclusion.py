@@ -23,6 +23,7 @@ from openstack_prep.resources.network.network import Network
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, exclusion
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, default_group, failure
+from tests.unit.texts import Wording
 
 SPEC = Spec("lab", (Flavor(name="master", vcpus=4, ram=16384, disk=25),))
 BIGGER = Spec("lab", (replace(SPEC.resources[0], ram=32768),))
@@ -94,13 +95,15 @@ def test_a_refusal_while_another_run_is_at_work_names_that_run(cloud: Cloud, fla
         api.apply(cloud, plan, agreed=False, lock_timeout=0)
 
 
-def test_a_plan_gives_no_fix_for_what_another_run_may_be_changing(cloud: Cloud, flavors: list[Row], group: Row) -> None:
+def test_a_plan_gives_no_fix_for_what_another_run_may_be_changing(
+    cloud: Cloud, flavors: list[Row], group: Row, wording: Wording
+) -> None:
     """Such as a network that a destroy finds in the project, and that an apply has just created."""
     prep.apply(cloud, SPEC)
     held(group)
     (refusal,) = prep.plan(cloud, BIGGER).refusals
     assert refusal.code == "plan.replaces"
-    assert "plan again after it has ended" in refusal.fix
+    wording(refusal.fix)
     assert "--allow-replace" not in refusal.fix
 
 
@@ -231,13 +234,14 @@ def test_what_a_killed_run_was_changing_is_planned_again(
 
 
 def test_a_plan_says_that_another_run_was_at_work(
-    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row
+    services: requests_mock.Mocker, cloud: Cloud, flavors: list[Row], group: Row, wording: Wording
 ) -> None:
     failing_once(services, flavors)
     held(group)
     (refusal,) = prep.plan(cloud, SPEC).refusals
     assert refusal.where == "spec lab"
-    assert "another run works on it" in refusal.what
+    assert refusal.code == "lease.held"
+    wording(refusal.what)
 
 
 def test_what_cannot_be_read_under_our_own_lease_is_an_error(

@@ -11,6 +11,7 @@ from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.verbs import export
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, connection, failure, port_row, without
+from tests.unit.texts import contains
 
 NEUTRON = "http://neutron/v2.0"
 GROUPS = f"{NEUTRON}/security-groups"
@@ -62,8 +63,8 @@ def test_a_member_exports_the_project_of_the_connection(lab: requests_mock.Mocke
     assert "project" not in said.sections
     assert [each["name"] for each in said.sections["security_groups"]] == ["db"]
     assert "every role_assignment" in {each.partition(":")[0] for each in said.unsaid}
-    assert "# not exported: every role_assignment: user admin-user may not list them" in str(said)
-    assert "# not exported: the project admin-project itself: user admin-user may not manage it" in str(said)
+    assert contains(str(said), "# not exported: every role_assignment", "admin-user")
+    assert contains(str(said), "# not exported: the project admin-project", "admin-user")
 
 
 def test_what_shares_a_name_is_left_out_with_what_belongs_to_it(lab: requests_mock.Mocker) -> None:

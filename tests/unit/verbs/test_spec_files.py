@@ -13,6 +13,7 @@ from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs import spec_files
 from openstack_prep.verbs.spec_files import fingerprints, local_files, portable, without_folders
 from tests.kinds import KINDS
+from tests.unit.texts import Wording
 
 SALT = b"salt"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4nTnNLdfoTZ8Yv4AhzQkfAAn8nLSfJOnoJhq0FlqgB\n"
@@ -128,10 +129,10 @@ def test_the_source_of_an_image_that_stays_is_not_needed(folder: Path) -> None:
     assert found == {}
 
 
-def test_what_is_no_regular_file_is_not_opened(folder: Path) -> None:
+def test_what_is_no_regular_file_is_not_opened(folder: Path, wording: Wording) -> None:
     (folder / "disk.img").unlink()
     os.mkfifo(folder / "disk.img")
-    assert seen(folder)["disk.img"] == "not a regular file"
+    wording(seen(folder)["disk.img"])
 
 
 # --- paths ----------------------------------------------------------------------------------

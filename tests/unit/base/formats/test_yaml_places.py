@@ -11,6 +11,7 @@ import pytest
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.formats import yaml_places
 from openstack_prep.base.formats.yaml_places import Document, read_documents, shared_document
+from tests.unit.texts import Wording, contains, expect_error
 
 SHIPPED = Path(__file__).parents[4] / "install_configs"
 
@@ -93,14 +94,9 @@ def test_a_byte_order_mark_is_no_part_of_the_text(path: Path) -> None:
     assert read(path, "\ufeffname: größe\n").data == {"name": "größe"}
 
 
-def test_every_key_given_twice_is_a_mistake(path: Path) -> None:
+def test_every_key_given_twice_is_a_mistake(path: Path, wording: Wording) -> None:
     document = read(path, "name: a\nquota:\n  cores: 1\n  cores: 2\nname: b\nlist:\n  - {x: 1, x: 2, x: 3}\n")
-    assert [str(each) for each in document.repeated] == [
-        f"{path}:4: duplicate key cores, also in line 3; remove one of them",
-        f"{path}:5: duplicate key name, also in line 1; remove one of them",
-        f"{path}:7: duplicate key x, also in line 7; remove one of them",
-        f"{path}:7: duplicate key x, also in line 7; remove one of them",
-    ]
+    wording([str(each) for each in document.repeated])
 
 
 def test_the_syntax_is_wrong(path: Path) -> None:
@@ -108,9 +104,9 @@ def test_the_syntax_is_wrong(path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["*hush", "!hush", "!hush!it", "&hush a\nb: &hush a", "!!int hush"])
-def test_a_password_without_quotes_is_not_shown(path: Path, value: str) -> None:
+def test_a_password_without_quotes_is_not_shown(path: Path, value: str, wording: Wording) -> None:
     said = refused(path, f"password: {value}\n")
-    assert said.endswith("quote a value that begins with *, & or !")
+    wording(said)
     assert "hush" not in said
 
 
@@ -150,7 +146,7 @@ def test_an_alias_within_itself(path: Path) -> None:
 
 
 def test_brackets_without_end(path: Path) -> None:
-    assert refused(path, "[" * 500 + "]" * 500).startswith(f"{path}:1: is too large: it is nested more than 100 levels")
+    assert contains(refused(path, "[" * 500 + "]" * 500), f"{path}:1", "100")
 
 
 def test_aliases_of_aliases_do_not_take_for_ever(path: Path) -> None:
@@ -166,13 +162,14 @@ def test_what_is_no_text(path: Path, data: bytes) -> None:
 
 
 def test_a_file_that_is_not_there(path: Path) -> None:
-    with pytest.raises(SpecError, match=r"spec\.yaml: cannot be read: .*No such file"):
+    with expect_error(SpecError, "spec.yaml", code="spec.unreadable"):
         Document(path)
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"cannot be read: .*Is a directory"):
+def test_a_folder_is_no_file(tmp_path: Path, wording: Wording) -> None:
+    with pytest.raises(SpecError) as caught:
         Document(tmp_path)
+    wording(caught.value)
 
 
 def test_a_shared_document_is_parsed_again_when_its_text_has_changed(path: Path) -> None:
@@ -233,18 +230,19 @@ TEN = "- {name: a}\n" * 60_000
     ],
     ids=["list", "not for libyaml", "aliases", "json"],
 )
-def test_a_text_with_too_many_parts_is_refused_while_it_is_read(path: Path, text: str) -> None:
+def test_a_text_with_too_many_parts_is_refused_while_it_is_read(path: Path, text: str, wording: Wording) -> None:
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert "is too large: it has more than 100,000 parts" in refused(path, text)
+    wording(refused(path, text))
     with pytest.raises(SpecError, match="is too large"):
         read_documents("stdin", text)
     assert time.monotonic() - begun < 30
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 * 1024, "KiB"
 
 
-def test_many_small_documents() -> None:
-    with pytest.raises(SpecError, match="have more than 500,000 parts"):
+def test_many_small_documents(wording: Wording) -> None:
+    with pytest.raises(SpecError) as caught:
         read_documents("stdin", "---\n- a\n" * 200_000)
+    wording(caught.value)
     assert len(read_documents("stdin", "---\n- a\n" * 1000)) == 1000
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.texts import Wording
+
 COMMAND = str(Path(sys.executable).with_name("openstack-prep"))
 FLEET = """\
 name: sizes
@@ -29,7 +31,7 @@ clouds:
 
 
 @pytest.mark.parametrize("words", [["plan"], ["audit"], ["export", "--output", "out"], ["apply"]])
-def test_a_second_signal_ends_what_only_reads_at_once(tmp_path: Path, words: list[str]) -> None:
+def test_a_second_signal_ends_what_only_reads_at_once(tmp_path: Path, words: list[str], wording: Wording) -> None:
     with socket.create_server(("127.0.0.1", 0)) as keystone:
         keystone.settimeout(30)
         clouds = CLOUDS.format(port=keystone.getsockname()[1])
@@ -51,6 +53,6 @@ def test_a_second_signal_ends_what_only_reads_at_once(tmp_path: Path, words: lis
             first = process.stdout.readline()
             process.send_signal(signal.SIGINT)
             rest, _ = process.communicate(timeout=10)
-    assert "press Ctrl-C again to exit immediately" in first
+    wording(first)
     assert "exited immediately" in rest
     assert process.returncode == 130

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.cli.main import main
+from tests.unit.texts import Wording
 
 GOOD = "nodes:\n- {address: 192.0.2.1, user: me, role: [controlplane, etcd, worker]}\n"
 
@@ -26,24 +27,14 @@ def test_good_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said.err.startswith("openstack-prep: warning: two.yml: 2 etcd nodes")
 
 
-def test_mistakes_of_all_files_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_of_all_files_at_once(folder: Path, capsys: pytest.CaptureFixture[str], wording: Wording) -> None:
     (folder / "cluster.yml").write_text(f"{GOOD}kubernets_version: v1.31.1-rancher1-1\n")
     assert main(["rke", "check", "none.yml", "cluster.yml"]) == 2
-    assert capsys.readouterr().err.splitlines() == [
-        "openstack-prep: none.yml: cannot be read: No such file or directory; choose a readable YAML file "
-        "[spec.unreadable]",
-        "cluster.yml:3: kubernets_version: unknown key; did you mean kubernetes_version? [spec.unknown-key]",
-    ]
+    wording(capsys.readouterr().err.splitlines())
 
 
-def test_config_of_rke2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_of_rke2(folder: Path, capsys: pytest.CaptureFixture[str], wording: Wording) -> None:
     (folder / "config.yaml").write_text("server: https://192.0.2.1:9345\ntls-san: [x]\ncluster-init: true\n")
     assert main(["rke", "check", "--rke2", "server", "config.yaml"]) == 2
     assert main(["rke", "check", "--rke2", "agent", "config.yaml"]) == 2
-    assert [each.partition(": ")[2] for each in capsys.readouterr().err.splitlines()] == [
-        "config.yaml:3: cluster-init: RKE2 does not support cluster-init; "
-        "remove it: the first server is the one without the key server [spec.invalid-value]",
-        "config.yaml:2: tls-san: is a key of servers, and these nodes are agents; remove it [spec.invalid-value]",
-        "cluster-init: RKE2 does not support cluster-init; "
-        "remove it: the first server is the one without the key server [spec.invalid-value]",
-    ]
+    wording([each.partition(": ")[2] for each in capsys.readouterr().err.splitlines()])

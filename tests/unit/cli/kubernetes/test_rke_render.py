@@ -7,6 +7,7 @@ import requests_mock
 
 from openstack_prep.cli.main import main
 from tests.unit.conftest import ENDPOINTS
+from tests.unit.texts import contains
 
 HEAT = ENDPOINTS["orchestration"]
 OUTPUTS = {"node_names": ["a-0"], "node_addresses": ["10.1.0.10"], "login_user": "core"}
@@ -24,7 +25,7 @@ def stack(services: requests_mock.Mocker, clouds_yaml: Path, monkeypatch: pytest
 def test_fields_are_set_by_dotted_keys(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--set", "config.ingress.provider=none", "--set", "user=me", "--set", "roles=[{nodes: 0, roles: [etcd]}]"]
     assert main(["rke", "render", "--stack", "a", *words]) == 2
-    assert "no node has role controlplane" in capsys.readouterr().err
+    assert contains(capsys.readouterr().err, "controlplane", "[cluster.config]")
     assert main(["rke", "render", "--stack", "a", *words[:4]]) == 0
     said = capsys.readouterr().out
     assert "ingress:\n  provider: none\n" in said
@@ -66,10 +67,10 @@ def test_a_cluster_that_the_spec_has_not(capsys: pytest.CaptureFixture[str], tmp
     spec = tmp_path / "spec.yaml"
     spec.write_text("name: x\nrke_clusters: [{name: a, stack: a, directory: a}]\n")
     assert main(["rke", "render", str(spec), "--cluster", "b"]) == 2
-    assert "the spec has no rke_cluster b; choose one of a" in capsys.readouterr().err
+    assert contains(capsys.readouterr().err, "rke_cluster b", "[spec.invalid]")
     spec.write_text("name: x\n")
     assert main(["rke", "render", str(spec)]) == 2
-    assert "the spec has no rke_cluster; declare one in rke_clusters" in capsys.readouterr().err
+    assert contains(capsys.readouterr().err, "rke_cluster", "rke_clusters", "[spec.invalid]")
 
 
 def test_only_the_files_are_made(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_only_the_files_are_made(capsys: pytest.CaptureFixture[str], tmp_path: P
         "stacks: [{name: b, template: 'shipped:rke-cluster.yaml'}]\n"
     )
     assert main(["rke", "render", str(spec)]) == 2
-    assert "rke_cluster/b: stack/b does not exist; apply the whole spec first" in capsys.readouterr().err
+    assert contains(capsys.readouterr().err, "rke_cluster/b", "stack/b", "[spec.unresolved-reference]")
     assert main(["rke", "render", str(spec), "--cluster", "a"]) == 0
     assert "rke_cluster/a" in capsys.readouterr().out
     assert (tmp_path / "a" / "cluster.yml").exists()

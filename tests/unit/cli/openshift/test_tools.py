@@ -13,6 +13,7 @@ import pytest
 from openstack_prep.cli.main import main
 from openstack_prep.openshift.commands import tools
 from tests.unit.openshift.tools.archives import put, release
+from tests.unit.texts import contains
 from tests.unit.web import Web, serve
 
 Run = Callable[..., tuple[int, str, str]]
@@ -41,7 +42,7 @@ def test_a_mirror_by_the_installed_program(tmp_path: Path) -> None:
             assert [line[:4] for line in lines[:3]] == [
                 [name, "4.18.7", status, f"bin/{name}"] for name in ("openshift-install", "oc", "kubectl")
             ]
-            assert "pass --key FILE to verify it" in done.stdout
+            assert contains(done.stdout, "--key FILE")
     said = subprocess.run([tmp_path / "bin" / "openshift-install"], capture_output=True, text=True, check=True).stdout
     assert said == f"{tmp_path}/bin/openshift-install 4.18.7\n"
 
@@ -64,7 +65,7 @@ def test_all_mistakes_and_nothing_made(run: Run, tmp_path: Path) -> None:
 def test_a_release_that_is_not_there_is_one(run: Run) -> None:
     code, _, err = run("./elsewhere")
     assert code == 1
-    assert "elsewhere/sha256sum.txt cannot be read" in err
+    assert contains(err, "elsewhere/sha256sum.txt", "[download.failed]")
 
 
 def test_long_downloads_are_told_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from openstack_prep.cli.main import main
 from openstack_prep.openshift.names import resolver
 from tests.unit.conftest import ENDPOINTS
 from tests.unit.openshift.verify.view import API, ID, INGRESS, right
+from tests.unit.texts import contains
 
 NEUTRON, NOVA = ENDPOINTS["network"] + "/v2.0", ENDPOINTS["compute"]
 CONFIG = f"""
@@ -51,7 +52,7 @@ def test_the_installers_folder_is_enough(cluster: Path, capsys: pytest.CaptureFi
     (cluster / "install-config.yaml.kept").write_text(CONFIG)
     assert main(["verify"]) == 1
     out = capsys.readouterr().out
-    assert "ERROR    name             api.dev.example.com has no address [dns.missing]" in out
+    assert contains(out, "ERROR", "api.dev.example.com", "[dns.missing]")
     assert f"{ID}: 3 errors" in out
     hosts = cluster / "hosts"
     apps = "console-openshift-console.apps.dev.example.com oauth-openshift.apps.dev.example.com"
@@ -68,6 +69,6 @@ def test_as_json(cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_no_cluster_and_nonsense(clouds_yaml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify"]) == 2
-    assert "this folder has no metadata.json" in capsys.readouterr().err
+    assert contains(capsys.readouterr().err, "metadata.json", "[config.invalid]")
     assert main(["verify", "--infra-id", "dev", "--from", "home"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2

@@ -15,6 +15,7 @@ from openstack_prep.exposures import leftovers
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.leftovers import MOST_FOLDERS, LeftFiles
 from openstack_prep.resources.files.marked_files import MarkedFiles
+from tests.unit.texts import Wording
 
 
 def write(run: CloudRun, folder: Path, name: str, texts: dict[str, str]) -> ExposedCluster:
@@ -24,7 +25,7 @@ def write(run: CloudRun, folder: Path, name: str, texts: dict[str, str]) -> Expo
 
 
 def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(
-    run: CloudRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: CloudRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording
 ) -> None:
     texts = {"hosts": "192.0.2.1 a\n", "a.zone": "$ORIGIN a.\n", "bridge.sh": "#!/bin/bash\ntrue\n"}
     run = CloudRun(run.admin, run.ownership, homes=[None])
@@ -60,7 +61,7 @@ def test_files_of_a_removed_or_moved_cluster_are_found_and_removed(
         left.delete(run, observed)
         assert left.find_one(run) is None
     assert [each.name for each in (tmp_path / "former").iterdir()] == ["mine"]
-    assert notes == [f"{tmp_path / 'former'} is kept because it contains mine"]
+    wording(notes)
     assert not (tmp_path / "deep" / "removed").exists()
     assert sorted(each.name for each in (tmp_path / "here").iterdir()) == sorted(texts)
     assert sorted(each.name for each in (tmp_path / "foreign").iterdir()) == sorted(texts)

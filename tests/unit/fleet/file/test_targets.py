@@ -13,6 +13,7 @@ from openstack_prep.base.errors import SpecError
 from openstack_prep.fleet import load_fleet
 from openstack_prep.fleet.file.schema import schema
 from tests.unit.fleet import fleets
+from tests.unit.texts import Wording
 
 
 def mistakes(path: Path) -> list[tuple[str, str]]:
@@ -154,10 +155,10 @@ targets:
     ],
 )
 def test_a_row_chooses_no_file_and_no_program_for_a_secret(
-    tmp_path: Path, variables: str, row: object, place: str
+    tmp_path: Path, variables: str, row: object, place: str, wording: Wording
 ) -> None:
     found = mistakes(fleets.of_rows(tmp_path, [{"x": row}], variables=variables))
-    assert [where for where, _ in found] == [f"fleet.yaml:6 (item 0 of the command cat): targets[0].{place}"]
+    wording([where for where, _ in found])
 
 
 def test_a_row_chooses_values_that_are_no_sources(tmp_path: Path) -> None:
@@ -171,24 +172,24 @@ def test_a_row_chooses_values_that_are_no_sources(tmp_path: Path) -> None:
     }
 
 
-def test_a_row_has_maps_of_one_key_and_all_variables(tmp_path: Path) -> None:
+def test_a_row_has_maps_of_one_key_and_all_variables(tmp_path: Path, wording: Wording) -> None:
     rows = [{"vars": {"team": "red", "a": {"note": "b/c#d"}}, "x": "b/c#d"}]
     (red,) = load_fleet(fleets.of_rows(tmp_path, rows, variables='{a: {note: "${row.x}"}, b: {c: d}}')).targets
     assert (red.variables["a"], red.from_row) == ({"note": "b/c#d"}, {"a"})
     (red,) = load_fleet(fleets.of_rows(tmp_path, rows, variables="${row.vars}")).targets
     assert (red.variables, red.from_row) == (rows[0]["vars"], {"team", "a"})
     found = mistakes(fleets.of_rows(tmp_path, [{"vars": {"password": {"file": "/x"}}}], variables="${row.vars}"))
-    assert [where for where, _ in found] == ["fleet.yaml:6 (item 0 of the command cat): targets[0].variables.password"]
+    wording([where for where, _ in found])
 
 
-def test_a_row_has_whole_lists_of_files_only_within_the_folder(tmp_path: Path) -> None:
+def test_a_row_has_whole_lists_of_files_only_within_the_folder(tmp_path: Path, wording: Wording) -> None:
     folder = tmp_path / "fleet"
     folder.mkdir()
     for path in (tmp_path / "outside.yaml", folder / "inside.yaml"):
         path.write_text("cores: 4\n")
     rows = [{"files": ["inside.yaml", "../outside.yaml"]}]
     found = mistakes(fleets.of_rows(folder, rows, vars_files="${row.files}"))
-    assert [where for where, _ in found] == ["fleet.yaml:6 (item 0 of the command cat): targets[0].vars_files[1]"]
+    wording([where for where, _ in found])
 
 
 def test_what_a_row_has_is_not_searched_for_references(tmp_path: Path) -> None:

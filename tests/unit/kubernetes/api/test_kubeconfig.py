@@ -17,6 +17,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.api import kubeconfig
 from openstack_prep.kubernetes.api.api_server import context_of
 from openstack_prep.kubernetes.api.kubeconfig import Access, read
+from tests.unit.texts import Wording, contains
 
 SECRET = "marker-of-a-secret"
 VERSION = "client.authentication.k8s.io/v1"
@@ -86,8 +87,8 @@ def test_contexts_and_credentials(tmp_path: Path, ca: trustme.CA) -> None:
     assert not context_of(read(written(tmp_path, {}, {"insecure-skip-tls-verify": True}))).check_hostname
 
 
-def test_files_that_are_no_kubeconfig(tmp_path: Path) -> None:
-    assert "cannot be read: No such file" in refused(tmp_path / "none")
+def test_files_that_are_no_kubeconfig(tmp_path: Path, wording: Wording) -> None:
+    wording(refused(tmp_path / "none"))
     path = tmp_path / "kubeconfig"
     for text, said in (
         ("", "is not a kubeconfig"),
@@ -101,12 +102,12 @@ def test_files_that_are_no_kubeconfig(tmp_path: Path) -> None:
         assert said in refused(path), text
 
 
-def test_names_that_do_not_exist(tmp_path: Path) -> None:
+def test_names_that_do_not_exist(tmp_path: Path, wording: Wording) -> None:
     path = written(tmp_path, {"token": SECRET})
-    assert "context 'three' does not exist; choose one of one, two with --context" in refused(path, "three")
-    assert "choose one with --context: one, two" in refused(written(tmp_path, {}, **{"current-context": None}))
-    assert "cluster 'one' does not exist; the file has no clusters" in refused(written(tmp_path, {}, clusters=None))
-    assert "user 'me' does not exist" in refused(written(tmp_path, {}, users=[{"name": "you", "user": SECRET}]))
+    assert contains(refused(path, "three"), "three", "one, two", "--context")
+    wording(refused(written(tmp_path, {}, **{"current-context": None})))
+    wording(refused(written(tmp_path, {}, clusters=None)))
+    wording(refused(written(tmp_path, {}, users=[{"name": "you", "user": SECRET}])))
 
 
 def test_all_wrong_fields_of_a_context_with_their_lines(tmp_path: Path) -> None:
@@ -134,8 +135,8 @@ def test_addresses_that_are_none_of_a_server(tmp_path: Path, server: str) -> Non
 
 
 @pytest.mark.parametrize("proxy", ["192.0.2.1:3128", f"socks5://me:{SECRET}@192.0.2.1", f"ftp://{SECRET}", "http://"])
-def test_proxies_that_are_none_for_http(tmp_path: Path, proxy: str) -> None:
-    assert ".proxy-url: is not the URL of a proxy" in refused(written(tmp_path, {}, {"proxy-url": proxy}))
+def test_proxies_that_are_none_for_http(tmp_path: Path, proxy: str, wording: Wording) -> None:
+    wording(refused(written(tmp_path, {}, {"proxy-url": proxy})))
 
 
 def test_comments_of_certificates_may_contain_any_characters(ca: trustme.CA) -> None:
@@ -146,11 +147,11 @@ def test_comments_of_certificates_may_contain_any_characters(ca: trustme.CA) -> 
 
 
 @pytest.mark.parametrize("field", ["auth-provider", "as", "as-groups"])
-def test_fields_that_would_make_us_somebody_else_are_refused(tmp_path: Path, field: str) -> None:
-    assert f"{field}: is not supported" in refused(written(tmp_path, {"token": SECRET, field: {"id-token": SECRET}}))
+def test_fields_that_would_make_us_somebody_else_are_refused(tmp_path: Path, field: str, wording: Wording) -> None:
+    wording(refused(written(tmp_path, {"token": SECRET, field: {"id-token": SECRET}})))
 
 
-def test_certificates_that_cannot_work(tmp_path: Path, ca: trustme.CA) -> None:
+def test_certificates_that_cannot_work(tmp_path: Path, ca: trustme.CA, wording: Wording) -> None:
     certificate, key = pems(ca)
     now = datetime.now(UTC)
     old, its_key = pems(ca, not_before=now - timedelta(9), not_after=now - timedelta(1))
@@ -160,14 +161,12 @@ def test_certificates_that_cannot_work(tmp_path: Path, ca: trustme.CA) -> None:
         return refused(written(tmp_path, user, cluster))
 
     assert f"client-certificate expired on {now - timedelta(1):%Y-%m-%d}" in of(old, its_key)
-    assert "client-key does not belong to client-certificate" in of(certificate, pems(ca)[1])
-    assert "client-key cannot be read" in of(certificate, SECRET)
-    assert "client-certificate is not a certificate" in of(SECRET, key)
-    assert "certificate-authority is not a certificate" in of(
-        certificate, key, **{"certificate-authority-data": encoded(SECRET)}
-    )
+    assert contains(of(certificate, pems(ca)[1]), "client-key", "client-certificate")
+    wording(of(certificate, SECRET))
+    wording(of(SECRET, key))
+    wording(of(certificate, key, **{"certificate-authority-data": encoded(SECRET)}))
     assert "client-key: is missing" in refused(written(tmp_path, {"client-certificate-data": encoded(certificate)}))
-    assert "token: is not a token" in refused(written(tmp_path, {"token": f"{SECRET}\nX: 1"}))
+    wording(refused(written(tmp_path, {"token": f"{SECRET}\nX: 1"})))
 
 
 def plugin(folder: Path, script: str, **more: Any) -> Path:

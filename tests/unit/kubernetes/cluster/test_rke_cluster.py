@@ -26,6 +26,7 @@ from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack
 from tests.unit.conftest import resolved
+from tests.unit.texts import Wording, contains
 
 HEAT = "http://heat/v1/admin-project"
 NAMES, ADDRESSES = ["a-0", "a-1", "a-2"], ["10.1.0.10", "10.1.0.11", "10.1.0.12"]
@@ -136,16 +137,20 @@ def test_nodes_that_come_and_go_and_what_was_changed_by_hand(heat: Heat, run: Cl
     assert not planned(run, make())
 
 
-def test_a_stack_under_way_or_without_a_node_is_not_written_from(heat: Heat, run: CloudRun, make: Make) -> None:
+def test_a_stack_under_way_or_without_a_node_is_not_written_from(
+    heat: Heat, run: CloudRun, make: Make, wording: Wording
+) -> None:
     applied(run, make())
     heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], None]}
-    assert "stack/a has no address of a-2" in str(planned(run, make()))
-    with pytest.raises(SpecError, match="has no address of a-2"):
+    assert contains(str(planned(run, make())), "stack/a", "a-2")
+    with pytest.raises(SpecError) as caught:
         resolved(make(), [make()], run.admin).render(run.fresh())
+    wording(caught.value)
     heat.status, heat.outputs = "UPDATE_IN_PROGRESS", {"node_names": None}
-    assert "drift -[stack/a is not complete]" in str(planned(run, make()))
-    with pytest.raises(SpecError, match="stack/a is not complete"):
+    assert contains(str(planned(run, make())), "-[stack/a")
+    with pytest.raises(SpecError) as caught:
         resolved(make(), [make()], run.admin).render(run.fresh())
+    wording(caught.value)
 
 
 def test_it_follows_its_stack(heat: Heat, run: CloudRun, make: Make, tmp_path: Path) -> None:
@@ -157,18 +162,18 @@ def test_it_follows_its_stack(heat: Heat, run: CloudRun, make: Make, tmp_path: P
     assert [str(each.key) for each in planner.plan_apply("lab", [cluster, one], {})] == ["stack/a", "rke_cluster/a"]
 
 
-def test_destroy_removes_ours_and_says_what_stays(heat: Heat, run: CloudRun, make: Make) -> None:
+def test_destroy_removes_ours_and_says_what_stays(heat: Heat, run: CloudRun, make: Make, wording: Wording) -> None:
     applied(run, make())
     (Path(make().directory) / "cluster.rkestate").write_text("{}")
     told: list[str] = []
     run.note = lambda key, text: told.append(text)
     observed = observation.observe(run, [make()])
     make().delete(run, observed[make().key])
-    assert told == [f"{make().directory} is kept because it contains cluster.rkestate"]
+    wording(told)
     assert observation.observe(run, [make()]) == {}
 
 
-def test_what_to_type_next(heat: Heat, run: CloudRun, make: Make) -> None:
+def test_what_to_type_next(heat: Heat, run: CloudRun, make: Make, wording: Wording) -> None:
     """Cilium alone is installed at once; in a mesh its commands have an order of their own, in a file."""
 
     def told(*clusters: RkeCluster) -> dict[str, str]:
@@ -184,11 +189,11 @@ def test_what_to_type_next(heat: Heat, run: CloudRun, make: Make) -> None:
     assert "then" not in said
     one, two = (make(name, cilium=Cilium(cluster_id=n, mesh_address=f"10.1.0.{n}")) for n, name in enumerate("ab", 1))
     said = told(one, two)
-    assert said["then"] == f"{one.directory}/mesh-commands.txt, when all clusters run"
+    wording(said["then"])
     assert "helm" not in said["next"]
 
 
-def test_the_files_of_another_load_balancer(heat: Heat, run: CloudRun, make: Make) -> None:
+def test_the_files_of_another_load_balancer(heat: Heat, run: CloudRun, make: Make, wording: Wording) -> None:
     """Written without a word of the password where it is shown; MetalLB beside it is refused."""
     pools = (CiliumPool(name="lb", addresses=("10.1.0.200/29",)),)
     peer = CiliumPeer(name="tor", peer_asn=64513, peer_address="10.1.0.1", password=Secret("hush"))
@@ -211,7 +216,7 @@ def test_the_files_of_another_load_balancer(heat: Heat, run: CloudRun, make: Mak
     assert "kube-vip.yaml" in resolved(vip, [vip], run.admin).render(run.fresh())
     said = [str(each) for each in resolved(both, [both], run.admin).check(run, None)]
     assert len(said) == 1
-    assert "kube_vip: metallb also assigns addresses to every Service" in said[0]
+    wording(said[0])
 
 
 def test_the_release_without_a_declared_one(heat: Heat, run: CloudRun, make: Make) -> None:
@@ -221,7 +226,7 @@ def test_the_release_without_a_declared_one(heat: Heat, run: CloudRun, make: Mak
     assert rke_files.member(make(cilium=Cilium(cluster_id=1, version="1.18.2"))).cilium.release == "1.18.2"
 
 
-def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, run: CloudRun, make: Make) -> None:
+def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, run: CloudRun, make: Make, wording: Wording) -> None:
     told: list[str] = []
     run.note = lambda key, text: told.append(f"{key}: {text}")
     groups = (
@@ -230,7 +235,7 @@ def test_what_is_not_as_good_as_it_could_be_is_told(heat: Heat, run: CloudRun, m
     )
     cluster = make(roles=groups)
     resolved(cluster, [cluster], run.admin).create(run)
-    assert told == ["rke_cluster/a: 2 etcd nodes tolerate no more failures than 1; use an odd number"]
+    wording(told)
 
 
 def test_files_of_a_cluster_whose_stack_is_gone_can_be_destroyed(heat: Heat, run: CloudRun, make: Make) -> None:
@@ -257,42 +262,35 @@ def test_secrets_are_in_the_files_and_nowhere_else(heat: Heat, run: CloudRun, ma
 # --- what is refused ----------------------------------------------------------------------
 
 
-def test_networks_of_files_that_are_there_change_by_consent_only(heat: Heat, run: CloudRun, make: Make) -> None:
+def test_networks_of_files_that_are_there_change_by_consent_only(
+    heat: Heat, run: CloudRun, make: Make, wording: Wording
+) -> None:
     applied(run, make())
     said = refusals(run, make(networks=ClusterNetworks(range="10.64.0.0/12")))
-    assert [each.partition(";")[0] for each in said] == [
-        "rke_cluster/a: cluster_cidr 10.42.0.0/16 -> 10.64.0.0/16: a running cluster cannot change its networks",
-        "rke_cluster/a: service_cidr 10.43.0.0/16 -> 10.65.0.0/16: a running cluster cannot change its networks",
-    ]
-    assert "write cluster_cidr: 10.42.0.0/16 into the spec" in said[0]
+    wording([each.partition(";")[0] for each in said])
+    assert contains(said[0], "cluster_cidr", "10.42.0.0/16")
 
 
-def test_what_another_wrote_is_not_overwritten(heat: Heat, run: CloudRun, make: Make) -> None:
+def test_what_another_wrote_is_not_overwritten(heat: Heat, run: CloudRun, make: Make, wording: Wording) -> None:
     path = Path(make().directory) / "cluster.yml"
     path.parent.mkdir()
     path.write_text("nodes: []\n")
-    assert refusals(run, make()) == [
-        f"rke_cluster/a: {path} exists and is not managed by this spec; "
-        "choose a different directory, or remove the file"
-    ]
+    wording(refusals(run, make()))
 
 
-def test_outputs_that_do_not_do(heat: Heat, run: CloudRun, make: Make) -> None:
+def test_outputs_that_do_not_do(heat: Heat, run: CloudRun, make: Make, wording: Wording) -> None:
     heat.outputs = {"node_names": NAMES}
-    assert refusals(run, make()) == [
-        "rke_cluster/a: stack: stack/a has no output node_addresses; "
-        "add it to the outputs of the template, or use shipped:rke-cluster.yaml"
-    ]
+    wording(refusals(run, make()))
     heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], None]}
-    assert "has no address of a-2" in refusals(run, make())[0]
+    wording(refusals(run, make())[0])
     heat.outputs = NODES | {"node_addresses": ADDRESSES[:2]}
-    assert "not lists of the same length" in refusals(run, make())[0]
+    wording(refusals(run, make())[0])
     heat.outputs = NODES | {"node_addresses": [*ADDRESSES[:2], 3]}
-    assert "are not all strings" in refusals(run, make())[0]
+    wording(refusals(run, make())[0])
     heat.outputs = NODES | {"login_user": "core; reboot"}
-    assert "login_user is not an address or name" in refusals(run, make())[0]
+    wording(refusals(run, make())[0])
     heat.outputs = {"node_names": [], "node_addresses": []}
-    assert "stack/a has no nodes" in "".join(refusals(run, make()))
+    wording("".join(refusals(run, make())))
 
 
 def test_a_template_of_the_spec_is_judged_before_its_stack_stands(
@@ -302,12 +300,9 @@ def test_a_template_of_the_spec_is_judged_before_its_stack_stands(
     one = stack(tmp_path, ("node_names",), parameters={"node_count": 2})
     groups = (NodeGroup(nodes="0-3", roles=("controlplane", "etcd", "worker")), NodeGroup(nodes="5-", roles=("etcd",)))
     said = [str(each) for each in resolved(make(), [one, make(roles=groups)], run.admin).check(run, None)]
-    assert "stack/a has no output node_addresses" in said[0]
-    assert (
-        "roles[0].nodes: 0-3 exceeds the last node (the cluster has nodes 0-1); correct the range, or write 0-"
-        in said[1]
-    )
-    assert "roles[1].nodes: 5- matches no node (the cluster has nodes 0-1)" in said[2]
+    assert contains(said[0], "stack/a", "node_addresses")
+    assert contains(said[1], "roles[0].nodes", "0-3", "0-1", "0-")
+    assert contains(said[2], "roles[1].nodes", "5-", "0-1")
 
 
 def test_all_that_contradicts_another_is_told_at_once(heat: Heat, run: CloudRun, make: Make) -> None:
@@ -339,7 +334,9 @@ def test_all_that_contradicts_another_is_told_at_once(heat: Heat, run: CloudRun,
     assert all(each.keys == (cluster.key,) for cluster in found for each in cluster.check(run, None))
 
 
-def test_nodes_that_stay_and_will_do_something_else(heat: Heat, run: CloudRun, make: Make, tmp_path: Path) -> None:
+def test_nodes_that_stay_and_will_do_something_else(
+    heat: Heat, run: CloudRun, make: Make, tmp_path: Path, wording: Wording
+) -> None:
     heat.parameters = {"node_count": "3"}
     applied(run, make())
     fewer = stack(tmp_path, parameters={"node_count": 2})
@@ -352,12 +349,7 @@ def test_nodes_that_stay_and_will_do_something_else(heat: Heat, run: CloudRun, m
 
     line, refused = of_roles()
     assert "drift -[roles a-1: controlplane, etcd, worker -> worker]" in line
-    assert refused == [
-        "rke_cluster/a: roles a-1: controlplane, etcd, worker -> worker: would lose role controlplane and role etcd "
-        "while remaining in the cluster; declare roles in the spec that keep it, or remove the node from etcd "
-        "and allow "
-        "the change (--allow-replace)"
-    ]
+    wording(refused)
     kept = NodeGroup(nodes="0-", roles=("controlplane", "etcd", "worker"))
     assert of_roles(roles=(kept,)) == ("apply lab: 1 unchanged", [])
 
@@ -375,28 +367,24 @@ def test_nodes_that_stay_and_will_do_something_else(heat: Heat, run: CloudRun, m
     assert refused == []
 
 
-def test_a_folder_of_two_and_networks_without_room_are_told_once(heat: Heat, run: CloudRun, make: Make) -> None:
+def test_a_folder_of_two_and_networks_without_room_are_told_once(
+    heat: Heat, run: CloudRun, make: Make, wording: Wording
+) -> None:
     applied(run, make())
     two = make(), make("b", stack="c", directory=make().directory)
     said = [str(mistake) for each in two for mistake in resolved(each, two, run.admin).check(run.fresh(), None)]
-    assert said == [
-        f"rke_cluster/b: directory {make().directory} is also used by rke_cluster/a; give each cluster its own"
-    ]
+    wording(said)
     narrow = make(networks=ClusterNetworks(range="10.64.0.0/16"))
     assert "None" not in str(planned(run, narrow))
-    assert refusals(run, narrow) == [
-        "rke_cluster/a: service_cidr: 10.64.0.0/16 has no free /16 (1 in total; in use: 1 networks of clusters, "
-        "0 of other resources); enlarge cluster_networks.range, or use longer prefixes"
-    ]
+    wording(refusals(run, narrow))
 
 
-def test_a_key_that_is_not_there_is_a_warning(heat: Heat, run: CloudRun, make: Make, tmp_path: Path) -> None:
+def test_a_key_that_is_not_there_is_a_warning(
+    heat: Heat, run: CloudRun, make: Make, tmp_path: Path, wording: Wording
+) -> None:
     path = tmp_path / "id_nope"
     cluster = resolved(make(ssh_key_path=str(path)), [make(ssh_key_path=str(path))], run.admin)
-    assert (
-        cluster.create(run).outputs["warning"]
-        == f"ssh_key_path: {path} does not exist on this machine; run rke where it exists"
-    )
+    wording(cluster.create(run).outputs["warning"])
     path.touch()
     assert "warning" not in cluster.create(run).outputs
 
@@ -447,7 +435,7 @@ def test_a_command_by_ssh_is_printed_for_a_server_that_is_reached(
 def test_what_a_standing_stack_of_rke2_has_otherwise_is_told(heat: Heat, run: CloudRun, make: Make) -> None:
     heat.outputs, heat.parameters = RKE2, {"cluster_cidr": "10.99.0.0/16"}
     (said,) = refusals(run, make(distribution="rke2"))
-    assert "cluster_cidr 10.42.0.0/16 differs from parameter cluster_cidr 10.99.0.0/16 of stack/a; write" in said
+    assert contains(said, "cluster_cidr 10.42.0.0/16", "cluster_cidr 10.99.0.0/16", "stack/a")
 
 
 def test_a_cluster_of_rke2_and_its_stack_tell_one_another(
@@ -465,13 +453,10 @@ def test_a_cluster_of_rke2_and_its_stack_tell_one_another(
         make(distribution="rke2", external_cloud_provider=True),
     )
     (said,) = map(str, resolved(outside, [apart, outside], run.admin).related.contradictions("a", {}))
-    assert "external_cloud_provider true differs from parameter external_cloud_provider false of stack/a" in said
+    assert contains(said, "external_cloud_provider true", "external_cloud_provider false", "stack/a")
     other = make(distribution="rke2", cluster_cidr="10.8.0.0/16")
     said = "".join(map(str, resolved(other, [telling, other], run.admin).check(run, None)))
-    assert (
-        "cluster_cidr 10.8.0.0/16 differs from parameter cluster_cidr 10.7.0.0/16 of stack/a; remove cluster_cidr"
-        in said
-    )
+    assert contains(said, "cluster_cidr 10.8.0.0/16", "cluster_cidr 10.7.0.0/16", "stack/a", "cluster_cidr")
 
 
 def test_stacks_and_pools_of_one_name_in_two_projects_are_told_apart(run: CloudRun, make: Make, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.kubernetes.cilium import Passage
 from openstack_prep.kubernetes.mesh.admission import admission
 from tests.unit.kubernetes.mesh.cloud import cluster, group, port, rule, subnet, visible
+from tests.unit.texts import contains
 
 ONE, TWO = subnet("one", "10.1.0.0/24"), subnet("two", "10.2.0.0/24")
 CREATE = "openstack --os-cloud mycloud security group rule create"
@@ -56,7 +57,8 @@ def test_what_lets_the_nodes_in(rules: list[dict[str, Any]]) -> None:
 def test_what_does_not(rules: list[dict[str, Any]]) -> None:
     (found,) = blocked(*rules)
     assert (found.where, found.why) == ("one to two", "health")
-    assert found.what == "the ports two-0 (groups two) do not let tcp 4240 in from 10.1.0.0/24"
+    assert found.code == "security-group.blocks"
+    assert contains(found.what, "two-0", "two", "4240", "10.1.0.0/24")
     words = "--ingress --ethertype IPv4 --protocol tcp --dst-port 4240 --remote-ip 10.1.0.0/24"
     assert found.fix == f"{CREATE} {words} two"
 
@@ -69,15 +71,18 @@ def test_some_nodes_are_named() -> None:
 def test_what_does_not_get_out() -> None:
     silent = group("one") | {"security_group_rules": [rule(direction="egress", remote_ip_prefix="192.0.2.0/24")]}
     (found,) = blocked(groups=[silent, group("two", rule())])
-    assert found.what == "the ports one-0, one-1 (groups one) do not let tcp 4240 out to 10.2.0.0/24"
+    assert found.code == "security-group.blocks"
+    assert contains(found.what, "one-0", "one-1", "4240", "10.2.0.0/24")
     assert f"{CREATE} --egress --ethertype IPv4 --protocol tcp" in found.fix
 
 
 def test_ports_without_port_security_and_without_groups() -> None:
     assert blocked(receivers=[port("two-0", TWO, "10.2.0.10", port_security_enabled=False)]) == []
     (found,) = blocked(receivers=[port("two-0", TWO, "10.2.0.10")])
-    assert found.what == "the ports two-0 have port security and no security group: nothing gets in or out"
+    assert found.code == "security-group.blocks"
+    assert contains(found.what, "two-0")
     client = "openstack --os-cloud mycloud"
+    assert found.code == "security-group.blocks"
     assert found.fix == f"{client} security group create mesh-two && {client} port set --security-group mesh-two two-0"
     some = [port("two-0", TWO, "10.2.0.10"), port("two-1", TWO, "10.2.0.11", "two")]
     found, _ = blocked(receivers=some)
@@ -113,7 +118,8 @@ def test_the_mesh_address_and_pods() -> None:
     two = cluster("two", TWO, port("two-0", TWO, "10.2.0.10", "two"), pod_networks=("10.66.0.0/16",))
     by_group = group("two", rule(remote_group_id="one"))
     (found,) = admission(visible(groups=[group("one"), by_group]), *clusters, two, pods)
-    assert "do not let any protocol in from 10.65.0.0/16" in found.what
+    assert found.code == "security-group.blocks"
+    assert contains(found.what, "any", "10.65.0.0/16")
     assert "--protocol any --remote-ip 10.65.0.0/16 two" in found.fix
     open_to = group("two", rule(remote_ip_prefix="10.64.0.0/12"))
     assert list(admission(visible(groups=[group("one"), open_to]), *clusters, two, pods)) == []

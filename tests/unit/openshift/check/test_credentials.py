@@ -8,6 +8,7 @@ import pytest
 from openstack_prep.openshift.check.credentials import credentials
 from tests.unit.conftest import IDENTITY, failure
 from tests.unit.openshift.check.project import Project
+from tests.unit.texts import Wording, contains
 
 PATH = f"{IDENTITY}/users/admin-user/application_credentials/c1"
 
@@ -23,25 +24,29 @@ def test_one_that_does_not_expire(project: Project) -> None:
     assert project.found(credentials) == []
 
 
-def test_a_password_is_a_warning_where_there_is_something_better(project: Project) -> None:
+def test_a_password_is_a_warning_where_there_is_something_better(project: Project, wording: Wording) -> None:
     (found,) = project.findings(credentials)
-    assert (found.status, found.what) == ("warning", "holds a user's password")
+    assert found.status == "warning"
+    wording(found.what)
     command, _, then = found.fix.partition("  # ")
-    assert command.endswith(" application credential create dev")
+    wording(command)
     assert "application_credential_secret" in then
     project.credentials = [{"name": "dev"}, {"name": "dev-2"}]
     (found,) = project.findings(credentials)
-    assert " application credential create dev-3  # " in found.fix
+    assert found.code == "credential.password"
+    assert contains(found.fix, "application credential create dev-3")
     project.services.get(f"{IDENTITY}/users/admin-user/application_credentials", **failure(403))
     (found,) = project.findings(credentials)
-    assert " application credential create dev  # " in found.fix
+    assert found.code == "credential.password"
+    assert contains(found.fix, "application credential create dev  #")
     assert project.found(credentials, release="4.11") == []
 
 
-def test_releases_before_4_12_take_none(project: Project) -> None:
+def test_releases_before_4_12_take_none(project: Project, wording: Wording) -> None:
     with_credential(project)
     (found,) = project.findings(credentials, release="4.11")
-    assert (found.status, found.fix) == ("error", "name an entry with user and password in platform.openstack.cloud")
+    assert found.status == "error"
+    wording(found.fix)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import yaml
 from openstack_prep.base.errors import SpecError
 from openstack_prep.openshift.check.entry import entry
 from openstack_prep.openshift.clientconfig import find_entry
+from tests.unit.texts import Wording, contains
 
 LOGIN = (
     "{auth_url: 'http://lab/v3', username: u, password: hush, project_name: p, user_domain_name: d, "
@@ -66,18 +67,18 @@ def test_a_file_that_the_installer_will_be_given(home: Path, monkeypatch: pytest
 def test_a_name_with_yml_counts_if_there_is_no_yaml(home: Path) -> None:
     usual = home / ".config" / "openstack"
     (home / "work" / "clouds.yml").write_text("clouds: {other: {}}")
-    assert told()[0].startswith(f"error {home / 'work' / 'clouds.yml'}: has no entry 'lab'")
+    assert contains(told()[0], f"error {home / 'work' / 'clouds.yml'}", "lab")
     write(usual / "clouds.yaml")
     assert path_of("lab") == usual / "clouds.yaml"
     assert told() == []
 
 
-def test_only_the_first_file_is_looked_into(home: Path) -> None:
+def test_only_the_first_file_is_looked_into(home: Path, wording: Wording) -> None:
     write(home / ".config" / "openstack" / "clouds.yaml")
     here = home / "work" / "clouds.yaml"
     here.write_text("clouds: {other: {}, more: {}}")
     hidden = home / ".config" / "openstack" / "clouds.yaml"
-    assert told() == [f"error {here}: has no entry 'lab'; it has more, other, and hides {hidden}, which has this entry"]
+    wording(told())
     (said,) = entry("lab")
     assert said.fix == f"export OS_CLIENT_CONFIG_FILE={hidden}"
 
@@ -96,16 +97,13 @@ def test_a_broken_file_is_told_by_its_line(home: Path) -> None:
         list(entry("lab"))
 
 
-def test_a_ca_bundle(home: Path) -> None:
+def test_a_ca_bundle(home: Path, wording: Wording) -> None:
     path = write(home / "work" / "clouds.yaml", cacert="ca.pem")
     (said,) = told()
-    assert said.startswith(f"error {path}: lab: cacert: ca.pem (relative to the installer's working directory")
+    assert contains(said, f"error {path}", "lab: cacert: ca.pem")
     bundle = home / "work" / "ca.pem"
     bundle.write_text("nothing")
-    assert told() == [
-        f"error {path}: lab: cacert: ca.pem (relative to the installer's working directory, now {home / 'work'}): "
-        "holds no certificate"
-    ]
+    wording(told())
     bundle.write_text("-----BEGIN CERTIFICATE-----\n")
     assert told() == []
     start = "-----BEGIN CERTIFICATE-----\n"
@@ -116,35 +114,34 @@ def test_a_ca_bundle(home: Path) -> None:
     assert said.startswith(f"warning {path}: lab: cacert: ca.pem has 36864 bytes")
 
 
-def test_a_bundle_in_the_home_and_one_that_is_a_certificate_itself(home: Path) -> None:
+def test_a_bundle_in_the_home_and_one_that_is_a_certificate_itself(home: Path, wording: Wording) -> None:
     """Other clients take both; the installer opens whatever stands there."""
     path = write(home / "work" / "clouds.yaml", cacert="~/ca.pem")
     (home / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     (said,) = told()
-    assert said.startswith(f"error {path}: lab: cacert: ~/ca.pem (relative to the installer's working directory, now ")
+    assert contains(said, f"error {path}", "lab: cacert: ~/ca.pem")
     write(home / "work" / "clouds.yaml", cacert="'-----BEGIN CERTIFICATE----- MIIB'")
-    where = f"error {path}: lab: cacert"
-    assert told() == [f"{where}: holds a certificate: the installer expects the path of a file"]
+    wording(told())
     write(home / "work" / "clouds.yaml", cacert='"a\\0b"')
     assert [each.partition(": lab")[0] for each in told()] == [f"error {path}"]
 
 
 @pytest.mark.parametrize("entry", ["", "x", "[1]"])
-def test_an_entry_that_is_no_mapping(home: Path, entry: str) -> None:
+def test_an_entry_that_is_no_mapping(home: Path, entry: str, wording: Wording) -> None:
     path = home / "work" / "clouds.yaml"
     path.write_text(f"clouds:\n  lab: {entry}\n")
-    assert told() == [f"error {path}: the entry 'lab' is not a mapping"]
+    wording(told())
 
 
-def test_a_profile_must_stand_in_a_file(home: Path) -> None:
-    path = write(home / "work" / "clouds.yaml", profile="rackspace")
+def test_a_profile_must_stand_in_a_file(home: Path, wording: Wording) -> None:
+    write(home / "work" / "clouds.yaml", profile="rackspace")
     (said,) = told()
-    assert said == f"error {path}: lab: profile: 'rackspace' is not in clouds-public.yaml (no such file)"
+    wording(said)
     (home / "work" / "clouds-public.yaml").write_text("public-clouds: {rackspace: {}}")
     assert told() == []
 
 
-def test_a_shell_that_means_something_else(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shell_that_means_something_else(home: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording) -> None:
     write(home / "work" / "clouds.yaml")
     monkeypatch.setenv("OS_CLOUD", "lab")
     monkeypatch.setenv("OS_COMPUTE_API_VERSION", "2.1")  # of the client alone
@@ -152,10 +149,7 @@ def test_a_shell_that_means_something_else(home: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("OS_CLOUD", "other")
     monkeypatch.setenv("OS_PASSWORD", "hush")
     monkeypatch.setenv("OS_AUTH_URL", "http://x")
-    assert told() == [
-        "warning OS_CLOUD: is 'other', but install-config.yaml makes the installer use 'lab'",
-        "warning environment: OS_AUTH_URL, OS_PASSWORD are set",
-    ]
+    wording(told())
 
 
 HOSTILE = "x; touch PWNED; $(id)"

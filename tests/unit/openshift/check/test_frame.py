@@ -14,6 +14,7 @@ from openstack_prep.openshift.check.network.ovn import ovn
 from openstack_prep.openshift.check.preflight import preflight
 from tests.unit.conftest import failure
 from tests.unit.openshift.check.neutron import NEUTRON, Neutron
+from tests.unit.texts import contains
 
 
 @pytest.fixture
@@ -61,6 +62,6 @@ platform: {openstack: {cloud: no-such, computeFlavor: m1}}
 """
     )
     found = [f"{each.where}: {each.what}; {each.fix}" for each in preflight(path, "4.2").findings]
-    assert "metadata.name: 'dev.one' contains a dot; move it into baseDomain, or leave it out" in found
+    assert any(contains(text, "metadata.name", "dev.one", "baseDomain") for text in found)
     overlap = "networking.machineCIDR: 10.0.0.0/16 overlaps 10.0.128.0/17 of networking.clusterNetwork"
-    assert f"{overlap}; choose networks that do not overlap" in found
+    assert any(contains(text, overlap) for text in found)

@@ -10,6 +10,7 @@ import yaml
 from openstack_prep.base.errors import SpecError
 from openstack_prep.openshift.check.preflight import Verdict, preflight
 from tests.unit.conftest import IDENTITY, failure
+from tests.unit.texts import Wording, contains, expect_error
 
 WHOLE: dict[str, Any] = {
     "apiVersion": "v1",
@@ -61,19 +62,16 @@ def test_a_release_newer_than_the_newest_is_checked_with_a_warning(
 def test_of_a_folder_that_has_a_cluster_nothing_else_is_said(clouds_yaml: Path, services: requests_mock.Mocker) -> None:
     (clouds_yaml.parent / "metadata.json").write_text('{"infraID": "dev-x7k2p"}')
     (said,) = told(verdict(clouds_yaml.parent, cloud="lab", publish="Internal"))
-    assert said.startswith(f"error {clouds_yaml.parent}/metadata.json: cluster dev-x7k2p was installed from")
+    assert contains(said, f"error {clouds_yaml.parent}/metadata.json", "dev-x7k2p")
     assert not services.request_history
 
 
-def test_fields_that_a_release_does_not_know_or_has_new_names_for(clouds_yaml: Path, missing: str) -> None:
+def test_fields_that_a_release_does_not_know_or_has_new_names_for(
+    clouds_yaml: Path, missing: str, wording: Wording
+) -> None:
     old = {"apiVIP": "10.0.0.5", "ingressVIP": "10.0.0.7", "externalNetwrk": "x"}
     found = verdict(clouds_yaml.parent, openstack=old)
-    assert told(found) == [
-        missing,
-        "warning platform.openstack.apiVIP: is deprecated since 4.12",
-        "warning platform.openstack.externalNetwrk: is unknown to 4.18: the installer ignores it with a warning",
-        "warning platform.openstack.ingressVIP: is deprecated since 4.12",
-    ]
+    wording(told(found))
     deprecated = "install-config.deprecated"
     assert [each.code for each in found.findings[1:]] == [deprecated, "install-config.ignored", deprecated]
 
@@ -82,19 +80,14 @@ def test_what_makes_the_installer_stop_is_an_error(clouds_yaml: Path, missing: s
     both = {"apiVIP": "10.0.0.5", "apiVIPs": ["10.0.0.6"], "ingressVIPs": ["10.0.0.7"]}
     found = told(verdict(clouds_yaml.parent, openstack=both))
     fields = "platform.openstack.apiVIPs and platform.openstack.apiVIP"
-    assert f"error {fields}: are one field, and differ: the installer stops" in found
+    assert any(contains(text, f"error {fields}") for text in found)
     unknown = told(verdict(clouds_yaml.parent, "4.10", openstack={"nonsense": 1}))
-    assert "error platform.openstack.nonsense: is unknown to 4.10: the installer stops" in unknown
+    assert any(contains(text, "error platform.openstack.nonsense", "4.10") for text in unknown)
 
 
-def test_what_the_installer_refuses_is_told_by_its_own_names(clouds_yaml: Path, missing: str) -> None:
+def test_what_the_installer_refuses_is_told_by_its_own_names(clouds_yaml: Path, missing: str, wording: Wording) -> None:
     found = verdict(clouds_yaml.parent, controlPlane={"name": "master", "replicas": 5}, publish="Internal")
-    assert told(found) == [
-        "error controlPlane.replicas: 5 replicas are not supported",
-        "error controlPlane.platform.openstack.type: no flavor for these machines",
-        "error publish: Internal is not supported on OpenStack",
-        missing,
-    ]
+    wording(told(found))
 
 
 def test_a_pull_secret_that_is_no_json_is_told_and_not_shown(clouds_yaml: Path, missing: str) -> None:
@@ -119,7 +112,7 @@ def test_a_keystone_that_is_away_is_waited_for_a_while(clouds_yaml: Path, servic
 
 
 def test_what_cannot_be_read_is_no_finding(clouds_yaml: Path) -> None:
-    with pytest.raises(SpecError, match=r"controlPlane.replicas: \"x\" is not a number"):
+    with expect_error(SpecError, "controlPlane.replicas", "x"):
         verdict(clouds_yaml.parent, controlPlane={"replicas": "x"})
 
 

@@ -17,6 +17,7 @@ from cryptography.x509.oid import NameOID
 from openstack_prep.openshift.check.tls import certificates, endpoints
 from tests.unit.conftest import token
 from tests.unit.openshift.check.project import Project
+from tests.unit.texts import Wording
 
 
 def certificate(folder: Path, *names: str) -> tuple[Path, Path]:
@@ -74,18 +75,21 @@ def served(pem: Path, key: Path) -> Iterator[str]:
     ],
 )
 def test_a_certificate_needs_an_alternative_name(
-    tmp_path: Path, release: int, names: list[str], found: list[str]
+    tmp_path: Path, release: int, names: list[str], found: list[str], wording: Wording
 ) -> None:
     pem, key = certificate(tmp_path, *names)
     with served(pem, key) as url:
         said = list(certificates([url], release, cacert=str(pem)))
     assert [each.status for each in said] == found
     for each in said:
-        assert each.what == "its certificate has no subject alternative name"
+        assert each.code == "certificate.no-alternative-name"
+        wording(each.what)
         assert "-addext subjectAltName=DNS:localhost" in each.fix
 
 
-def test_endpoints_that_nobody_of_ours_calls_may_be_as_they_are(project: Project, tmp_path: Path) -> None:
+def test_endpoints_that_nobody_of_ours_calls_may_be_as_they_are(
+    project: Project, tmp_path: Path, wording: Wording
+) -> None:
     catalog = token()["token"]["catalog"]
     with served(*certificate(tmp_path)) as url:
         next(each for each in catalog if each["type"] == "image")["endpoints"][0]["url"] = url
@@ -99,14 +103,15 @@ def test_endpoints_that_nobody_of_ours_calls_may_be_as_they_are(project: Project
         catalog.append({"id": "metric", "type": "metric", "name": "metric", "endpoints": [elsewhere]})
         project.login(catalog=catalog)
         (said,) = project.found(endpoints)
-    assert said.startswith(f"error {url.removesuffix('/v3')}: its certificate cannot be verified")
+    wording(said)
 
 
-def test_one_that_nobody_trusts(tmp_path: Path) -> None:
+def test_one_that_nobody_trusts(tmp_path: Path, wording: Wording) -> None:
     with served(*certificate(tmp_path, "localhost")) as url:
         (said,) = certificates([url, url], 18)
     assert (said.status, said.where) == ("error", url.removesuffix("/v3"))
-    assert "cannot be verified: self-signed certificate" in said.what
+    assert said.code == "certificate.unverified"
+    wording(said.what)
 
 
 def test_a_port_where_nobody_listens_and_one_without_tls() -> None:

@@ -19,6 +19,7 @@ from openstack_prep.openshift.install_config import (
     mistakes,
     releases,
 )
+from tests.unit.texts import Wording, contains
 
 RIGHT = InstallConfigFields(
     release="4.20",
@@ -129,9 +130,9 @@ def test_a_preview_is_allowed_with_its_feature_set(where: str) -> None:
     ("where", "name", "value"),
     [("octavia", "octaviaSupport", False), ("trunks", "trunkSupport", True), ("region", "region", "one")],
 )
-def test_a_field_is_refused_once_it_is_ignored(where: str, name: str, value: Any) -> None:
+def test_a_field_is_refused_once_it_is_ignored(where: str, name: str, value: Any, wording: Wording) -> None:
     assert told(release="4.5", **{where: value}) == []
-    assert told(release="4.6", **{where: value}) == [f"{where}: {name} is ignored since 4.6; leave it out"]
+    wording(told(release="4.6", **{where: value}))
 
 
 def test_the_policy_of_a_bundle_came_with_4_12_and_needs_no_bundle() -> None:
@@ -140,14 +141,12 @@ def test_the_policy_of_a_bundle_came_with_4_12_and_needs_no_bundle() -> None:
     assert "4.11 has no additionalTrustBundlePolicy; available since 4.12" in said
 
 
-def test_several_where_a_release_takes_one() -> None:
+def test_several_where_a_release_takes_one(wording: Wording) -> None:
     volume = MachinePool(zones=("a", "b"), root_volume=RootVolume(size=100, types=("x", "y"), zones=("z",)))
-    assert told(release="4.13", control_plane=volume) == [
-        "control_plane.root_volume.types: type of 4.13 takes one value; types, since 4.14, takes several; give one"
-    ]
+    wording(told(release="4.13", control_plane=volume))
     assert told(release="4.14", control_plane=volume) == []
     vips = told(release="4.11", **{**TWO_STACKS, "machines_subnets": BY_ID})
-    assert "api_vips: apiVIP of 4.11 takes one value; apiVIPs, since 4.12, takes several; give one" in vips
+    assert any(contains(text, "api_vips", "apiVIP", "4.11", "apiVIPs", "4.12") for text in vips)
 
 
 @pytest.mark.parametrize("release", ["4", "4.1", "4.24", "6.0", "4.x", "latest", "3.11", ""])

@@ -4,6 +4,7 @@ import pytest
 
 from openstack_prep.base.errors import DownloadError
 from openstack_prep.openshift.tools.fetching import parse
+from tests.unit.texts import expect_error
 
 A, B = "a" * 64, "B" * 64
 
@@ -18,10 +19,10 @@ def test_a_list() -> None:
     [f"{A}", f"{A} oc", f"{A[1:]}  oc", f"{A}0  oc", "<!DOCTYPE html>", f"{A}  two words", "\x00\xff" * 500],
 )
 def test_a_line_that_is_none(line: str) -> None:
-    with pytest.raises(DownloadError, match=r"^x:2: .{1,350} is not a SHA-256 checksum with a file name$"):
+    with expect_error(DownloadError, "x:2", "SHA-256"):
         parse(f"{A}  oc\n{line}\n".encode("latin-1"), "x")
 
 
 def test_a_name_with_two_sums() -> None:
-    with pytest.raises(DownloadError, match=r"^x:2: oc has two different checksums"):
+    with expect_error(DownloadError, "x:2", "oc has two different checksums"):
         parse(f"{A}  oc\n{B}  oc\n".encode(), "x")

@@ -14,6 +14,7 @@ from openstack_prep.base.errors import DownloadError, PrepError
 from openstack_prep.openshift.tools import unpacking
 from openstack_prep.openshift.tools.unpacking import unpack
 from tests.unit.openshift.tools.archives import CLIENT, INSTALLER, client, installer, packed, plain, special
+from tests.unit.texts import Wording, expect_error
 
 Member = tuple[tarfile.TarInfo, bytes]
 
@@ -92,38 +93,43 @@ def test_a_tool_that_is_there_twice(tmp_path: Path) -> None:
         unpacked(tmp_path, packed(plain("openshift-install"), plain("./openshift-install", b"other")))
 
 
-def test_a_sparse_file(tmp_path: Path) -> None:
+def test_a_sparse_file(tmp_path: Path, wording: Wording) -> None:
     member, content = plain("openshift-install")
     member.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.map": "0,1"}
     member.pax_headers["GNU.sparse.size"] = str(2**60)
-    with pytest.raises(DownloadError, match="which is not a regular file"):
+    with pytest.raises(DownloadError) as caught:
         unpacked(tmp_path, packed((member, content)))
+    wording(caught.value)
 
 
-def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording) -> None:
     monkeypatch.setattr(unpacking, "LARGEST", 10)
-    with pytest.raises(DownloadError, match=r"of 26 bytes, too large for a tool"):
+    with pytest.raises(DownloadError) as caught:
         unpacked(tmp_path, installer())
+    wording(caught.value)
 
 
-def test_headers_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headers_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording) -> None:
     monkeypatch.setattr(unpacking, "HEADERS", 2**21)
     member, content = plain("openshift-install")
     member.pax_headers = {"comment": "x" * 2**22}
-    with pytest.raises(DownloadError, match="is too large for an archive of tools"):
+    with pytest.raises(DownloadError) as caught:
         unpacked(tmp_path, packed((member, content)))
+    wording(caught.value)
 
 
-def test_too_much_behind_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_behind_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording) -> None:
     monkeypatch.setattr(unpacking, "HEADERS", 2**21)
     tail = gzip.compress(bytes(2**23), 1)
-    with pytest.raises(DownloadError, match="is too large for an archive of tools"):
+    with pytest.raises(DownloadError) as caught:
         unpacked(tmp_path, installer() + tail)
+    wording(caught.value)
 
 
-def test_too_many_members(tmp_path: Path) -> None:
-    with pytest.raises(DownloadError, match="is too large for an archive of tools"):
+def test_too_many_members(tmp_path: Path, wording: Wording) -> None:
+    with pytest.raises(DownloadError) as caught:
         unpacked(tmp_path, packed(*(plain(f"{number}") for number in range(200))))
+    wording(caught.value)
 
 
 # --- archives that are broken -------------------------------------------------------------
@@ -135,7 +141,7 @@ def test_another_sum(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DownloadError, match=r"tools.tar.gz contains no oc, kubectl$"):
+    with expect_error(DownloadError, "tools.tar.gz", "oc", "kubectl"):
         unpacked(tmp_path, installer(), "oc", "kubectl")
 
 
@@ -172,8 +178,9 @@ def test_bytes_that_are_wrong_anywhere_are_an_error_of_ours(tmp_path: Path) -> N
         shutil.rmtree(tmp_path / "parts")
 
 
-def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+def test_a_folder_that_is_gone(tmp_path: Path, wording: Wording) -> None:
     (tmp_path / "a.tar.gz").write_bytes(installer())
     sums = hashlib.sha256(installer()).hexdigest()
-    with pytest.raises(PrepError, match="cannot be written: No such file"):
+    with pytest.raises(PrepError) as caught:
         unpack(str(tmp_path / "a.tar.gz"), sums, ["openshift-install"], tmp_path / "gone", lambda done, total: None)
+    wording(caught.value)

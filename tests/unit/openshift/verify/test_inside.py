@@ -20,6 +20,7 @@ from tests.unit.openshift.verify.view import (
     server,
     wrong,
 )
+from tests.unit.texts import Wording, contains
 
 
 def pairs(*addresses: str, mac: str = "fa:16:3e:00:00:01") -> dict[str, Any]:
@@ -42,18 +43,15 @@ def test_with_ovn_a_floating_ip_needs_a_pair_with_the_address_itself(more: list[
     assert {str(link.status) for link in links(alone)["api"] if link.where == "address pairs"} == {"ok"}
 
 
-def test_a_missing_pair() -> None:
+def test_a_missing_pair(wording: Wording) -> None:
     found = wrong(changed("master-1-0", **pairs("10.0.0.7")))
-    fix = f"openstack-prep post-ipi --infra-id {ID} --vip 10.0.0.5"
-    assert found == [f"api, address pairs, error pairs.missing: 10.0.0.5 is not allowed on {ID}-master-1-0; {fix}"]
+    wording(found)
     assert wrong(changed("worker-0-abcde-0", **pairs("10.0.0.7"))) == []  # no worker answers for the API
 
 
 def test_port_security_off() -> None:
     (found,) = wrong(changed("worker-0-abcde-0", port_security_enabled=False, **pairs()))
-    assert found.startswith(
-        f"ingress, address pairs, warning port-security.off: port security is off on {ID}-worker-0-abcde-0"
-    )
+    assert contains(found, "warning port-security.off", f"{ID}-worker-0-abcde-0")
     words = f"port set --enable-port-security --security-group {ID}-worker --allowed-address ip-address=10.0.0.7"
     assert found.endswith(f"openstack {words} id-of-worker-0-abcde-0")
 
@@ -63,22 +61,17 @@ def with_rules(*rules: dict[str, Any], role: str = "master") -> Answers:
     return replace(view, groups={**(view.groups or {}), role: group(role, *rules)})
 
 
-def test_a_rule_is_missing() -> None:
-    rule_create = "openstack security group rule create --ingress --ethertype IPv4 --protocol tcp --dst-port"
-    assert wrong(with_rules(rule(80), role="worker")) == [
-        "ingress, security groups, error security-group.blocks: TCP 443 from anywhere does not "
-        f"reach {ID}-worker-0-abcde-0, "
-        f"{ID}-worker-0-fghij-0; {rule_create} 443 worker"
-    ]
+def test_a_rule_is_missing(wording: Wording) -> None:
+    wording(wrong(with_rules(rule(80), role="worker")))
 
 
 def test_some_sources_only() -> None:
     view = with_rules(rule(6443, remote_ip_prefix="203.0.113.0/24"))
     (found,) = wrong(view)
-    assert "unknown security-group.limited: TCP 6443 is open only from 203.0.113.0/24; to check" in found
+    assert contains(found, "unknown security-group.limited", "6443", "203.0.113.0/24")
     assert wrong(view, source="203.0.113.7") == []
     (found,) = wrong(view, source="198.51.100.0/28")
-    assert "error security-group.blocks: TCP 6443 from 198.51.100.0/28 does not reach" in found
+    assert contains(found, "error security-group.blocks", "6443", "198.51.100.0/28")
     assert found.endswith("--remote-ip 198.51.100.0/28 master")
 
 
@@ -87,34 +80,30 @@ def test_an_address_group_is_not_looked_into() -> None:
     assert "security groups, unknown security-group.unreadable: TCP 6443 to" in found
 
 
-def test_without_workers_the_masters_hold_ingress() -> None:
+def test_without_workers_the_masters_hold_ingress(wording: Wording) -> None:
     view = right()
     compact = replace(view, ports=[each for each in view.ports if "-worker-" not in each["name"]])
     found = wrong(compact)
     assert [each.split(":")[0] for each in found] == ["ingress, security groups, error security-group.blocks"] * 2
     schedulable = replace(compact, groups=with_rules(rule(6443), rule(80), rule(443)).groups)
-    assert links(schedulable)["ingress"][-1].what == "3 servers ACTIVE (the masters: there are no workers)"
+    wording(links(schedulable)["ingress"][-1].what)
 
 
-def test_machines() -> None:
+def test_machines(wording: Wording) -> None:
     view = right()
     servers = {**(view.servers or {}), "server-master-0-0": server(f"{ID}-master-0", "SHUTOFF", id="s0")}
     del servers["server-master-1-0"]
-    assert wrong(replace(view, servers=servers)) == [
-        "api, machines, error machine.missing: no server of this project has the port "
-        f"{ID}-master-1-0; openstack server list",
-        f"api, machines, error machine.not-active: {ID}-master-0 is SHUTOFF; openstack server start s0",
-    ]
+    wording(wrong(replace(view, servers=servers)))
     assert (
         f"error port.down: {ID}-worker-0-abcde-0 is not ACTIVE" in wrong(changed("worker-0-abcde-0", status="DOWN"))[0]
     )
 
 
-def test_no_machines_yet() -> None:
+def test_no_machines_yet(wording: Wording) -> None:
     view = right()
     found = wrong(replace(view, ports=list(view.ports[:2])))
     assert [each.split(",")[0] for each in found] == ["api", "ingress"]
-    assert "no port of a master or bootstrap carries the tag" in found[0]
+    wording(found[0])
 
 
 def test_the_bootstrap_machine_counts_while_it_is_there() -> None:
@@ -122,7 +111,7 @@ def test_the_bootstrap_machine_counts_while_it_is_there() -> None:
     bootstrap = {**node("bootstrap-0", "10.0.1.9", "master"), **pairs()}
     servers = {**(view.servers or {}), "server-bootstrap-0": server(f"{ID}-bootstrap")}
     found, left = wrong(replace(view, ports=[*view.ports, bootstrap], servers=servers))
-    assert f"10.0.0.5 is not allowed on {ID}-bootstrap-0" in found
+    assert contains(found, "10.0.0.5", f"{ID}-bootstrap-0")
     commands = "wait-for bootstrap-complete", "destroy bootstrap", "wait-for install-complete"
     fix = " && ".join(f"openshift-install {each} --dir DIR" for each in commands)
     beside = f"{ID}-bootstrap exists beside the machines of the cluster"
@@ -140,21 +129,21 @@ def before_workers(*more: dict[str, Any], tags: tuple[str, ...] = (TAG,)) -> Ans
     return replace(view, ports=[*ports, *more], servers=servers, worker_groups=groups)
 
 
-def test_before_workers_exist_nothing_is_broken_and_no_masters_are_opened() -> None:
+def test_before_workers_exist_nothing_is_broken_and_no_masters_are_opened(wording: Wording) -> None:
     wait = "wait for them: openshift-install wait-for install-complete --dir DIR"
     awaited = "ingress, machines, unknown machine.awaited: no worker exists yet; only workers answer on TCP 80, 443"
     assert wrong(before_workers()) == [f"{awaited}; {wait}"]
     bootstrap = node("bootstrap-0", "10.0.1.9", "master")
     present, machines = wrong(replace(before_workers(bootstrap), worker_groups=[]))
     assert present.startswith(f"api, bootstrap, unknown bootstrap.present: {ID}-bootstrap exists: the installation")
-    assert machines.startswith(f"{awaited}; wait for them: openshift-install wait-for bootstrap-complete --dir DIR && ")
-    assert "security group rule create" not in f"{present} {machines}"
+    assert contains(machines, awaited, "openshift-install wait-for bootstrap-complete --dir DIR &&")
+    wording(f"{present} {machines}")
 
 
-def test_masters_that_are_to_answer_for_the_routers_await_no_workers(tmp_path: Path) -> None:
+def test_masters_that_are_to_answer_for_the_routers_await_no_workers(tmp_path: Path, wording: Wording) -> None:
     view = before_workers()
     half = replace(view, groups=with_rules(rule(6443), rule(80)).groups)
-    assert "TCP 443 from anywhere does not reach" in wrong(half)[0]
+    wording(wrong(half)[0])
     inside = replace(view, groups=with_rules(rule(6443), rule(1936, remote_ip_prefix="10.0.0.0/16")).groups)
     assert [each.split(":")[0] for each in wrong(inside)] == [
         "ingress, security groups, error security-group.blocks"
@@ -174,34 +163,28 @@ def test_many_ports_are_counted() -> None:
     assert "master-3-0, dev-x7k2p-master-4-0, dev-x7k2p-master-5-0, dev-x7k2p-master-6-0 and 2 more" in found[0]
 
 
-def test_somebody_elses_load_balancer(tmp_path: Path) -> None:
+def test_somebody_elses_load_balancer(tmp_path: Path, wording: Wording) -> None:
     file = tmp_path / "install-config.yaml"
     balancer = "loadBalancer: {type: UserManaged}"
     file.write_text(f"baseDomain: example.com\nmetadata: {{name: dev}}\nplatform: {{openstack: {{{balancer}}}}}\n")
     view = right()
     found = links(replace(view, ports=view.ports[2:], floating_ips=[]), install_config=file)
     assert [link.status for link in found["api"]] == ["ok"] * 4
-    assert "leaves load balancing to you" in found["api"][1].what
+    wording(found["api"][1].what)
 
 
-def test_another_clusters_ports_are_named() -> None:
+def test_another_clusters_ports_are_named(wording: Wording) -> None:
     found = wrong(replace(right(), infra_id="dev-zzzzz"), infra_id="dev-zzzzz")
     asked = f"is the infraID right, and the cloud that of the cluster's project? it holds ports of {ID}"
-    assert [each for each in found if each.startswith("api, machines")] == [
-        "api, machines, error machine.missing: no port of a master or bootstrap carries the tag "
-        f"openshiftClusterID=dev-zzzzz; {asked}"
-    ]
-    assert (
-        f"api, port, error port.missing: no port of this project is named dev-zzzzz-api-port; {asked}; with a User"
-        in str(found)
-    )
+    wording([each for each in found if each.startswith("api, machines")])
+    assert contains(str(found), "error port.missing", asked)
     (empty, _) = (each for each in wrong(replace(right(), ports=[])) if ", machines, " in each)
-    assert empty.endswith("it holds no cluster's ports")
+    wording(empty)
     virtual = replace(right(), ports=right().ports[:2])
-    assert "wait for them: openshift-install wait-for install-complete" in str(wrong(virtual))
+    assert contains(str(wrong(virtual)), "openshift-install wait-for install-complete")
 
 
-def test_the_openstack_client_is_told_the_cloud() -> None:
+def test_the_openstack_client_is_told_the_cloud(wording: Wording) -> None:
     stopped = changed("worker-0-abcde-0", admin_state_up=True, port_security_enabled=False)
     (found,) = wrong(stopped, cloud="lab")
-    assert f"; openstack --os-cloud lab port set --enable-port-security --security-group {ID}-worker " in found
+    wording(found)

@@ -21,6 +21,7 @@ from tests.unit.openshift.verify.view import (
     subnet,
     wrong,
 )
+from tests.unit.texts import Wording, contains
 
 WRITE = (
     "openstack-prep names --cluster-name dev --base-domain example.com "
@@ -34,23 +35,15 @@ def test_nothing_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"ingress_floating_ip": INGRESS}, {"ingress_floating_ip": f"fip-{INGRESS}"}])
-def test_a_floating_ip_that_serves_nothing(given: dict[str, Any]) -> None:
+def test_a_floating_ip_that_serves_nothing(given: dict[str, Any], wording: Wording) -> None:
     free = floating(INGRESS, "ingress-port", port_id=None, router_id=None, status="DOWN")
     view = replace(right(), floating_ips=[floating(API, "api-port"), free])
-    fix = f"{REPAIR} --ingress-ip {INGRESS}"
-    assert wrong(view, **given) == [
-        f"ingress, floating IP, error floating-ip.detached: {INGRESS} serves no port; {fix}"
-    ]
+    wording(wrong(view, **given))
 
 
-def test_no_floating_ip_and_no_name() -> None:
+def test_no_floating_ip_and_no_name(wording: Wording) -> None:
     view = replace(right(), floating_ips=[floating(API, "api-port")])
-    assert wrong(view, base_domain=None)[1:] == [
-        "ingress, name, unknown dns.domain-unknown: the cluster's domain is not known; give "
-        "--base-domain DOMAIN or --install-config FILE",
-        f"ingress, floating IP, error floating-ip.detached: none serves the port {ID}-ingress-port; "
-        f"{REPAIR} --ingress-ip ADDRESS",
-    ]
+    wording(wrong(view, base_domain=None)[1:])
 
 
 def test_a_floating_ip_elsewhere() -> None:
@@ -77,14 +70,14 @@ def test_a_floating_ip_that_is_not_active(status: str, state: str) -> None:
     assert found.startswith(f"api, floating IP, {state}: {API} is ")
 
 
-def test_names() -> None:
+def test_names(wording: Wording) -> None:
     found = wrong(right(), names={**NAMES, "api.dev.example.com": "192.0.2.99", APPS[1]: "192.0.2.10"})
     assert found == [
         f"api, name, error dns.wrong-address: api.dev.example.com is 192.0.2.99 (hosts), not {API}; {WRITE}",
         f"ingress, name, error dns.wrong-address: {APPS[1]} is 192.0.2.10 (hosts), not {INGRESS}; {WRITE}",
     ]
     there = {name: address for name, address in NAMES.items() if name != APPS[0]}
-    assert wrong(right(), names=there) == [f"ingress, name, error dns.missing: {APPS[0]} has no address; {WRITE}"]
+    wording(wrong(right(), names=there))
 
 
 def test_a_provider_network_needs_no_floating_ip() -> None:
@@ -116,19 +109,17 @@ def test_the_port(values: dict[str, Any], said: str) -> None:
     assert [each for each in found if each.startswith(f"api, port, {said}")]
 
 
-def test_two_ports_of_the_name() -> None:
+def test_two_ports_of_the_name(wording: Wording) -> None:
     view = replace(right(), ports=[*right().ports, port("api-port", "10.0.0.9", id="second")])
     port_link, *unknown = wrong(view)  # the floating IP's is right: it serves one of the two
-    assert port_link.startswith(
-        "api, port, error port.ambiguous: 2 ports are named dev-x7k2p-api-port: id-of-api-port, second; "
-    )
-    assert port_link.endswith("  # and delete those without the virtual address of the cluster")
+    assert contains(port_link, "error port.ambiguous", "2", "dev-x7k2p-api-port", "second")
+    wording(port_link)
     assert {each.partition(":")[0] for each in unknown} == {
         "api, router, unknown port.missing",
         "api, address pairs, unknown port.missing",
     }
     nobody = replace(view, floating_ips=[floating(INGRESS, "ingress-port")])
-    assert "api, floating IP, error floating-ip.detached: none serves the port" in wrong(nobody, names={})[1]
+    wording(wrong(nobody, names={})[1])
 
 
 def test_ports_of_two_stacks_are_known_by_install_config(tmp_path: Path) -> None:
@@ -169,17 +160,14 @@ def test_the_router(router: dict[str, Any], said: str) -> None:
     assert all(said in each for each in found)
 
 
-def test_no_router_or_one_that_nobody_shows_us() -> None:
+def test_no_router_or_one_that_nobody_shows_us(wording: Wording) -> None:
     free = [floating(each, "", port_id=None, router_id=None) for each in (API, INGRESS)]
     none = replace(right(), interfaces=[], routers={}, floating_ips=free)
-    assert f"api, router, error router.missing: no router has an interface in subnet {ID}-nodes" in wrong(none)[1]
+    assert contains(wrong(none)[1], "error router.missing", f"{ID}-nodes")
     theirs = replace(none, subnets={"sub": subnet(name="lent", project_id="another")})
-    assert (
-        "api, router, unknown access.denied: the router of subnet lent is not visible to these credentials"
-        in wrong(theirs)[1]
-    )
+    assert contains(wrong(theirs)[1], "unknown access.denied", "lent")
     serving = replace(right(), interfaces=[], routers={})
-    assert "Neutron says that router serves the floating IP" in wrong(serving)[0]
+    wording(wrong(serving)[0])
 
 
 def test_what_may_not_be_read_is_unknown() -> None:

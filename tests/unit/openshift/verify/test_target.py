@@ -8,6 +8,7 @@ import pytest
 from openstack_prep.base.errors import SpecError
 from openstack_prep.openshift.verify.target import wanted
 from tests.unit.openshift.verify.view import APPS, ID
+from tests.unit.texts import Wording, contains, expect_error
 
 OLD = """
 baseDomain: example.com.
@@ -42,19 +43,20 @@ def test_names_and_addresses_from_an_install_config_of_any_release(tmp_path: Pat
     assert (stronger.targets[0].given, stronger.targets[0].hosts) == ("192.0.2.12", ("api.dev-long.example.com",))
 
 
-def test_all_mistakes_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_at_once(tmp_path: Path, wording: Wording) -> None:
     with pytest.raises(SpecError) as caught:
         wanted(infra_id="dev", install_config=tmp_path / "none.yaml", source="here")
     infra_id, file, source = (str(each) for each in caught.value.mistakes)
-    assert infra_id.startswith("infraID: 'dev' is not a valid infraID; write the cluster's name")
+    assert contains(infra_id, "infraID", "dev")
     assert "none.yaml" in file
-    assert source == "from: 'here' is not an IP address or network; use one such as 203.0.113.7"
+    wording(source)
 
 
-def test_a_name_that_the_infra_id_may_have_cut() -> None:
+def test_a_name_that_the_infra_id_may_have_cut(wording: Wording) -> None:
     cut = "cluster-of-the-north-"[:20] + "1"
-    with pytest.raises(SpecError, match=f"cluster-name: {cut} may be truncated, .*; give the full name"):
+    with pytest.raises(SpecError) as caught:
         wanted(infra_id=f"{cut}-x7k2p", base_domain="example.com")
+    wording(caught.value)
     api = wanted(infra_id=f"{cut}-x7k2p", base_domain="example.com", cluster_name=f"{cut}23").targets[0]
     assert api.hosts == (f"api.{cut}23.example.com",)
     assert wanted(infra_id=f"{cut}-x7k2p").targets[0].hosts == ()
@@ -63,8 +65,8 @@ def test_a_name_that_the_infra_id_may_have_cut() -> None:
 def test_the_install_config_of_another_cluster(tmp_path: Path) -> None:
     file = tmp_path / "install-config.yaml"
     file.write_text(OLD)
-    with pytest.raises(SpecError, match="belongs to cluster dev, not to prod-x7k2p; give this cluster's file"):
+    with expect_error(SpecError, "dev", "prod-x7k2p"):
         wanted(infra_id="prod-x7k2p", install_config=file)
     file.write_text(OLD.replace("name: dev", "name: dev2"))
-    with pytest.raises(SpecError, match="belongs to cluster dev2, not to dev-x7k2p"):
+    with expect_error(SpecError, "dev2", "dev-x7k2p"):
         wanted(infra_id="dev-x7k2p", install_config=file)

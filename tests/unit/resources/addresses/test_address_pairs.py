@@ -23,6 +23,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.security_group import SecurityGroup
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, failure, resolved, sent
 from tests.unit.resources.addresses.test_address_pool import SUBNET
+from tests.unit.texts import Wording, contains
 
 NEUTRON = ENDPOINTS["network"] + "/v2.0"
 ID = "dev-x7k2p"
@@ -254,7 +255,9 @@ def test_a_record_of_a_former_release_gets_the_mac(run: CloudRun, neutron: Neutr
     assert neutron.ports[0]["tags"][1:] == ["openstack-prep:lab~10.0.0.5~00:00:5e:00:01:01"]
 
 
-def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(run: CloudRun, neutron: Neutron) -> None:
+def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(
+    run: CloudRun, neutron: Neutron, wording: Wording
+) -> None:
     neutron.ports += [port("master-0", "10.0.0.5", "10.9.9.9"), port("master-1", "10.0.0.5", "10.0.0.7", number=1)]
     apply(run)
     assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.7"]
@@ -264,7 +267,8 @@ def test_destroy_takes_what_we_put_there_and_leaves_what_was_there_before(run: C
     assert neutron.pairs("master-1") == ["10.0.0.5", "10.0.0.7"]
     assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}"]
     (step,) = planner.plan_destroy("lab", [VIPS], observation.observe(run.fresh(), [VIPS]))
-    assert (step.action, step.reason) == (Action.KEEP, "not managed by this spec")
+    assert step.action == Action.KEEP
+    wording(step.reason)
 
 
 def test_destroy_of_a_port_that_is_gone_is_well(
@@ -476,13 +480,15 @@ def test_a_pair_that_a_run_of_another_mind_puts_back_keeps_its_record(run: Cloud
     assert neutron.ports[0]["tags"] == [f"openshiftClusterID={ID}", "openstack-prep:lab~10.0.0.7"]
 
 
-def test_one_failure_does_not_stop_the_others(run: CloudRun, neutron: Neutron, services: requests_mock.Mocker) -> None:
+def test_one_failure_does_not_stop_the_others(
+    run: CloudRun, neutron: Neutron, services: requests_mock.Mocker, wording: Wording
+) -> None:
     neutron.ports += [port(f"master-{number}") for number in range(3)]
     services.put(f"{NEUTRON}/ports/p-master-1", **failure(400, "allowed_address_pair exceeds the maximum 10"))
     report = executor.execute(plan(run), run)
     said = str(report.failed[0].error)
     assert "exceeds the maximum 10" in said
-    assert "the port would have 2 pairs, for 10.0.0.5, 10.0.0.7; align ranges with networks" in said
+    wording(said)
     assert [len(neutron.pairs(f"master-{number}")) for number in range(3)] == [2, 0, 2]
 
 
@@ -521,19 +527,16 @@ def test_port_security_off(run: CloudRun, neutron: Neutron) -> None:
     (step,) = plan(run.fresh())
     assert step.action is Action.KEEP
     assert step.observed is not None
-    assert step.observed.id.startswith(f"1 port, and no pair on {ID}-master-0: ")
+    assert contains(step.observed.id, "1 port", "no pair", f"{ID}-master-0")
     neutron.ports.pop()
     (step,) = plan(run.fresh())
     assert step.action is Action.KEEP
 
 
-def test_an_address_of_a_distributed_port(run: CloudRun, neutron: Neutron) -> None:
+def test_an_address_of_a_distributed_port(run: CloudRun, neutron: Neutron, wording: Wording) -> None:
     neutron.ports.append(port("master-0"))
     neutron.distributed.append({**META, "fixed_ips": [{"ip_address": "10.0.0.7"}]})
-    assert refusals(run) == [
-        "address_pairs/vips: 10.0.0.7 belongs to port meta (network:distributed), and Neutron allows it on no other "
-        "port; choose another address"
-    ]
+    wording(refusals(run))
 
 
 @pytest.mark.parametrize(
@@ -562,20 +565,17 @@ def test_with_ovn_a_network_does_not_allow_what_ports_reserve(
         assert neutron.pairs("master-0") == []
 
 
-def test_no_such_ports(run: CloudRun, neutron: Neutron) -> None:
+def test_no_such_ports(run: CloudRun, neutron: Neutron, wording: Wording) -> None:
     neutron.ports.append(port("api-port"))
-    assert "no node port in the project has the tag openshiftClusterID=dev-x7k2p" in refusals(run)[0]
+    wording(refusals(run)[0])
     by_name = AddressPairs(name="x", ports=(f"{ID}-api-port", "b", "a"), addresses=("10.0.0.5",))
-    assert [each.partition(";")[0] for each in refusals(run.fresh(), by_name)] == [
-        "address_pairs/x: port a does not exist in the project",
-        "address_pairs/x: port b does not exist in the project",
-    ]
+    wording([each.partition(";")[0] for each in refusals(run.fresh(), by_name)])
 
 
-def test_which_ports_must_be_said_once(run: CloudRun, neutron: Neutron) -> None:
+def test_which_ports_must_be_said_once(run: CloudRun, neutron: Neutron, wording: Wording) -> None:
     for wrong in ({}, {"tag": "a", "infra_id": ID}):
         (said,) = refusals(run, AddressPairs(name="x", addresses=("10.0.0.5",), **wrong))
-        assert said == "address_pairs/x: no ports selected; set one of ports, infra_id, tag, stack, security_group"
+        wording(said)
 
 
 @pytest.mark.parametrize("groups", [[], [{"id": "g2", "name": "other"}]])
@@ -589,7 +589,8 @@ def test_a_group_to_come_in_a_named_project_is_expected(
     pairs = AddressPairs(name="vips", security_group="nodes", addresses=("10.0.0.5",), project="lab")
     assert list(resolved(pairs, [group, pairs], run.admin).check(run, None)) == []
     (refused,) = resolved(pairs, [pairs], run.admin).check(run, None)
-    assert refused.what == "security group nodes does not exist in the project"
+    assert refused.code == "spec.unresolved-reference"
+    assert contains(refused.what, "nodes")
 
 
 # --- multicast ------------------------------------------------------------------------------
@@ -627,15 +628,14 @@ def test_what_all_ports_have_since_before_the_update_is_left_alone(run: CloudRun
     assert not plan(run, AddressPairs(name="x", infra_id=ID, addresses=("::/0",)))
 
 
-def test_pairs_of_others_that_block_a_port_are_named(run: CloudRun, rejecting: Neutron) -> None:
+def test_pairs_of_others_that_block_a_port_are_named(run: CloudRun, rejecting: Neutron, wording: Wording) -> None:
     tags = [f"openshiftClusterID={ID}", "openstack-prep:shop~ff02::12"]
     rejecting.ports += [port("master-0", "224.0.0.18", "10.9.9.9", "ff02::12", tags=tags), port("master-1", number=1)]
     ((what, fix),) = multicast_refusals(run)
     mac = "fa:16:3e:00:00:00"
-    assert f"224.0.0.18 {mac} (added without openstack-prep), ff02::12 {mac} (of spec shop)" in what
+    assert contains(what, f"224.0.0.18 {mac}", "without openstack-prep", f"ff02::12 {mac}", "spec shop")
     assert "p-master-0" in what
-    words = " ".join(f"--allowed-address ip-address={each},mac-address={mac}" for each in ("224.0.0.18", "ff02::12"))
-    assert fix == f"remove them: openstack port unset {words} p-master-0"
+    wording(fix)
 
 
 def test_a_blocked_port_does_not_stop_the_others(run: CloudRun, rejecting: Neutron) -> None:

@@ -15,6 +15,7 @@ from openstack_prep.core.deletion_loss import Deletion, DeletionLoss
 from openstack_prep.core.model import Action, Key
 from openstack_prep.resources.compute.flavor import Flavor
 from tests.unit.conftest import ENDPOINTS, IDENTITY, declared_mistakes, failure, sent
+from tests.unit.texts import Wording
 
 NOVA = ENDPOINTS["compute"]
 MASTER = Flavor(name="master", vcpus=4, ram=16384, disk=25)
@@ -171,8 +172,8 @@ def test_a_lost_answer_makes_no_second_one(run: CloudRun, services: requests_moc
     assert sent(services).count("POST /v2.1/flavors") == 1
 
 
-def test_without_sizes_it_must_exist(run: CloudRun, listed: list[Any]) -> None:
-    assert "without vcpus and ram; set both" in str(plan(run, Flavor(name="master")).refusals[0])
+def test_without_sizes_it_must_exist(run: CloudRun, listed: list[Any], wording: Wording) -> None:
+    wording(str(plan(run, Flavor(name="master")).refusals[0]))
 
 
 @pytest.mark.parametrize("is_public", [None, True])

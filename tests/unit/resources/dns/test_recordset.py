@@ -24,6 +24,7 @@ from openstack_prep.spec.resolution import refuse_mistakes
 from openstack_prep.spec.spec import load_spec
 from tests.unit import conftest
 from tests.unit.conftest import ADMIN_PROJECT, connection, sent
+from tests.unit.texts import Wording, contains
 
 URL = "http://designate/v2"
 RECORDSETS = f"{URL}/zones/z1/recordsets"
@@ -131,10 +132,12 @@ def test_an_error_is_reported_and_sent_again_by_the_next_run(run: CloudRun, desi
     assert designate.changed.last_request.json() == {"records": ["192.0.2.1"]}
 
 
-def test_name_servers_that_never_get_it(run: CloudRun, designate: Designate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_servers_that_never_get_it(
+    run: CloudRun, designate: Designate, monkeypatch: pytest.MonkeyPatch, wording: Wording
+) -> None:
     monkeypatch.setattr(recordsets, "DEADLINE", 0.0)
     designate.statuses = ["PENDING", "PENDING"]
-    assert "has not reached its name servers" in failure(apply(run, WWW))
+    wording(failure(apply(run, WWW)))
 
 
 def test_the_state_of_others_is_their_own(run: CloudRun, designate: Designate) -> None:
@@ -306,5 +309,7 @@ def test_mistakes_between_recordsets(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(text)
     with pytest.raises(SpecError) as caught:
         refuse_mistakes(load_spec(tmp_path / "s.yaml"))
-    assert "a CNAME is the only record" in str(caught.value)
-    assert "floating IP none is not in floating_ips (known: none)" in str(caught.value)
+    assert caught.value.code == "spec.invalid"
+    assert contains(str(caught.value), "CNAME")
+    assert caught.value.code == "spec.invalid"
+    assert contains(str(caught.value), "floating_ips", "none")

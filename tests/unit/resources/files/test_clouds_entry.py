@@ -18,6 +18,7 @@ from openstack_prep.resources.identity.user import User
 from openstack_prep.spec.resolution import resolve_spec
 from openstack_prep.spec.spec import Spec
 from tests.unit.conftest import IDENTITY, resolved
+from tests.unit.texts import Wording
 
 
 @pytest.fixture
@@ -77,17 +78,17 @@ def test_an_entry_of_an_early_version_stays_as_it_is(run: CloudRun, path: Path) 
     assert step.action is Action.DELETE
 
 
-def test_the_entry_of_another_spec_is_neither_changed_nor_deleted(run: CloudRun, path: Path) -> None:
+def test_the_entry_of_another_spec_is_neither_changed_nor_deleted(run: CloudRun, path: Path, wording: Wording) -> None:
     entry = wanted(run, path)
     entry.create(run)
     renamed = CloudRun(run.admin, OwnershipTag("renamed"))
     (said,) = mistakes(renamed, entry)
-    assert "managed by spec lab" in said
+    wording(said)
     (step,) = planner.plan_destroy("renamed", [entry], observation.observe(renamed, [entry]))
     assert step.action is Action.KEEP
 
 
-def test_of_two_specs_at_once_one_wins(run: CloudRun, path: Path) -> None:
+def test_of_two_specs_at_once_one_wins(run: CloudRun, path: Path, wording: Wording) -> None:
     """Both have planned while the entry was free; the first one's destroy comes too late as well."""
     other = CloudRun(run.admin, OwnershipTag("other"))
     theirs = wanted(run, path, project="theirs")
@@ -98,7 +99,7 @@ def test_of_two_specs_at_once_one_wins(run: CloudRun, path: Path) -> None:
     (failed,) = executor.execute(late, other).failed
     assert isinstance(failed.error, PlanRefused)
     assert failed.error.diagnostics[0].code == "plan.foreign"
-    assert "managed by spec lab" in str(failed.error)
+    wording(str(failed.error))
     destroy = planner.plan_destroy("lab", [entry], observation.observe(run, [entry]))
     path.write_text(before.replace("openstack-prep:lab/", "openstack-prep:other/"))
     executor.execute(destroy, run).raise_for_failures()
@@ -240,10 +241,12 @@ def test_a_ca_file_is_named_as_from_any_directory(
 
 
 @pytest.mark.parametrize("auth", ["[a]", "text", "3", "{password: [s3cret]}", "{password: 2024-01-02}"])
-def test_an_entry_of_another_shape_is_refused_without_its_values(run: CloudRun, path: Path, auth: str) -> None:
+def test_an_entry_of_another_shape_is_refused_without_its_values(
+    run: CloudRun, path: Path, auth: str, wording: Wording
+) -> None:
     path.write_text(f"clouds: {{lab: {{auth: {auth}}}}}")
     (said,) = mistakes(run, wanted(run, path))
-    assert "already has an entry lab that differs" in said
+    wording(said)
     assert "s3cret" not in said
 
 

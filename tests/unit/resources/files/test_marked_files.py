@@ -6,6 +6,7 @@ import pytest
 
 from openstack_prep.base.errors import PrepError
 from openstack_prep.resources.files.marked_files import MarkedFiles
+from tests.unit.texts import Wording, contains
 
 CLUSTER = """\
 nodes:
@@ -98,11 +99,12 @@ def test_a_file_that_is_missing_too_much_or_open_to_others_is_told_and_mended(fi
     assert [each.name for each in files.folder.iterdir()] == ["cluster.yml"]
 
 
-def test_what_others_wrote_is_not_overwritten_nor_removed(files: MarkedFiles) -> None:
+def test_what_others_wrote_is_not_overwritten_nor_removed(files: MarkedFiles, wording: Wording) -> None:
     (files.folder / "pools.yaml").write_text("# somebody else's\n")
     (files.folder / "picture").write_bytes(b"\xff\xfe")
-    with pytest.raises(PrepError, match=r"pools\.yaml exists and is not managed;"):
+    with pytest.raises(PrepError) as caught:
         files.write({"cluster.yml": "{}", "pools.yaml": POOLS})
+    wording(caught.value)
     assert (files.folder / "cluster.yml").read_text() == f"# cluster.yml [ours]\n{CLUSTER}"
     assert files.remove() == ["picture", "pools.yaml"]
     assert files.remove() == ["picture", "pools.yaml"]
@@ -114,22 +116,26 @@ def test_of_a_file_that_is_another_only_some_differences_are_told(files: MarkedF
     assert drift(files)[-1] == "cluster.yml: 14 more"
 
 
-def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+def test_a_file_where_the_folder_should_be(tmp_path: Path, wording: Wording) -> None:
     (tmp_path / "file").write_text("")
     files = MarkedFiles(tmp_path / "file", "# [ours]")
     assert files.of_others(["cluster.yml"]) == [tmp_path / "file"]
     assert MarkedFiles(tmp_path / "file" / "below", "# [ours]").of_others([]) == [tmp_path / "file"]
-    with pytest.raises(PrepError, match="file exists and is not managed;"):
+    with pytest.raises(PrepError) as caught:
         files.write({"cluster.yml": ""})
+    wording(caught.value)
 
 
-def test_a_folder_that_cannot_be_read_is_said_to_be(files: MarkedFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_read_is_said_to_be(
+    files: MarkedFiles, monkeypatch: pytest.MonkeyPatch, wording: Wording
+) -> None:
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "iterdir", refuse)  # root may read any
-    with pytest.raises(PrepError, match="Permission denied; choose another directory"):
+    with pytest.raises(PrepError) as caught:
         files.there()
+    wording(caught.value)
 
 
 def test_a_folder_of_ours_alone_goes_with_the_files(files: MarkedFiles) -> None:
@@ -145,7 +151,8 @@ def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> Non
     (files.folder / "b.yaml").write_text("theirs")
     with pytest.raises(PrepError) as refused:  # both at once
         files.write({"a.yaml": "1", "b.yaml": "2", "c.yaml": "3"})
-    assert f"{files.folder}/a.yaml, {files.folder}/b.yaml exist and are not managed;" in str(refused.value)
+    assert refused.value.code == "files.refused"
+    assert contains(str(refused.value), f"{files.folder}/a.yaml", f"{files.folder}/b.yaml")
     assert not outside.exists()
     assert sorted(path.name for path in files.folder.iterdir()) == ["a.yaml", "b.yaml"]
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import requests_mock
 
 from openstack_prep.base.errors import NotUnique
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.resources.heat.heat_list import stack_of
+from tests.unit.texts import expect_error
 
 OWN, OTHER = "admin-project", "another"
 
@@ -35,5 +35,5 @@ def test_what_is_deleted_is_not_there(run: CloudRun, services: requests_mock.Moc
 
 
 def test_two_of_a_name_are_told(run: CloudRun, services: requests_mock.Mocker) -> None:
-    with pytest.raises(NotUnique, match=r"stack/a: 2 resources have this name \(1, 2\)"):
+    with expect_error(NotUnique, "stack/a", "2", "1"):
         found(run, services, listed("1", OTHER), listed("2", OTHER), elsewhere=True)

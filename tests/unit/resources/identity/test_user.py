@@ -16,6 +16,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
 from tests.unit.conftest import ADMIN_USER, IDENTITY, failure, sent, token
+from tests.unit.texts import Wording, contains
 
 USERS, TOKENS = f"{IDENTITY}/users", f"{IDENTITY}/auth/tokens"
 
@@ -180,10 +181,8 @@ def test_a_password_is_not_generated_a_second_time_unasked(
     observed = observation.observe(run, [user])
     (refusal,) = planner.plan_apply("lab", [user], observed).refusals
     file = tmp_path / "ocp.password"
-    assert str(refusal) == (
-        f"user/ocp: its password would be replaced, because {file} does not exist; "
-        "copy the file from where the spec was applied, or allow the replacement (--allow-replace)"
-    )
+    assert refusal.code == "plan.loses"
+    assert contains(str(refusal), "user/ocp", "replaced", file, "--allow-replace")
     assert not planner.plan_apply("lab", [user], observed, allow_replace=True).refusals
     assert not file.exists()
     file.touch(mode=0o600)
@@ -225,12 +224,15 @@ def test_a_password_that_keystone_refuses_ends_the_step(
     assert "s3cret" not in str(caught.value)
 
 
-def test_somebody_elses_password_is_not_touched(run: CloudRun, services: requests_mock.Mocker) -> None:
+def test_somebody_elses_password_is_not_touched(
+    run: CloudRun, services: requests_mock.Mocker, wording: Wording
+) -> None:
     services.get(USERS, json={"users": [raw(description="a person")]})
     play_login(services, "theirs")
     user = User(name="ocp", password=Secret("s3cret"))
     _, mistakes = observation.examine(run, [user])
-    assert "is not managed by this spec" in str(mistakes[0])
+    assert mistakes[0].code == "plan.foreign"
+    wording(str(mistakes[0]))
 
 
 def test_fields_are_compared_and_mended(run: CloudRun, services: requests_mock.Mocker) -> None:

@@ -9,6 +9,7 @@ from openstack_prep.cloud.service import RETRIES
 from openstack_prep.resources.network import port as ports
 from openstack_prep.resources.network.port import wait_for_port
 from tests.unit.conftest import ENDPOINTS, connection, failure, port_row
+from tests.unit.texts import Wording
 
 PORTS = ENDPOINTS["network"] + "/v2.0/ports"
 NAME, TAG = "dev-x7k2p-ingress-port", "openshiftClusterID=dev-x7k2p"
@@ -32,9 +33,8 @@ def test_at_the_deadline_the_fault_is_said(services: requests_mock.Mocker) -> No
         wait_for_port(Cloud(connection()), NAME, tag=TAG, seconds=0)
 
 
-def test_rights_do_not_come_by_waiting(services: requests_mock.Mocker) -> None:
+def test_rights_do_not_come_by_waiting(services: requests_mock.Mocker, wording: Wording) -> None:
     services.get(PORTS, **failure(403))
-    with pytest.raises(
-        NotAllowed, match="has no permission to read this: choose the entry of a project member with --os-cloud"
-    ):
+    with pytest.raises(NotAllowed) as caught:
         wait_for_port(Cloud(connection()), NAME, tag=TAG, seconds=60)
+    wording(caught.value)

@@ -16,6 +16,7 @@ from openstack_prep.core.model import DIFFERS, Action, Change, Observed
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.storage.object_store import KEYS, ObjectStore
 from tests.unit.conftest import ADMIN_PROJECT, IDENTITY, declared_mistakes, failure, sent
+from tests.unit.texts import Wording
 
 ACCOUNT = f"http://swift/v1/AUTH_{ADMIN_PROJECT}/"
 OURS = {"X-Account-Meta-Openstack-Prep": "lab"}
@@ -210,22 +211,25 @@ def test_delete_leaves_a_key_whose_secret_no_longer_exists(
     assert headers == {"X-Account-Meta-Openstack-Prep", "X-Account-Meta-Openstack-Prep-Keys"}
 
 
-def test_a_refused_quota_says_who_may(run: CloudRun, services: requests_mock.Mocker) -> None:
+def test_a_refused_quota_says_who_may(run: CloudRun, services: requests_mock.Mocker, wording: Wording) -> None:
     services.post(ACCOUNT, status_code=403)
-    with pytest.raises(NotAllowed, match="have an administrator with role ResellerAdmin"):
+    with pytest.raises(NotAllowed) as caught:
         ObjectStore(quota_bytes=10).create(run)
+    wording(caught.value)
     services.head(ACCOUNT, headers=OURS | {"X-Account-Meta-Quota-Bytes": "10"})
     observed = found(run, ObjectStore(quota_bytes=10))
     assert observed is not None
     assert observed.values == {"quota_bytes": 10}
 
 
-def test_a_user_without_a_role_there_is_a_mistake_of_the_plan(run: CloudRun, services: requests_mock.Mocker) -> None:
+def test_a_user_without_a_role_there_is_a_mistake_of_the_plan(
+    run: CloudRun, services: requests_mock.Mocker, wording: Wording
+) -> None:
     services.head(ACCOUNT, status_code=403)
     observed, (mistake,) = observation.examine(run, [key()])
     assert observed == {}
     assert mistake.keys == (key().key,)
-    assert "user admin-user may not use the object store" in mistake.what
+    wording(mistake.what)
     assert "swiftoperator" in mistake.fix
     assert not planner.plan_destroy("lab", [key()], observed).steps
     assert [each.split("?")[0] for each in sent(services)] == [f"HEAD /v1/auth_{ADMIN_PROJECT}/"]

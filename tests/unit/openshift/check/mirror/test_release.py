@@ -18,6 +18,7 @@ from openstack_prep.openshift.install_config.model import Mirror
 from tests.unit.openshift.check.mirror.serving import LOGIN, MANIFEST, SIGNATURE, Hosting, hosting
 from tests.unit.openshift.check.project import Project
 from tests.unit.openshift.probe.listener import certificate, listening, unused
+from tests.unit.texts import contains
 
 REPOSITORY = "ocp/release"
 
@@ -90,7 +91,8 @@ def test_the_login_is_that_of_the_pull_secret(context: CheckContext, host: Hosti
     unknown = replace(context, contents=replace(context.contents, pull_secret=None))
     (denied,) = mirror(unknown)
     assert codes([denied]) == ["error mirror.denied"]
-    assert "without a login: 401 (UNAUTHORIZED)" in denied.what
+    assert denied.code == "mirror.denied"
+    assert contains(denied.what, "401 (UNAUTHORIZED")
 
 
 @pytest.mark.parametrize(

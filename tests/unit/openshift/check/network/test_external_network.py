@@ -11,6 +11,7 @@ from openstack_prep.openshift.check.network.external_network import external_net
 from openstack_prep.openshift.install_config import ResourceReference
 from tests.unit.conftest import failure
 from tests.unit.openshift.check.neutron import NETWORK, NEUTRON, Neutron
+from tests.unit.texts import Wording, contains
 
 WHERE = "error platform.openstack.externalNetwork: "
 
@@ -53,20 +54,23 @@ def test_a_cloud_that_fails_is_not_taken_for_a_full_one(neutron: Neutron, servic
         neutron.found(external_network)
 
 
-def test_two_of_one_name_of_which_one_is_external(neutron: Neutron) -> None:
+def test_two_of_one_name_of_which_one_is_external(neutron: Neutron, wording: Wording) -> None:
     neutron.add("networks", NETWORK, id="n9", name="external", project_id="theirs")
     (finding,) = external_network(neutron.context())
-    assert finding.what == "2 networks are called 'external': x1 of project admin-project, n9 of project theirs"
+    assert finding.code == "external-network.ambiguous"
+    assert contains(finding.what, "2 networks", "external", "x1", "n9", "theirs")
     assert finding.status == "warning"
-    assert "skips all its checks" in finding.why
-    assert "uses any of them" not in finding.why
+    assert finding.code == "external-network.ambiguous"
+    wording(finding.why)
+    wording(finding.why)
 
 
-def test_two_external_ones_of_one_name(neutron: Neutron) -> None:
+def test_two_external_ones_of_one_name(neutron: Neutron, wording: Wording) -> None:
     neutron.add("networks", NETWORK, id="x2", name="external", **{"router:external": True})
     (finding,) = external_network(neutron.context())
     assert finding.status == "error"
-    assert finding.why.endswith("then it uses any of them")
+    assert finding.code == "external-network.ambiguous"
+    wording(finding.why)
 
 
 def test_none_needs_a_way_out_of_ones_own(neutron: Neutron) -> None:
@@ -77,7 +81,7 @@ def test_none_needs_a_way_out_of_ones_own(neutron: Neutron) -> None:
     assert needed == [f"{WHERE}is missing; 4.5 requires it"]
 
 
-def test_a_project_that_sees_none(neutron: Neutron) -> None:
+def test_a_project_that_sees_none(neutron: Neutron, wording: Wording) -> None:
     neutron.kept["networks"].clear()
     (said,) = neutron.found(external_network)
-    assert said == f"{WHERE}there is no network 'external'; these credentials see no external network"
+    wording(said)

@@ -7,6 +7,7 @@ import requests_mock
 
 from openstack_prep.openshift.check.network.ovn import ovn
 from tests.unit.openshift.check.neutron import FLOATING, Neutron
+from tests.unit.texts import Wording
 
 
 @pytest.fixture
@@ -18,10 +19,11 @@ def neutron(services: requests_mock.Mocker, tmp_path: Path) -> Neutron:
     return made
 
 
-def test_a_cloud_that_does_not_tell(neutron: Neutron) -> None:
+def test_a_cloud_that_does_not_tell(neutron: Neutron, wording: Wording) -> None:
     (finding,) = ovn(neutron.context())
     assert finding.status == "warning"
-    assert finding.why.startswith("if this cloud runs OVN")
+    assert finding.code == "pairs.missing"
+    wording(finding.why)
     assert finding.fix == (
         "openstack --os-cloud defaults port list --network n1  # and, for each machine's: "
         "port set --allowed-address ip-address=10.0.0.7 ID"
@@ -29,12 +31,10 @@ def test_a_cloud_that_does_not_tell(neutron: Neutron) -> None:
 
 
 @pytest.mark.parametrize(("owner", "device"), [("distributed", "ovnmeta-n1"), ("dhcp", "ovnmeta-n1"), ("dhcp", "")])
-def test_ovn(neutron: Neutron, owner: str, device: str) -> None:
+def test_ovn(neutron: Neutron, owner: str, device: str, wording: Wording) -> None:
     neutron.port("d", "10.0.0.2", device_owner=f"network:{owner}", device_id=device)
     neutron.port("a", "10.0.0.3", device_owner="network:dhcp", device_id="dhcp-of-baremetal")
-    assert neutron.found(ovn) == [
-        "error port vip v: 192.0.2.11 serves 10.0.0.7, which no machine has and no port's pairs allow"
-    ]
+    wording(neutron.found(ovn))
 
 
 @pytest.mark.parametrize("device", ["dhcp1b2c-n1", "reserved_dhcp_port"])
