@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, cast
 
 
-class OwnToken:
+class OwnToken(ABC):
     """Base of clouds: what the token of an identity says; the first question requests it."""
 
+    @abstractmethod
     def _access(self) -> Any:
         """Return the token as keystoneauth has read it; raises NotAllowed, CloudError."""
-        raise NotImplementedError
 
     @property
     def project_id(self) -> str:

@@ -322,7 +322,7 @@ class Document:
     def __init__(self, path: Path, text: str | None = None, *, origin: Path | None = None, of_go: bool = False) -> None:
         """Read a file, or the text that it had; raises SpecError if it cannot be read or is not one YAML document.
 
-        ``origin`` is where to read it from if ``path`` only names it in messages.  ``of_go``: a program in Go reads it.
+        ``origin`` is where to read it from if ``path`` only names it in messages. ``of_go``: a program in Go reads it.
         """
         self.path = path
         self._text = text = _text(path, origin) if text is None else text
