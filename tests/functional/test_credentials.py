@@ -23,6 +23,7 @@ from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import REVOKED_FOR, User
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, rotation
+from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.functional.conftest import Prep
 
@@ -245,7 +246,7 @@ def test_two_rotations_at_once_by_the_command(prep: Prep, devcloud: Devcloud) ->
     assert "the spec has no application_credential none; choose one of app" in said
 
 
-def test_two_specs_with_one_entry_and_one_file_at_once(prep: Prep) -> None:
+def test_two_specs_with_one_entry_and_one_file_at_once(prep: Prep, devcloud: Devcloud) -> None:
     """One wins, the other fails and loses nothing; both use the password that is in the file."""
     names = [f"two{secrets.token_hex(3)}" for _ in range(2)]
     vault = prep.folder / "vault"
@@ -257,8 +258,9 @@ def test_two_specs_with_one_entry_and_one_file_at_once(prep: Prep) -> None:
         spec = with_credential(name) | {"env_file": {"path": "env", "cloud": "app"}}
         spec["application_credentials"][0]["clouds_yaml"] = "clouds"
         (prep.folder / f"{name}.yaml").write_text(yaml.safe_dump(spec))
-    runs = {name: prep.start("apply", "--yes", f"{name}.yaml") for name in names}
-    ended = {name: (run.communicate(timeout=300), run.returncode) for name, run in runs.items()}
+    with devcloud.faults(Fault("keystone", method="POST", path_regex="/projects$", delay=5)):  # after both have planned
+        runs = {name: prep.start("apply", "--yes", f"{name}.yaml") for name in names}
+        ended = {name: (run.communicate(timeout=300), run.returncode) for name, run in runs.items()}
     (winner,), (loser,) = ([name for name in names if ended[name][1] == code] for code in (0, 1))
     assert f"managed by spec {winner}" in str(ended[loser][0])
     mine = {"OS_CLIENT_CONFIG_FILE": "clouds", "OS_CLOUD": "app"}
