@@ -123,7 +123,7 @@ def call(extension: Extension, field: str, *arguments: object) -> list[Any]:
 
     Raises PrepError as the function does, and ExtensionError for anything else that a stranger's function raises.
     """
-    from openstack_prep.base.errors import PrepError
+    from openstack_prep.base.errors import PrepError  # --help does without
 
     reference: str = getattr(extension, field)
     if not reference:
@@ -196,7 +196,7 @@ def _with_packages() -> tuple[tuple[Extension, str], ...]:
 
 def _shipped() -> Iterator[EntryPoint]:
     """Yield the extensions beside this module: metadata may be missing, or older than a clone that was pulled."""
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint  # as for _with_packages
 
     for name in sorted(each.name for each in os.scandir(_FOLDER) if each.is_dir()):
         module = f"{__package__}.{name}.extension"

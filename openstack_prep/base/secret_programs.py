@@ -74,8 +74,8 @@ def from_vault(where: object) -> Fetch:
 
     def fetch() -> str:
         client = _vault()
-        from hvac.exceptions import VaultError
-        from requests import RequestException
+        from hvac.exceptions import VaultError  # an extra, as below
+        from requests import RequestException  # takes long to load, and hvac needs it
 
         try:
             found = _vault_data(client, path.strip("/"))
@@ -92,7 +92,7 @@ def from_vault(where: object) -> Fetch:
 
 def _vault() -> Any:
     try:
-        import hvac
+        import hvac  # an extra
     except ImportError:
         raise ConfigError(f"{{vault: ...}} needs a package that is not installed; {install('vault')}") from None
     if not os.environ.get("VAULT_ADDR"):
@@ -124,7 +124,7 @@ def from_keyring(where: object) -> Fetch:
 
     def fetch() -> str:
         try:
-            import keyring
+            import keyring  # an extra
         except ImportError:
             raise ConfigError(f"{{keyring: ...}} needs a package that is not installed; {install('keyring')}") from None
         try:

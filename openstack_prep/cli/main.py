@@ -8,26 +8,17 @@ Terraform's: 0 nothing to do, 1 error, 2 changes pending.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gc
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
 
-from openstack_prep import extensions, tracing
+from openstack_prep import extensions
 from openstack_prep.cli import Run
-from openstack_prep.cli.parser import DATA, Parser, exit_code, guess_options, positive
+from openstack_prep.cli.parser import DATA, DEFAULTS, PLAIN, PRINTING, WORK, Parser, guess_options, positive
 from openstack_prep.core import interrupts
 from openstack_prep.version import __version__
-
-if TYPE_CHECKING:
-    import logging
-
-DEFAULTS = {"debug": False, "color": "auto", "ids": False, "format": "text", "os_cloud": None, "jobs": 8}
-"""Of the options that several commands have."""
-PLAIN, PRINTING, WORK = ("debug", "color"), ("debug", "color", "format"), tuple(DEFAULTS)
-"""Which of them a command has: any; one that prints data; one that reads a cloud."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,88 +35,16 @@ def _main(arguments: Sequence[str] | None) -> int:
     options: argparse.Namespace | None = None
     try:
         options = _parsed(arguments)
-        _log(options)
-        with _recorded(options) as ended:
-            code = tracing.of_command(options.called, lambda: int(work_of(options.run)(options)))
-            ended(code)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:
-        from openstack_prep.cli.running import drop_output
+        from openstack_prep.cli.work import do_work  # not needed for --version and --help, which end before
 
-        drop_output()
-        return 1
+        return do_work(options)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a traceback helps nobody but its authors
-        from openstack_prep.cli.running import fail  # not needed for --version and --help
+        from openstack_prep.cli.output import fail  # as above
 
         code = fail(options or guess_options(arguments), error)
         if options is None:
             raise SystemExit(code) from None  # as argparse exits after --help
         return code
-
-
-def work_of(run: Run) -> Callable[[argparse.Namespace], int]:
-    """Return the function that does the work of a command; raises ExtensionError."""
-    if callable(run):
-        return run
-    gc.disable()  # what is imported stays, and searching it for garbage costs a tenth
-    try:
-        work: Callable[[argparse.Namespace], int] = extensions.load(run)
-        return work
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-def _recorded(options: argparse.Namespace) -> contextlib.AbstractContextManager[Callable[[int], None]]:
-    """Keep the requests of a command that has a cloud, except of the one that shows those of the last command."""
-    if options.takes != WORK or options.called == "support-bundle":
-        return contextlib.nullcontext(lambda code: None)
-    from openstack_prep.cli.running import explained
-    from openstack_prep.reports.last_run import recorded
-
-    return recorded(options.called, lambda error: exit_code(options, explained(error)))
-
-
-def log_notes(*, debug: bool) -> None:
-    """Print the notes of a run, such as which other run it waits for, in a program that has a log of its own."""
-    import logging
-
-    notes = logging.getLogger("openstack_prep")
-    notes.handlers[:] = []
-    if not debug:
-        _log(argparse.Namespace(debug=False))
-    notes.propagate = debug
-    notes.setLevel(logging.NOTSET if debug else logging.WARNING)
-
-
-def _log(options: argparse.Namespace) -> None:
-    """Log requests with --debug, otherwise only notes."""
-    import logging  # not needed for --version and --help, which end before
-
-    if options.debug:
-        # requests that hold a secret are never logged; keystoneauth hides tokens itself
-        requests = logging.StreamHandler(sys.stderr)
-        requests.setFormatter(_formatter("%(asctime)s %(name)s %(message)s"))
-        logging.basicConfig(level=logging.DEBUG, handlers=[requests])
-    else:
-        notes = logging.StreamHandler()  # such as which run is waited for
-        notes.setFormatter(_formatter("openstack-prep: %(message)s"))
-        logging.getLogger("openstack_prep").handlers[:] = [notes]
-    logging.getLogger("keystoneauth").addHandler(logging.NullHandler())  # our errors report what it warns of
-
-
-def _formatter(form: str) -> logging.Formatter:
-    """Return what formats messages for a terminal: answers and names contain what others wrote."""
-    import logging
-
-    from openstack_prep.base.style import indented
-
-    class Visible(logging.Formatter):
-        def format(self, record: logging.LogRecord) -> str:
-            return indented(super().format(record))
-
-    return Visible(form)
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

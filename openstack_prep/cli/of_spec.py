@@ -1,16 +1,15 @@
-"""The spec of a command, the values of its variables, and its cloud."""
+"""Options that several commands share. Each --help reads this module, so it imports no other but the parser."""
 
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+from openstack_prep.cli.parser import seconds
 
-    from openstack_prep.cloud.connection import Cloud
-    from openstack_prep.spec import Spec
+FORMS = {"junit": "JUnit XML", "sarif": "SARIF 2.1.0"}
+LOCK_TIMEOUT = 60.0  # seconds, as in openstack_prep.cloud.lease, which is not loaded for a --help
 
 
 def add_spec(parser: argparse.ArgumentParser, text: str = "the spec, a YAML file", *, optional: bool = False) -> None:
@@ -46,38 +45,42 @@ def _variable(text: str) -> tuple[str, str]:
     return name, value
 
 
-def read_of(
-    options: argparse.Namespace,
-    path: Path,
-    sections: Collection[str] | None = None,
-    saved: Mapping[str, object] | None = None,
-    *,
-    needs_secrets: bool = True,
-) -> Spec:
-    """Return a spec, or some of its sections, with the values that the options have for its variables.
-
-    ``saved`` are values in a saved plan. A command that only checks a spec needs no values of secrets. Raises
-    SpecError.
-    """
-    from openstack_prep.spec.spec import read_spec
-    from openstack_prep.spec.variables import Given
-
-    given = Given(options.var, options.vars_file, saved=saved or {}, needs_secrets=needs_secrets)
-    return read_spec(path, given, sections)
-
-
 def variable_words(options: argparse.Namespace) -> list[str]:
     """Return the options for variables as words of a command."""
     words = [word for name, value in options.var for word in ("--var", f"{name}={value}")]
     return words + [word for path in options.vars_file for word in ("--vars-file", str(path))]
 
 
-def connect_chosen(options: argparse.Namespace, entry: str | None) -> Cloud:
-    """Return the cloud of --os-cloud, else of the entry that a file names, else of OS_CLOUD.  Raises ConfigError.
+def add_lock_timeout(parser: argparse.ArgumentParser) -> None:
+    """Add the option of all commands that write: how long to wait for another run."""
+    parser.add_argument(
+        "--lock-timeout",
+        type=seconds,
+        default=LOCK_TIMEOUT,
+        metavar="SECONDS",
+        help=f"how long to wait for another run on the same spec; 0 fails immediately ({LOCK_TIMEOUT:.0f})",
+    )
 
-    A program with a choice of its own, as the command ``openstack``, makes it by ``options.connection``.
-    """
-    from openstack_prep.cloud.connection import connect
 
-    own = getattr(options, "connection", None)
-    return connect(options.os_cloud or entry, connection=own(entry) if own else None)
+def add_allow_loss(parser: argparse.ArgumentParser) -> None:
+    """Add the option of all commands that delete: what may be taken from others."""
+    parser.add_argument(
+        "--allow-loss",
+        action="append",
+        default=[],
+        metavar="KIND/ID",
+        help="allow deletions to take this from others, as the refusal names it; repeatable",
+    )
+
+
+def add_reports(parser: argparse.ArgumentParser, subjects: str) -> None:
+    """Add the options; ``subjects`` is the one that names the examined files."""
+    for form, name in FORMS.items():
+        help_text = f"also write the findings as {name}, for a pipeline"
+        parser.add_argument(f"--{form}", type=Path, metavar="FILE", help=help_text)
+    parser.set_defaults(subjects=subjects, started=datetime.now(UTC))
+
+
+def add_html(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a page."""
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the result as a page for a browser")

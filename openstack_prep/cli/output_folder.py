@@ -7,6 +7,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import FolderRefused
 from openstack_prep.base.private_file import make_private_folder
+from openstack_prep.resources.files.marked_files import MarkedFiles
 
 
 def output_folder(folder: Path | None) -> Path | None:
@@ -33,8 +34,6 @@ def write_marked(folder: Path, mark: str, texts: Mapping[str, str], *, exactly: 
 
     Raises FolderRefused for files of these names without it.
     """
-    from openstack_prep.resources.files.marked_files import MarkedFiles
-
     try:
         make_private_folder(folder)
     except OSError as error:

@@ -12,6 +12,10 @@ from openstack_prep.cli.spellings import list_substitutes, respell, with_two_das
 if TYPE_CHECKING:
     from openstack_prep.base.errors import PrepError
 
+DEFAULTS = {"debug": False, "color": "auto", "ids": False, "format": "text", "os_cloud": None, "jobs": 8}
+"""Of the options that several commands have."""
+PLAIN, PRINTING, WORK = ("debug", "color"), ("debug", "color", "format"), tuple(DEFAULTS)
+"""Which of them a command has: any; one that prints data; one that reads a cloud."""
 DATA = ("json", "yaml")
 LONGEST = 10**6  # seconds; eleven days
 """The values of --format besides text."""

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Self, TextIO
 
 from openstack_prep.base.style import PLAIN, Style, printable
 from openstack_prep.core import text
@@ -43,24 +43,6 @@ class PlainOutput:
                     raise
 
 
-class LiveOutput(PlainOutput):
-    """The same lines above a live display of rich."""
-
-    _live: Any
-
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self._live.__exit__(*exception)
-
-    def _print(self, line: str) -> None:
-        from rich.text import Text
-
-        self._live.console.print(Text.from_ansi(line), soft_wrap=True)
-
-
 class Lines(PlainOutput):
     """One line per step that ended, and now and then one about long work."""
 
@@ -91,63 +73,14 @@ class Lines(PlainOutput):
                 return
             self._printed_at[key] = now
         part = f" of {total / 2**20:.0f}" if total else ""
-        self._print(self._note(key, f"{done / 2**20:.0f}{part} MiB{_unpacked(unpacked)}"))
+        self._print(self._note(key, f"{done / 2**20:.0f}{part} MiB{unpacked_text(unpacked)}"))
 
     def _note(self, about: Step | Key, note: str) -> str:
         return self.style.line(".", f"{about!s:<{self.width}}", note)
 
 
-def _unpacked(size: int | None) -> str:
+def unpacked_text(size: int | None) -> str:
     return "" if size is None else f", unpacked {size / 2**20:.0f} MiB"
-
-
-class Live(LiveOutput, Lines):
-    """The same lines, and below them a bar for the whole and one for each long transfer."""
-
-    def __init__(self, plan: Plan, out: TextIO, style: Style = PLAIN) -> None:
-        super().__init__(plan, out, style)
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
-
-        console = Console(file=out, highlight=False, no_color=not style.color)
-        name = TextColumn("{task.description}", markup=False)
-        self._steps = Progress(name, BarColumn(), TextColumn("{task.completed} of {task.total} steps"), console=console)
-        self._bytes = Progress(
-            name, BarColumn(), DownloadColumn(True), TransferSpeedColumn(), TimeRemainingColumn(), console=console
-        )
-        self._whole = self._steps.add_task(f"{plan.purpose} {plan.spec}", total=len(plan.steps))
-        self._transfers: dict[Key, Any] = {}
-        from rich.console import Group
-        from rich.live import Live as RichLive
-
-        self._live = RichLive(Group(self._bytes, self._steps), console=console, transient=True)
-
-    def tell(self, event: Event) -> None:
-        super().tell(event)
-        if event.phase == "ended":
-            self._steps.advance(self._whole)
-            transfer = self._transfers.pop(event.step.key, None)
-            if transfer is not None:
-                self._bytes.remove_task(transfer)
-
-    def progress(self, key: Key, done: int, total: int | None, unpacked: int | None = None) -> None:
-        with self._lock:
-            if key not in self._transfers:
-                self._transfers[key] = self._bytes.add_task(str(key), total=total)
-        shown = f"{key}{_unpacked(unpacked)}"
-        self._bytes.update(self._transfers[key], completed=done, total=total, description=shown)
-
-
-def display(plan: Plan, out: TextIO, style: Style = PLAIN) -> Lines:
-    """Return the display that suits where the output goes."""
-    return Live(plan, out, style) if out.isatty() else Lines(plan, out, style)
 
 
 # --- the end of an apply, for a person: what exists now, its addresses, the files written, and the next command ---

@@ -12,27 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, Mistaken, PrepError
+from openstack_prep.cli.of_spec import FORMS
 from openstack_prep.cli.style import say
 
 if TYPE_CHECKING:
     from openstack_prep.base.diagnostic import Diagnostic
-    from openstack_prep.reports.findings import Finding
     from openstack_prep.reports.html import Page
-
-FORMS = {"junit": "JUnit XML", "sarif": "SARIF 2.1.0"}
-
-
-def add_reports(parser: argparse.ArgumentParser, subjects: str) -> None:
-    """Add the options; ``subjects`` is the one that names the examined files."""
-    for form, name in FORMS.items():
-        help_text = f"also write the findings as {name}, for a pipeline"
-        parser.add_argument(f"--{form}", type=Path, metavar="FILE", help=help_text)
-    parser.set_defaults(subjects=subjects, started=datetime.now(UTC))
-
-
-def add_html(parser: argparse.ArgumentParser) -> None:
-    """Add the option for a page."""
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the result as a page for a browser")
 
 
 def judge_reports(options: argparse.Namespace) -> None:
@@ -40,7 +25,7 @@ def judge_reports(options: argparse.Namespace) -> None:
     paths = _paths(options)
     if not paths:
         return
-    from openstack_prep.reports import files
+    from openstack_prep.reports import files  # only with --junit, --sarif or --html
 
     problems: dict[str, str] = {}
     taken = dict.fromkeys(map(_real, _subjects(options)), "an input of this command")
@@ -79,11 +64,8 @@ def report(
     """
     if not _left(options, FORMS):
         return code
-    from openstack_prep.reports.findings import placed
-
     names = _subjects(options) if subjects is None else tuple(map(str, subjects))
-    found = placed(diagnostics, names[0] if len(names) == 1 else "")
-    return _write_findings(options, found, code, names, tuple(map(str, invalid)))
+    return _write_findings(options, diagnostics, code, names, tuple(map(str, invalid)))
 
 
 def write_html(options: argparse.Namespace, page: Callable[[], Page], code: int) -> int:
@@ -102,10 +84,7 @@ def report_error(options: argparse.Namespace, error: PrepError, code: int) -> No
         return
     names = _subjects(options)
     if _left(options, FORMS):
-        from openstack_prep.reports.findings import placed
-
-        found = placed(error.diagnostics, names[0] if len(names) == 1 else "", not isinstance(error, Mistaken))
-        _write_findings(options, found, code, names)
+        _write_findings(options, error.diagnostics, code, names, ended_the_run=not isinstance(error, Mistaken))
     if _left(options, ["html"]):
         from openstack_prep.reports.html_content import page_of_error  # with pictures, only for --html
 
@@ -130,19 +109,22 @@ def _left(options: argparse.Namespace, forms: Iterable[str]) -> list[str]:
 
 def _write_findings(
     options: argparse.Namespace,
-    found: tuple[Finding, ...],
+    diagnostics: Iterable[Diagnostic],
     code: int,
     subjects: tuple[str, ...],
     invalid: tuple[str, ...] = (),
+    *,
+    ended_the_run: bool = False,
 ) -> int:
-    from openstack_prep.reports.findings import Findings
-    from openstack_prep.reports.junit import junit
-    from openstack_prep.reports.sarif import sarif
+    """Write the findings in the forms that are asked for; what writes them is only loaded then."""
+    from openstack_prep.reports.findings import Findings, placed  # only with --junit or --sarif
+    from openstack_prep.reports.junit import junit  # as above
+    from openstack_prep.reports.sarif import sarif  # as above
 
     findings = Findings(
         command=options.called,
         subjects=subjects,
-        found=found,
+        found=placed(diagnostics, subjects[0] if len(subjects) == 1 else "", ended_the_run),
         exit_code=code,
         started=options.started,
         ended=datetime.now(UTC),
@@ -155,7 +137,7 @@ def _write_findings(
 
 def _write(options: argparse.Namespace, form: str, content: Callable[[], str]) -> bool:
     """Write a report, or print why it cannot be: the work is done by then, and its result and exit code count."""
-    from openstack_prep.reports import files
+    from openstack_prep.reports import files  # only with --junit, --sarif or --html
 
     options.reported = frozenset({*getattr(options, "reported", ()), form})
     path = _paths(options)[form]

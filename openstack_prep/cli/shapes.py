@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from openstack_prep.base.raw import Values
-from openstack_prep.cli.running import FORMAT
+from openstack_prep.cli.output import FORMAT
 
 TEXT = {"type": "string"}
 TEXT_OR_NULL = {"type": ["string", "null"]}

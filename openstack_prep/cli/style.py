@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from openstack_prep.base.style import printable
+from openstack_prep.base.style import Style, printable
 from openstack_prep.base.url_secrets import without_logins
-
-if TYPE_CHECKING:
-    from openstack_prep.base.style import Style
 
 
 def say(text: str) -> None:
@@ -29,10 +27,6 @@ def style_of(options: argparse.Namespace, out: TextIO) -> Style:
 
     Sources: no-color.org, bixense.com/clicolors.
     """
-    import shutil
-
-    from openstack_prep.base.style import Style
-
     terminal = out.isatty()
     return Style(
         color=_has_color(getattr(options, "color", "auto"), terminal),

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+import yaml
+
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.formats.yaml_places import shared_document
@@ -334,8 +336,6 @@ def unreadable(named: str | Path | None, usual: Sequence[str]) -> str | None:
 
     A pipe can be read only once, which is left to the SDK.
     """
-    import yaml
-
     path = _first(named, usual)
     if path is None or _is_pipe(path) or (path != named and not os.access(path, os.R_OK)):
         return None
@@ -410,8 +410,6 @@ def _missing(named: str | Path | None) -> Iterator[str]:
 
 def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
     """Return what clouds.yaml contains, or what is wrong with it: the SDK ignores a broken file."""
-    import yaml
-
     path = _first(named, usual)
     if path is None:
         return "no clouds.yaml was found"

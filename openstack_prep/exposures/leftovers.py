@@ -136,8 +136,8 @@ def leftovers(run: CloudRun, resources: Sequence[Resource], folder: Path | None)
     if not any(each.kind == "pool_file" for each in resources):
         return
     from openstack_prep.exposures.exposed_cluster import ExposedCluster  # only a spec with pool files has use for them
-    from openstack_prep.exposures.machine_claims import LeftFileClaim
-    from openstack_prep.exposures.pool_file import PoolFile
+    from openstack_prep.exposures.machine_claims import LeftFileClaim  # as above
+    from openstack_prep.exposures.pool_file import PoolFile  # as above
 
     claims = [each.machine_claims for each in clusters if isinstance(each, ExposedCluster)]
     declared = {(each.pool.name, each.cluster.name) for each in claims if each}

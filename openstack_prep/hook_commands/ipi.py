@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import visible
-from openstack_prep.cli.of_spec import read_of
 from openstack_prep.cli.running import code_of
+from openstack_prep.cli.spec import read_of
 from openstack_prep.core.plan import Report
 from openstack_prep.hook_commands.options import USAGE
 from openstack_prep.hook_commands.post_ipi import given_addresses

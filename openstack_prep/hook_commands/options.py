@@ -6,11 +6,8 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec, add_variables
+from openstack_prep.cli.of_spec import add_lock_timeout, add_spec, add_variables
 from openstack_prep.cli.parser import seconds
-from openstack_prep.cli.running import (
-    add_lock_timeout,
-)
 from openstack_prep.kubernetes.commands.options import add_cluster
 from openstack_prep.openshift.commands.options import add_cluster_options
 

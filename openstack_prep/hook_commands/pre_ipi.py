@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.style import visible
 from openstack_prep.cli.of_spec import variable_words
+from openstack_prep.cli.output import print_result
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import (
-    code_of,
-    confirm_plan,
-    execute,
-    open_spec,
-    print_result,
-    print_warnings,
-)
+from openstack_prep.cli.running import code_of, confirm_plan, execute, open_spec, print_warnings
 from openstack_prep.cloud.connection import connect
 from openstack_prep.hooks.cleanup import remaining
 from openstack_prep.hooks.pre_ipi import checked, examine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from openstack_prep.cli.running import print_result
+from openstack_prep.cli.output import print_result
 from openstack_prep.hooks.wait_for import wait_for
 from openstack_prep.openshift.commands.of_cluster import chosen_cluster, cloud_of
 

@@ -150,7 +150,7 @@ def _has_functions(value: object) -> bool:
 
 def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Iterator[StackFault]:
     from openstack_prep.kubernetes.keys.schema import dotted, load_schema  # few specs have such a stack
-    from openstack_prep.kubernetes.rke2_rules import document_faults
+    from openstack_prep.kubernetes.rke2_rules import document_faults  # as above
 
     declared = configuration.declared
     for parameter, form in (("server_config", "server"), ("agent_config", "agent")):

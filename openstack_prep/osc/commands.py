@@ -15,11 +15,15 @@ from cliff.display import DisplayCommandBase
 from osc_lib.command import command
 
 from openstack_prep import extensions, tracing
+from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.style import visible
 from openstack_prep.cli import Run
-from openstack_prep.cli.main import DEFAULTS, add_global, log_notes, work_of
-from openstack_prep.cli.parser import exit_code
+from openstack_prep.cli.main import add_global
+from openstack_prep.cli.output import explained, fail
+from openstack_prep.cli.parser import DEFAULTS, exit_code
 from openstack_prep.cli.spellings import respell
+from openstack_prep.cli.work import log_notes, work_of
+from openstack_prep.cloud.translation import translate
 from openstack_prep.core import interrupts
 from openstack_prep.osc import tables
 from openstack_prep.reports.last_run import recorded
@@ -75,8 +79,6 @@ class Prep(DisplayCommandBase[Any]):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Return the exit code of our command; its errors are printed as our command prints them."""
-        from openstack_prep.cli.running import explained, fail
-
         log_notes(debug=bool(self.app.options.debug))
         with interrupts.raised():
             try:
@@ -140,9 +142,6 @@ class Prep(DisplayCommandBase[Any]):
 
         The client logs in as for its own commands.  Raises CloudError, and errors of the client.
         """
-        from openstack_prep.base.errors import NotAllowed
-        from openstack_prep.cloud.translation import translate
-
         if entry is not None and not self._chosen():
             return None
         self.auth_required = True

@@ -20,7 +20,7 @@ DEFAULT_API_VERSION = "1"
 
 def make_client(manager: Any) -> Cloud:
     """Return the client's connection, for plugins of others: ``app.client_manager.prep``."""
-    from openstack_prep.cloud.connection import connect
+    from openstack_prep.cloud.connection import connect  # that client imports all its plugins for any command
 
     return connect(connection=manager.sdk_connection)
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import logging
+
     import requests
 
     from openstack_prep.tracing.telemetry import Telemetry
@@ -45,13 +47,11 @@ def of_command(name: str, run: Callable[[], int]) -> int:
     if not is_wanted():
         return run()
     try:
-        from openstack_prep.tracing.telemetry import configured
+        from openstack_prep.tracing.telemetry import configured  # an extra
 
-        _used = configured()  # it imports the exporters
+        _used = configured()
     except ImportError:
-        import logging
-
-        logging.getLogger(__name__).debug("OTEL_* is set, but the extra [otel] is not installed", exc_info=True)
+        _log().debug("OTEL_* is set, but the extra [otel] is not installed", exc_info=True)
         return run()
     except Exception as error:  # noqa: BLE001 - of the SDK, such as for a delay below 0
         _warn("no spans and durations are sent", error)
@@ -75,9 +75,13 @@ def _close(telemetry: Telemetry) -> None:
 
 
 def _warn(what: str, error: Exception) -> None:
-    import logging
+    _log().warning("%s: %s: %s", what, type(error).__name__, error)
 
-    logging.getLogger(__name__).warning("%s: %s: %s", what, type(error).__name__, error)
+
+def _log() -> logging.Logger:
+    import logging  # not needed for --version and --help
+
+    return logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
@@ -105,8 +109,4 @@ def of_service(name: str) -> contextlib.AbstractContextManager[object]:
 def trace_requests(session: requests.Session) -> None:
     """Trace the requests of a session, each attempt of keystoneauth's as one."""
     if _used:
-        from openstack_prep.tracing.telemetry import TracedAdapter
-
-        for prefix, adapter in session.adapters.items():
-            if not isinstance(adapter, TracedAdapter):
-                session.adapters[prefix] = TracedAdapter(adapter, _used)
+        _used.trace(session)

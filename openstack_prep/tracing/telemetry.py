@@ -25,7 +25,7 @@ from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
 from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode, TracerProvider, get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from requests import PreparedRequest, Response
+from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter
 
 from openstack_prep.version import __version__
@@ -53,6 +53,12 @@ class Telemetry:
         )
         self.of_service: ContextVar[str] = ContextVar("service", default="")
         self._root: Context | None = None
+
+    def trace(self, session: Session) -> None:
+        """Trace the requests of a session."""
+        for prefix, adapter in session.adapters.items():
+            if not isinstance(adapter, TracedAdapter):
+                session.adapters[prefix] = TracedAdapter(adapter, self)
 
     @contextlib.contextmanager
     def command(self, name: str) -> Iterator[Callable[[int], None]]:
@@ -135,13 +141,13 @@ def _log_failures() -> None:
 
 
 def _otlp_spans(timeout: float | None) -> SpanExporter:
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # unless another is chosen
 
     return OTLPSpanExporter(timeout=timeout)
 
 
 def _otlp_metrics(timeout: float | None) -> MetricExporter:
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # as above
 
     return OTLPMetricExporter(timeout=timeout)
 

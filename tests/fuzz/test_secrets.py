@@ -73,7 +73,7 @@ CRASHES = [
     *("openstack_prep.core.executor.execute", "openstack_prep.core.observation.examine"),
     *("openstack_prep.cloud.service.Service.get", "openstack_prep.spec.completion.derive"),
     *("openstack_prep.resources.identity.user.User.find", "openstack_prep.verbs.opening.resolve_spec"),
-    "openstack_prep.cli.running.print_result",
+    "openstack_prep.cli.project.verbs.print_result",
 ]
 LEAK = re.compile(f"{MARK}[a-z0-9-]*")
 

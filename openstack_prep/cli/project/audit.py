@@ -6,9 +6,10 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
+from openstack_prep.cli.output import print_result
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.reports import judge_reports, report, write_html
-from openstack_prep.cli.running import open_spec, print_result
+from openstack_prep.cli.running import open_spec
 from openstack_prep.cli.style import warn
 from openstack_prep.pictures.topology import sources
 from openstack_prep.reports.findings import of_drift

@@ -5,12 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec, add_variables
-from openstack_prep.cli.reports import add_html, add_reports
-from openstack_prep.cli.running import (
-    add_allow_loss,
-    add_lock_timeout,
-)
+from openstack_prep.cli.of_spec import add_allow_loss, add_html, add_lock_timeout, add_reports, add_spec, add_variables
 from openstack_prep.cli.spellings import new_path
 
 _HERE = "openstack_prep.cli.project"

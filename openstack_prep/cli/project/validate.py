@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.cli.output import error_data, print_result
 from openstack_prep.cli.reports import judge_reports, report
-from openstack_prep.cli.running import error_data, print_result, read_spec
+from openstack_prep.cli.spec import read_spec
 from openstack_prep.cli.style import warn
 from openstack_prep.core import planner
 from openstack_prep.reports.findings import of_warning

@@ -10,18 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli.output import print_result
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.reports import judge_reports, write_html
-from openstack_prep.cli.running import (
-    carry_out,
-    confirm_plan,
-    name_holder,
-    no_garbage,
-    open_spec,
-    print_result,
-    print_warnings,
-    run_plan,
-)
+from openstack_prep.cli.running import carry_out, confirm_plan, name_holder, open_spec, print_warnings, run_plan
+from openstack_prep.cli.spec import no_garbage
 from openstack_prep.cli.style import say, style_of, warn
 from openstack_prep.core import text
 from openstack_prep.spec.targets import limit_to

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.suggestion import ask, similar
-from openstack_prep.cli.running import print_result
+from openstack_prep.cli.output import print_result
 from openstack_prep.reports.codes import read_codes
 
 WIDTH = 110

@@ -6,7 +6,8 @@ import argparse
 import shlex
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli.running import open_spec, print_result
+from openstack_prep.cli.output import print_result
+from openstack_prep.cli.running import open_spec
 from openstack_prep.exposures.paths import examination
 from openstack_prep.exposures.paths.hops import Running
 from openstack_prep.kubernetes.commands.of_running_cluster import chosen_cluster

@@ -6,12 +6,8 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
+from openstack_prep.cli.of_spec import add_allow_loss, add_html, add_lock_timeout
 from openstack_prep.cli.parser import positive
-from openstack_prep.cli.reports import add_html
-from openstack_prep.cli.running import (
-    add_allow_loss,
-    add_lock_timeout,
-)
 from openstack_prep.cli.spellings import new_path
 
 _HERE = "openstack_prep.fleet.commands"

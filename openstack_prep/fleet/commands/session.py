@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
-
-from openstack_prep.base.style import visible
-from openstack_prep.cli.running import FORMAT, interrupted_by, print_error
-from openstack_prep.cli.style import say, warn
-from openstack_prep.core.text import counted
-from openstack_prep.fleet.commands import tables
-from openstack_prep.fleet.order import TargetStatus
-
-if TYPE_CHECKING:
-    from openstack_prep.fleet.runs import Chosen, FleetResult
-
-
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli.running import no_garbage
+from openstack_prep.base.style import PLAIN, Style, visible
+from openstack_prep.cli.output import FORMAT, interrupted_by, print_error
+from openstack_prep.cli.spec import no_garbage
+from openstack_prep.cli.style import say, warn
+from openstack_prep.core.text import counted
 from openstack_prep.fleet import runs
+from openstack_prep.fleet.commands import tables
+from openstack_prep.fleet.commands.progress import FleetLines, Json
 from openstack_prep.fleet.engine import threads
 from openstack_prep.fleet.file.targets import load_fleet, meant
+from openstack_prep.fleet.order import TargetStatus
 
 if TYPE_CHECKING:
     from openstack_prep.fleet.file.fields import Fleet
-    from openstack_prep.fleet.runs import Chosen
+    from openstack_prep.fleet.runs import Chosen, FleetResult
 
 
 # --- begin -----------------------------------------------------------------------------------
@@ -126,3 +121,17 @@ def end(options: argparse.Namespace, chosen: Chosen, result: FleetResult, verb: 
     if result.interrupt is not None:
         print_error(options, interrupted_by(result.interrupt), code)
     return code
+
+
+def display(
+    options: argparse.Namespace, style: Style, widths: tuple[int, int], total: int, verb: str, *, quiet: bool = False
+) -> FleetLines:
+    """Return the display for where the output goes; a ``quiet`` one shows only how far the run is."""
+    if options.format == "json":
+        return Json(sys.stdout, PLAIN, widths, total, verb, quiet)
+    out = sys.stderr if quiet else sys.stdout
+    if not out.isatty() or options.debug:
+        return FleetLines(out, style, widths, total, verb, quiet)
+    from openstack_prep.fleet.commands.live import FleetDisplay  # rich takes as long to load as pydantic
+
+    return FleetDisplay(out, style, widths, total, verb, quiet)

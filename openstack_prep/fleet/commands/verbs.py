@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING, Any
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
+from openstack_prep.cli.output import print_result
 from openstack_prep.cli.output_folder import output_folder, write_marked
 from openstack_prep.cli.project.validate import check
-from openstack_prep.cli.running import (
-    confirm,
-    exit_on_second_signal,
-    print_result,
-)
+from openstack_prep.cli.running import confirm, exit_on_second_signal
 from openstack_prep.cli.style import say, style_of
 from openstack_prep.core.text import counted
 from openstack_prep.fleet import plan_file, runs
 from openstack_prep.fleet.commands import html, tables
-from openstack_prep.fleet.commands.progress import display
 from openstack_prep.fleet.commands.session import (
     choose,
+    display,
     end,
     executors,
     open_fleet,

@@ -9,7 +9,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError, SpecError
-from openstack_prep.cli.running import print_result, read_spec
+from openstack_prep.cli.output import print_result
+from openstack_prep.cli.spec import read_spec
 from openstack_prep.kubernetes.cluster import rke_checklist
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.resources.files.clouds_entry import CloudsEntry

@@ -6,8 +6,8 @@ import argparse
 
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.cli.output import print_result
 from openstack_prep.cli.output_folder import output_folder, write_conversion
-from openstack_prep.cli.running import print_result
 from openstack_prep.cli.style import warn
 from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.convert import convert

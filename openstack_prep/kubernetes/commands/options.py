@@ -6,11 +6,7 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
-from openstack_prep.cli.reports import add_reports
-from openstack_prep.cli.running import (
-    add_lock_timeout,
-)
+from openstack_prep.cli.of_spec import add_lock_timeout, add_reports, add_spec
 from openstack_prep.cli.spellings import new_path
 
 _HERE = "openstack_prep.kubernetes.commands"

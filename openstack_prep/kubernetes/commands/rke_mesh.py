@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from openstack_prep.cli.running import open_spec, print_result
+from openstack_prep.cli.output import print_result
+from openstack_prep.cli.running import open_spec
 from openstack_prep.kubernetes import clusters
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.base.raw import Values
-from openstack_prep.cli.running import print_result
+from openstack_prep.cli.output import print_result
 from openstack_prep.openshift.installer import find_file
 from openstack_prep.openshift.names import of_cluster as names
 

@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 
 from openstack_prep.cli import AddCommand
-from openstack_prep.cli.of_spec import add_spec
-from openstack_prep.cli.reports import add_html, add_reports
+from openstack_prep.cli.of_spec import add_html, add_reports, add_spec
 
 _HERE = "openstack_prep.openshift.commands"
 FORMS = ("mermaid", "dot", "svg", "json")

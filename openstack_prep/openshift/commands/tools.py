@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from openstack_prep.base.style import visible
-from openstack_prep.cli.running import print_result
+from openstack_prep.cli.output import print_result
 from openstack_prep.openshift.tools import NAMES, Tool, ToolRequest, fetch_tools
 
 INTERVAL = 5.0  # seconds between two progress lines

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import visible
+from openstack_prep.cli.output import print_result
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.running import open_spec, print_result, read_spec
+from openstack_prep.cli.running import open_spec
+from openstack_prep.cli.spec import read_spec
 from openstack_prep.cloud.connection import connect
 from openstack_prep.openshift.commands.of_cluster import chosen_cluster, cloud_of
 from openstack_prep.pictures.topology import drawing, sources, texts

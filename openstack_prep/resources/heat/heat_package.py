@@ -137,7 +137,7 @@ def read(template: str, environments: Sequence[str]) -> Package:
 
     Raises ConfigError that names the file that cannot be read.
     """
-    from heatclient import exc
+    from heatclient import exc  # takes long to load, and only templates need it
 
     template_utils: Any = import_module("heatclient.common.template_utils")  # they do not declare their types
     utils: Any = import_module("heatclient.common.utils")

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 from urllib.parse import quote
 
+import tenacity
+
 from openstack_prep.base.errors import CloudError, is_transient
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
@@ -43,8 +45,6 @@ def remove(run: CloudRun, group_id: str) -> None:
     A step that fails temporarily is decided again, and would find no project any more, and nothing left to do.
     Raises CloudError, for which nothing is decided again.
     """
-    import tenacity
-
     patient = tenacity.Retrying(
         retry=tenacity.retry_if_exception(is_transient),
         stop=tenacity.stop_after_attempt(ATTEMPTS),

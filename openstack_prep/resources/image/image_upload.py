@@ -11,6 +11,8 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, cast
 
+import tenacity
+
 from openstack_prep.base.errors import (
     CloudError,
     DownloadError,
@@ -127,8 +129,6 @@ class Import:
         return raw, self._verify(raw)
 
     def _wait(self, maker: Cloud, image_id: str) -> ImageRecord:
-        import tenacity
-
         seen: set[str] = set()
         done = tenacity.Retrying(
             retry=tenacity.retry_if_result(lambda found: found is None),

@@ -11,7 +11,9 @@ import pytest
 
 from openstack_prep.base.style import PLAIN, Style
 from openstack_prep.cli import progress
-from openstack_prep.cli.progress import Lines, Live, display, summary
+from openstack_prep.cli.live import Live
+from openstack_prep.cli.progress import Lines, summary
+from openstack_prep.cli.running import display
 from openstack_prep.core.executor import Event
 from openstack_prep.core.model import Key, Observed, Resource, Result, Status
 from openstack_prep.core.plan import Plan, Report
