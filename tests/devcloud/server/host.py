@@ -31,10 +31,11 @@ def serve(name, home, port, needs):
     """
     started = time.monotonic()
     try:
-        from tests.devcloud.server import middleware, once_tuning, projects, rpc_tuning, sqlite_tuning, wsgi
+        from tests.devcloud.server import middleware, once_tuning, orm_tuning, projects, rpc_tuning, sqlite_tuning, wsgi
 
         middleware.sign_requests(name)
         sqlite_tuning.tune()
+        orm_tuning.tune()
         rpc_tuning.tune()
         once_tuning.tune()
         if name == "heat":
@@ -50,7 +51,7 @@ def serve(name, home, port, needs):
         if name == "keystone":
             from tests.devcloud.server import keystone_tuning
 
-            built = keystone_tuning.Emptied(built)
+            built = keystone_tuning.Cautious(built)
         server = wsgi.server(middleware.Watch(built, name, home), port, THREADS)
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)  # its default walks the whole process several times a request
