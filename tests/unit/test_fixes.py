@@ -200,6 +200,7 @@ OPEN: Mapping[tuple[str, str], str] = {
     ("openshift/check/network/floating_ips.py", "ADDRESS"): "the address that the command before it returns",
     ("openshift/check/network/ovn.py", "ID"): "the user knows which machines have the address",
     ("openshift/verify/access_path.py", "ADDRESS"): "nobody said which floating IP",
+    ("openshift/check/without_cloud.py", "ADDR"): "the load balancers of such a cluster are the user's",
     ("openshift/verify/outside.py", "ADDRESS"): "no floating IP serves the port",
 }
 """Placeholders in printed commands whose values this package cannot know, with the reason."""

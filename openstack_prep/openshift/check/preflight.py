@@ -13,7 +13,7 @@ from openstack_prep.base.errors import CloudError, ConfigError, Mistake
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import connect_entry
-from openstack_prep.openshift.check import check, services, tls
+from openstack_prep.openshift.check import check, services, tls, without_cloud
 from openstack_prep.openshift.check.context import READER, CheckContext
 from openstack_prep.openshift.check.entry import entry
 from openstack_prep.openshift.check.host import fips
@@ -28,6 +28,7 @@ from openstack_prep.openshift.install_config import (
     read,
 )
 from openstack_prep.openshift.install_config.fields import FIELDS
+from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD
 from openstack_prep.openshift.install_config.reading import is_deprecated, is_fatal
 from openstack_prep.openshift.install_config.releases import NEWEST, minor, name
 from openstack_prep.reports.codes import documented
@@ -43,15 +44,15 @@ class Verdict:
     """The install-config.yaml."""
     release: str
     """The release it was read for, such as 4.18."""
-    cloud: str
-    """The entry of clouds.yaml that the installer uses."""
+    cloud: str | None
+    """The entry of clouds.yaml that the installer uses; None for the platforms none and external."""
     findings: tuple[Diagnostic, ...]
     """Errors first."""
 
     @property
     def placed(self) -> tuple[Diagnostic, ...]:
         """The findings, those about a field with the file and its line; raises SpecError if it cannot be read."""
-        given = InstallConfigValues(self.path)
+        given = InstallConfigValues(self.path, without_cloud=True)
         return tuple(replace(each, where=given.place_of(each.where)) for each in self.findings)
 
     @property
@@ -96,28 +97,37 @@ def preflight(
     ``release``: such as 4.18.  ``installer``: the openshift-install, to ask it for its image.  ``hosts``:
     the hosts file of the machine it will run on.  ``clouds_file``: the clouds.yaml that it will be given by
     OS_CLIENT_CONFIG_FILE; default: the one that it finds in this environment.  The cloud is that of the entry
-    which it will take; nothing is changed there.  A cluster that was installed from that folder is the only
-    diagnostic.  Raises SpecError when the file, or clouds.yaml, cannot be read.
+    which it will take; nothing is changed there.  For the platforms none and external no cloud is asked.  A cluster
+    that was installed from that folder is the only diagnostic.
+    Raises SpecError when the file, or clouds.yaml, cannot be read.
     """
     path = Path(path)
-    given = InstallConfigValues(path)
+    given = InstallConfigValues(path, without_cloud=True)
     cluster, contents = read(given, release)
     found = list(installed(path))
-    if not found:
+    if not found and given.platform in WITHOUT_CLOUD:
+        found = [*_of_document(given, cluster, contents), *fips(cluster), *without_cloud.names(path, cluster, hosts)]
+    elif not found:
         mine = find_entry(cluster.cloud, clouds_file)
         of_entry = list(entry(cluster.cloud, clouds_file))
         found = [*_of_document(given, cluster, contents), *fips(cluster), *of_entry]
         if mine is not None and not fatal(of_entry):
             found += _of_cloud(mine, cluster, contents, path, installer, hosts, jobs)
-    return Verdict(path=path, release=cluster.release, cloud=cluster.cloud, findings=tuple(by_weight(found)))
+    return _verdict(path, given, cluster, found)
 
 
 def check_file(path: str | Path, release: str) -> Verdict:
     """Check an install-config.yaml alone, without clouds.yaml and without a cloud; raises SpecError."""
-    given = InstallConfigValues(Path(path))
+    given = InstallConfigValues(Path(path), without_cloud=True)
     cluster, contents = read(given, release)
-    found = by_weight(_of_document(given, cluster, contents))
-    return Verdict(path=Path(path), release=cluster.release, cloud=cluster.cloud, findings=tuple(found))
+    return _verdict(Path(path), given, cluster, _of_document(given, cluster, contents))
+
+
+def _verdict(
+    path: Path, given: InstallConfigValues, cluster: InstallConfigFields, found: Iterable[Diagnostic]
+) -> Verdict:
+    cloud = None if given.platform in WITHOUT_CLOUD else cluster.cloud
+    return Verdict(path=path, release=cluster.release, cloud=cloud, findings=tuple(by_weight(found)))
 
 
 # --- the file -----------------------------------------------------------------------------
@@ -139,7 +149,8 @@ def _of_document(
             fix=each.fix,
             status=DiagnosticStatus.ERROR if is_fatal(each) else DiagnosticStatus.WARNING,
         )
-    for each in mistakes(cluster, contents):
+    yield from without_cloud.agent_based(given, cluster)
+    for each in mistakes(cluster, contents, without_cloud.mandatory(given)):
         yield Diagnostic(
             code=each.code,
             where=_in_the_file(each, minor(cluster.release)),

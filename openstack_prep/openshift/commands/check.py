@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
     verdict = _with_choice(verdict, options.os_cloud)
     print_result(options, _text(verdict), verdict.data())
     code = report(options, verdict.placed, 1 if verdict.errors else 0, paths)
-    return write_html(options, lambda: _page([verdict], [], partial(_project, options, verdict)), code)
+    look = partial(_project, options, verdict.cloud) if verdict.cloud else None
+    return write_html(options, lambda: _page([verdict], [], look), code)
 
 
 def _refuse_options(options: argparse.Namespace) -> None:
@@ -93,7 +94,9 @@ def _page(verdicts: list[Verdict], unread: list[Mistake], look: Callable[[], Top
     groups = [(str(each.path), [one.data() for one in each.placed]) for each in verdicts]
     if unread:
         groups.append(("Unreadable", [each.diagnostic(SpecError.code).data() for each in unread]))
-    facts = dict.fromkeys(fact for each in verdicts for fact in (("Release", each.release), ("Cloud", each.cloud)))
+    facts = dict.fromkeys(
+        fact for each in verdicts for fact in (("Release", each.release), ("Cloud", each.cloud or "none"))
+    )
     good = not unread and not any(each.errors for each in verdicts)
     title = "Check of " + (", ".join(str(each.path) for each in verdicts) or CONFIG.name)
     from openstack_prep.reports.html_content import page_of_findings  # only for --html
@@ -101,15 +104,17 @@ def _page(verdicts: list[Verdict], unread: list[Mistake], look: Callable[[], Top
     return page_of_findings(title, summary(found), good, [*facts], groups, look)
 
 
-def _project(options: argparse.Namespace, verdict: Verdict) -> Topology:
+def _project(options: argparse.Namespace, cloud: str) -> Topology:
     """Return what is in the project that the installer will use."""
-    return sources.of_project(connect(verdict.cloud), jobs=options.jobs)
+    return sources.of_project(connect(cloud), jobs=options.jobs)
 
 
 def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
     """Return the verdict with a warning about an --os-cloud that the installer will not use."""
     if chosen is None or chosen == verdict.cloud:
         return verdict
+    if verdict.cloud is None:
+        raise ConfigError("--os-cloud does not apply to the platforms none and external; leave it out")
     chosen_ignored = Diagnostic(
         code="environment.other-cloud",
         where="--os-cloud",
@@ -123,5 +128,6 @@ def _with_choice(verdict: Verdict, chosen: str | None) -> Verdict:
 
 def _text(verdict: Verdict, where: str = "") -> str:
     """Return the diagnostics as text, with line numbers of the file."""
-    subject = f"{verdict.path} for {verdict.release} {where or f'in cloud {verdict.cloud!r}'}"
+    where = where or (f"in cloud {verdict.cloud!r}" if verdict.cloud else "without a cloud")
+    subject = f"{verdict.path} for {verdict.release} {where}"
     return "\n".join([*map(str, verdict.placed), f"{subject}: {summary(verdict.findings)}"])

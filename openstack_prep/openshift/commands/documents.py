@@ -21,7 +21,7 @@ from openstack_prep.openshift.tools import fetching
 CHECK = {
     "install_config": TEXT,
     "release": TEXT,
-    "cloud": TEXT,
+    "cloud": TEXT_OR_NULL,
     **dict.fromkeys(("errors", "warnings", "unknown"), INTEGER),
     "findings": list_of("diagnostic"),
 }

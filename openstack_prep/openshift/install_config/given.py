@@ -13,7 +13,7 @@ from openstack_prep.base.formats import go_scalars
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
-from openstack_prep.openshift.install_config.paths import find
+from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD, find, platform_of
 
 NUMBERS = frozenset(
     (
@@ -45,15 +45,20 @@ def as_installer_reads(value: Any, name: str = "") -> Any:
 class InstallConfigValues:
     """The values of an install-config, and their places."""
 
-    def __init__(self, source: str | Path | Raw) -> None:
-        """Read it; raises SpecError if it cannot be read, is not YAML, or is for another platform."""
+    def __init__(self, source: str | Path | Raw, *, without_cloud: bool = False) -> None:
+        """Read it; raises SpecError if it cannot be read, is not YAML, or is for another platform.
+
+        ``without_cloud``: the platforms none and external are accepted as well.
+        """
         self._document = None if isinstance(source, Mapping) else Document(Path(source), of_go=True)
         self.data: Any = as_installer_reads(source if self._document is None else self._document.data)
         self.repeated: list[Mistake] = []
         """Keys of which Go's YAML, read strictly, takes none, even where a merge key has one of two (yaml.v2)."""
         if self._document is not None:
             self.repeated = [*self._document.repeated, *self._document.overridden]
-        if not isinstance(self.value(OPENSTACK), Mapping):
+        self.platform = platform_of(self.data)
+        accepted = without_cloud and self.platform in WITHOUT_CLOUD and isinstance(self.value("platform"), Mapping)
+        if not accepted and not isinstance(self.value(OPENSTACK), Mapping):
             raise SpecError([self._of_something_else()])
 
     def _of_something_else(self) -> Mistake:
@@ -65,6 +70,11 @@ class InstallConfigValues:
         there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""
         what = f"is missing; the platform is {there}" if there and not find(self.data, OPENSTACK) else "is missing"
         return Mistake(self.place(OPENSTACK), what, "give an install-config.yaml for OpenStack")
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None if it was given as content."""
+        return self._document.path if self._document else None
 
     def value(self, path: str) -> object:
         """Return the value at a path, keys in any case; None if it is missing."""

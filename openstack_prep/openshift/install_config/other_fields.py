@@ -15,7 +15,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import HOST_PREFIX_IPV6
 from openstack_prep.openshift.install_config.given import NUMBERS
-from openstack_prep.openshift.install_config.paths import known_paths, oldest, value_of
+from openstack_prep.openshift.install_config.paths import known_paths, oldest, platform_of, value_of
 
 OPENSTACK = "platform.openstack"
 DNS_RECORDS = f"{OPENSTACK}.dnsRecordsType"
@@ -54,7 +54,7 @@ def mistakes_of_others(document: Raw, release: int) -> Iterator[Mistake]:
 
 
 def _platforms(document: Raw, release: int) -> Iterator[Mistake]:
-    for name in _other_platforms(document, "", release):
+    for name in _other_platforms(document, "", platform_of(document), release):
         yield Mistake(f"platform.{name}", "is a second platform beside openstack", "take it out")
 
 
@@ -184,6 +184,7 @@ def _all_pools(document: Raw) -> Iterator[tuple[str, Raw]]:
 
 
 def _pools(document: Raw, release: int) -> Iterator[Mistake]:
+    platform = platform_of(document)
     for where, pool in _all_pools(document):
         for name, every in SPELLINGS.items():
             spellings = [each for each in every if each != "arm64" or release in releases.ARM]
@@ -195,9 +196,9 @@ def _pools(document: Raw, release: int) -> Iterator[Mistake]:
         if value_of(pool, "management") == "ClusterAPI" and release in releases.MANAGEMENT:
             yield Mistake(f"{where}.management", "OpenStack does not support ClusterAPI here", "leave it out")
         yield from _disks(where, pool, release)
-        for name in _other_platforms(pool, f"{where.partition('[')[0]}.", release):
+        for name in _other_platforms(pool, f"{where.partition('[')[0]}.", platform, release):
             if name.lower() not in UNSEEN:
-                yield Mistake(f"{where}.platform.{name}", "the platform is openstack", "take it out")
+                yield Mistake(f"{where}.platform.{name}", f"the platform is {platform}", "take it out")
     kinds = {where: value_of(pool, "architecture") or "amd64" for where, pool in _all_pools(document)}
     master = kinds.pop("controlPlane", "amd64")
     for where, kind in kinds.items():
@@ -227,12 +228,12 @@ def _disks(where: str, pool: Raw, release: int) -> Iterator[Mistake]:
         seen.add(kind)
 
 
-def _other_platforms(section: Raw, path: str, release: int) -> Iterator[str]:
-    """Yield the platforms beside OpenStack in a section, among those that the release knows."""
+def _other_platforms(section: Raw, path: str, own: str, release: int) -> Iterator[str]:
+    """Yield the platforms beside the cluster's own in a section, among those that the release knows."""
     platforms = value_of(section, "platform")
     for name, value in platforms.items() if isinstance(platforms, Mapping) else ():
         _, span = known_paths().get(f"{path}platform.{name}".lower(), ("", releases.Span(releases.NEVER)))
-        if str(name).lower() != "openstack" and value is not None and max(release, oldest()) in span:
+        if str(name).lower() != own and value is not None and max(release, oldest()) in span:
             yield str(name)
 
 

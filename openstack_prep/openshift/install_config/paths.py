@@ -14,6 +14,10 @@ from typing import Any
 from openstack_prep.base.formats.foreign_text import shipped_yaml
 from openstack_prep.openshift.install_config.releases import NEVER, Span
 
+OPENSTACK, NONE, EXTERNAL = "openstack", "none", "external"
+WITHOUT_CLOUD = (NONE, EXTERNAL)
+"""Platforms for which the installer asks no cloud, on whichever the machines run."""
+
 
 @cache
 def known_paths() -> Mapping[str, tuple[str, Span]]:
@@ -62,3 +66,11 @@ def value_of(node: object, path: str) -> object:
     """Return the value of a field; None if it is missing."""
     found = find(node, path)
     return found[1] if found else None
+
+
+def platform_of(document: object) -> str:
+    """Return the platform of an install-config: none or external if it is the only one, else openstack."""
+    platforms = value_of(document, "platform")
+    given = platforms.items() if isinstance(platforms, Mapping) else ()
+    names = [str(name).lower() for name, value in given if value is not None]
+    return names[0] if len(names) == 1 and names[0] in WITHOUT_CLOUD else OPENSTACK

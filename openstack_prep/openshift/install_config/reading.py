@@ -20,7 +20,14 @@ from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.fields import FIELDS, INNER, Field, Spelling
 from openstack_prep.openshift.install_config.given import as_installer_reads
 from openstack_prep.openshift.install_config.other_fields import mistakes_of_others
-from openstack_prep.openshift.install_config.paths import known_paths, oldest, value_of
+from openstack_prep.openshift.install_config.paths import (
+    OPENSTACK,
+    WITHOUT_CLOUD,
+    known_paths,
+    oldest,
+    platform_of,
+    value_of,
+)
 
 STOPS = "the installer stops"
 _OF_SPECS = {each.path for field in FIELDS for each in field.spellings}
@@ -59,7 +66,10 @@ def findings(document: Raw, release: str) -> list[Mistake]:
     Raises InvalidValue for an unsupported release.
     """
     number, document = releases.minor(release), as_installer_reads(document)
-    found = [*_Walk(number, _gates(document, number)).below(document, "", ""), *_contradictions(document, number)]
+    found = [
+        *_Walk(number, platform_of(document), _gates(document, number)).below(document, "", ""),
+        *_contradictions(document, number),
+    ]
     for each in mistakes_of_others(document, number):
         if each.where not in {other.where for other in found if is_fatal(other)}:  # further mistakes follow from it
             found.append(_finding(each.where, each.what, STOPS, each.fix))
@@ -103,6 +113,7 @@ class _Walk:
     """A walk through the document of a release; ``is_open`` tells which gates are open."""
 
     release: int
+    platform: str
     is_open: Callable[[releases.Gate | None], bool]
 
     def below(self, node: object, path: str, shown: str) -> Iterator[Mistake]:
@@ -149,9 +160,11 @@ class _Walk:
         return _unknown(here, what, self.release, fix)
 
     def _not_on_openstack(self, here: str, where: str) -> Iterator[Mistake]:
-        spans = {name.lower(): span for name, span in releases.NOT_ON_OPENSTACK.items()}
+        allowed = releases.WITHOUT_CLOUD_ALSO if self.platform in WITHOUT_CLOUD else ()
+        spans = {name.lower(): span for name, span in releases.NOT_ON_OPENSTACK.items() if name not in allowed}
         if where in spans and self.release in spans[where]:
-            yield _finding(here, "is not supported on OpenStack", STOPS, "take it out")
+            platform = "OpenStack" if self.platform == OPENSTACK else f"platform {self.platform}"
+            yield _finding(here, f"is not supported on {platform}", STOPS, "take it out")
 
     def _gated(self, here: str, where: str, value: object) -> Iterator[Mistake]:
         gate = _GATES.get(where)

@@ -167,6 +167,8 @@ NOT_ON_OPENSTACK = {  # fields that a release knows, and refuses on OpenStack (I
     "networking.clusterNetworkMTU": Span(),
     "operatorPublishingStrategy": Span(),
 }
+WITHOUT_CLOUD_ALSO = ("arbiter", "controlPlane.fencing")
+"""Fields that the platforms none and external accept (IC: validateArbiter, validateFencingForPlatform)."""
 MANAGEMENT = Span(22)  # machines by Cluster API, which OpenStack does not support (IC validateMachineManagement)
 
 

@@ -18,6 +18,7 @@ from openstack_prep.dns import entries
 from openstack_prep.dns.block import Edit, change_file, put_block
 from openstack_prep.openshift.install_config import InstallConfigValues
 from openstack_prep.openshift.install_config.fields import OPENSTACK
+from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD
 from openstack_prep.openshift.install_config.rules.names import LABEL
 from openstack_prep.openshift.names import hosts
 from openstack_prep.openshift.names.hosts import ClusterNames
@@ -53,7 +54,8 @@ def names_of(
     if api_int:
         addresses["api-int"] = ("api-int", api_int)
     elif internal:
-        addresses["api-int"] = _address(given, "api", None, internal=True) if given else addresses["api"]
+        own = given and given.platform not in WITHOUT_CLOUD
+        addresses["api-int"] = _address(given, "api", None, internal=True) if own else addresses["api"]
     _raise(mistakes, [*_wrong_domain(domain), *_wrong_addresses(addresses, given)])
     plain = {name: str(ipaddress.ip_address(value)) for name, (_, value) in addresses.items()}
     return ClusterNames(
@@ -82,7 +84,7 @@ def domain_of(
 def _opened(install_config: Path | None) -> tuple[InstallConfigValues | None, list[Mistake]]:
     """Return an install-config, and the mistakes of the file itself."""
     try:
-        given = InstallConfigValues(install_config) if install_config else None
+        given = InstallConfigValues(install_config, without_cloud=True) if install_config else None
     except SpecError as error:
         return None, list(error.mistakes)
     return given, given.repeated if given else []
@@ -110,7 +112,7 @@ def _placed(given: InstallConfigValues | None, paths: Sequence[str], name: str, 
 
 
 def _address(given: InstallConfigValues | None, which: str, value: str | None, internal: bool) -> Placed:
-    if value is not None or given is None:
+    if value is not None or given is None or given.platform in WITHOUT_CLOUD:
         return which, value
     path, floating = given.field(f"{which}_floating_ip")
     if not internal and (floating or given.value(f"{OPENSTACK}.externalNetwork")):
@@ -150,6 +152,10 @@ def _wrong_addresses(addresses: dict[str, Placed], given: InstallConfigValues | 
     for name, (where, value) in addresses.items():
         if name == "api-int" and (where, value) == addresses["api"]:
             continue  # reported for api already
+        if value is None and given and given.platform in WITHOUT_CLOUD:
+            what = f"{MISSING}; a cluster of platform {given.platform} has no address of its own"
+            yield Mistake(where, what, f"give --{name} ADDR, that of your load balancer")
+            continue
         if value is None:
             or_else = "--internal for the address within the cluster" if given else "--install-config FILE"
             yield Mistake(where, MISSING, f"give --{name} ADDR, or {or_else}")

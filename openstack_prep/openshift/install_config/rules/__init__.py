@@ -7,7 +7,7 @@ mistake is the name of the field in a spec.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
@@ -19,10 +19,14 @@ from openstack_prep.openshift.install_config.document import has_previews, value
 from openstack_prep.openshift.install_config.fields import FIELDS, Field
 from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
 from openstack_prep.openshift.install_config.rules.contents import content_mistakes
-from openstack_prep.openshift.install_config.rules.features import FEATURE_RULES
+from openstack_prep.openshift.install_config.rules.features import (
+    FEATURE_RULES,
+    FEATURE_RULES_WITHOUT_CLOUD,
+    capabilities,
+)
 from openstack_prep.openshift.install_config.rules.machines import MACHINE_RULES
 from openstack_prep.openshift.install_config.rules.names import NAME_RULES
-from openstack_prep.openshift.install_config.rules.networks import NETWORK_RULES
+from openstack_prep.openshift.install_config.rules.networks import NETWORK_RULES, NETWORK_RULES_WITHOUT_CLOUD
 from openstack_prep.openshift.install_config.rules.proxies import PROXY_RULES
 from openstack_prep.openshift.install_config.rules.registries import REGISTRY_RULES
 
@@ -36,15 +40,34 @@ RULES: tuple[Callable[[InstallConfigFields, int], Iterable[Mistake]], ...] = (
 )
 
 
-def mistakes(cluster: InstallConfigFields, contents: FileContents) -> list[Mistake]:
-    """Return all mistakes of a cluster; an empty list if it can be installed."""
+RULES_WITHOUT_CLOUD: tuple[Callable[[InstallConfigFields, int], Iterable[Mistake]], ...] = (
+    *NAME_RULES,
+    *NETWORK_RULES_WITHOUT_CLOUD,
+    *PROXY_RULES,
+    *REGISTRY_RULES,
+    *FEATURE_RULES_WITHOUT_CLOUD,
+)
+"""Those for the platforms none and external."""
+
+
+def mistakes(
+    cluster: InstallConfigFields, contents: FileContents, mandatory: Mapping[str, int] | None = None
+) -> list[Mistake]:
+    """Return all mistakes of a cluster; an empty list if it can be installed.
+
+    ``mandatory``: for platforms without a cloud, the capabilities that the cluster needs, by first release.
+    """
     try:
         release = releases.minor(cluster.release)
     except InvalidValue as error:
         return [error.at("release", cluster.release)]
     declared = values(cluster, contents)
     found = [*unwritable(declared, release, previews=has_previews(cluster)), *content_mistakes(cluster, contents)]
-    found += chain.from_iterable(rule(cluster, release) for rule in RULES)
+    if mandatory is None:
+        found += chain.from_iterable(rule(cluster, release) for rule in RULES)
+    else:
+        found += chain.from_iterable(rule(cluster, release) for rule in RULES_WITHOUT_CLOUD)
+        found += capabilities(cluster, release, mandatory)
     return [replace(each, code="install-config.invalid") for each in found]
 
 

@@ -7,7 +7,7 @@ validateCustomFeatureGates, validateCapabilities).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import GO_BOOLEANS
@@ -17,7 +17,7 @@ from openstack_prep.openshift.install_config.model import Capabilities, InstallC
 
 def _publish(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
     if cluster.publish == "Internal" and release in releases.ALWAYS_EXTERNAL:
-        yield Mistake("publish", "Internal is not supported on OpenStack", "leave it out, and the floating IPs too")
+        yield Mistake("publish", "Internal is not supported on this platform", "leave it out, and the floating IPs too")
 
 
 def _feature_set(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
@@ -46,7 +46,10 @@ def _gates(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
         yield Mistake("os_image_stream", f"{stream!r} requires the feature gate {gate.name}", fix)
 
 
-def _capabilities(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
+def capabilities(
+    cluster: InstallConfigFields, release: int, mandatory: Mapping[str, int] = releases.MANDATORY
+) -> Iterator[Mistake]:
+    """Yield capabilities that the release does not have, or that the cluster lacks; ``mandatory``: by first release."""
     chosen = cluster.capabilities
     known = [name for name, since in releases.CAPABILITIES.items() if since <= release]
     if not known or chosen is None or not (chosen.baseline or chosen.additional):
@@ -64,7 +67,7 @@ def _capabilities(cluster: InstallConfigFields, release: int) -> Iterator[Mistak
         newest = min(release, releases.LAST_SET)
         yield Mistake("capabilities.baseline", what, f"write None, vCurrent or v4.11 to v4.{newest}")
         return
-    yield from _missing(chosen, _enabled(chosen, last, release), release)
+    yield from _missing(chosen, _enabled(chosen, last, release), release, mandatory)
 
 
 def _last_set(baseline: str, release: int) -> int | None:
@@ -84,10 +87,10 @@ def _enabled(chosen: Capabilities, last: int, release: int) -> set[str]:
     return of_set | set(chosen.additional)
 
 
-def _missing(chosen: Capabilities, enabled: set[str], release: int) -> Iterator[Mistake]:
-    """Yield the capabilities that a cluster on OpenStack, or another capability, needs."""
+def _missing(chosen: Capabilities, enabled: set[str], release: int, mandatory: Mapping[str, int]) -> Iterator[Mistake]:
+    """Yield the capabilities that a cluster on its platform, or another capability, needs."""
     minimal = chosen.baseline == "None"
-    needed = {name: "a cluster on OpenStack" for name, since in releases.MANDATORY.items() if since <= release}
+    needed = {name: "a cluster on this platform" for name, since in mandatory.items() if since <= release}
     if "marketplace" in enabled and release in (releases.MARKETPLACE if minimal else releases.MARKETPLACE_OF_SETS):
         needed[releases.MARKETPLACE_NEEDS] = "marketplace"
     if minimal and "baremetal" in enabled and release in releases.BAREMETAL_NEEDS_MACHINES:
@@ -98,4 +101,5 @@ def _missing(chosen: Capabilities, enabled: set[str], release: int) -> Iterator[
             yield Mistake("capabilities.additional", what, f"add {name}")
 
 
-FEATURE_RULES = (_publish, _feature_set, _feature_gates, _gates, _capabilities)
+FEATURE_RULES_WITHOUT_CLOUD = (_publish, _feature_set, _feature_gates, _gates)
+FEATURE_RULES = (*FEATURE_RULES_WITHOUT_CLOUD, capabilities)

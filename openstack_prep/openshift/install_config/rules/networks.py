@@ -7,7 +7,7 @@ installconfig/openstack/validation/platform.go); ``releases`` names the releases
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from openstack_prep.base.errors import Mistake
@@ -172,9 +172,18 @@ def _order(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
         wanted = ipaddress.ip_network(cluster.machine_networks[0]).version
     else:
         return
+    yield from _begins_with(lists, wanted)
+
+
+def _begins_with(lists: Mapping[str, Sequence[str]], version: int) -> Iterator[Mistake]:
     for name, networks in lists.items():
-        if ipaddress.ip_network(networks[0]).version != wanted:
-            yield Mistake(name, f"begins with {networks[0]}", f"write the IPv{wanted} network first")
+        if ipaddress.ip_network(networks[0]).version != version:
+            yield Mistake(name, f"begins with {networks[0]}", f"write the IPv{version} network first")
+
+
+def _ipv4_first(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
+    """Yield lists of two families that begin with IPv6 (validateNetworkingIPVersion: other platforms allow it)."""
+    yield from _begins_with({name: getattr(cluster, name) for name in LISTS if len(families(cluster, name)) == 2}, 4)
 
 
 def _floating_ips(cluster: InstallConfigFields, release: int) -> Iterator[Mistake]:
@@ -214,11 +223,11 @@ def _zones_of_addresses(cluster: InstallConfigFields, release: int) -> Iterator[
                 yield Mistake(name, f"{each} names an interface of one machine", "leave out the % and what follows")
 
 
+_OF_ANY_PLATFORM = (_network_type, _networks, _ovn)
+NETWORK_RULES_WITHOUT_CLOUD = (*_OF_ANY_PLATFORM, _ipv4_first)
 NETWORK_RULES = (
     _zones_of_addresses,
-    _network_type,
-    _networks,
-    _ovn,
+    *_OF_ANY_PLATFORM,
     _ipv6,
     _order,
     *VIP_RULES,

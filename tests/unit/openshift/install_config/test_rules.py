@@ -342,7 +342,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"machines_subnets": BY_NAME * 2},
         "machines_subnets: more than one subnet per address family",
     ),
-    "Internal": ({"publish": "Internal"}, "publish: Internal is not supported on OpenStack"),
+    "Internal": ({"publish": "Internal"}, "publish: Internal is not supported on this platform"),
     "a proxy that is none": ({"proxy": Proxy(exceptions=("x",))}, "proxy: has no proxy; give http or https"),
     "a proxy without scheme": ({"proxy": Proxy(http="proxy:3128")}, "proxy.http: is not the URL of a proxy"),
     "a proxy in half a bracket": ({"proxy": Proxy(http="http://[::1")}, "proxy.http: is not the URL of a proxy"),

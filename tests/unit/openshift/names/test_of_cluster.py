@@ -36,6 +36,20 @@ def put(path: Path, platform: dict[str, Any], **others: Any) -> Path:
 # --- from an install-config ---------------------------------------------------------------
 
 
+@pytest.mark.parametrize("platform", ["none", "external"])
+def test_a_cluster_without_a_cloud_has_the_addresses_that_one_gives(tmp_path: Path, platform: str) -> None:
+    config = tmp_path / "install-config.yaml"
+    config.write_text(
+        yaml.safe_dump({"baseDomain": "example.com", "metadata": {"name": "dev"}, "platform": {platform: {}}})
+    )
+    with pytest.raises(SpecError) as caught:
+        names_of(config, internal=True)
+    assert [each.where for each in caught.value.mistakes] == ["api", "ingress"]
+    found = names_of(config, api="192.0.2.4", ingress="192.0.2.5", internal=True)
+    assert (found.api, found.ingress, found.api_int) == ("192.0.2.4", "192.0.2.5", "192.0.2.4")
+    assert domain_of(config) == "dev.example.com"
+
+
 def test_the_floating_ips(config: Path) -> None:
     assert names_of(config) == NAMES
 
