@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from openstack_prep.base.formats import go_scalars
 from openstack_prep.base.formats.yaml_places import Document, shared_document
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud import clouds_yaml
@@ -231,6 +232,27 @@ class _Decoder:
         what = f"is {kinds.get(type(value), 'a mapping')}, not {wanted}"
         place = self._document.place((*self._entry, *keys))
         return TypeMistake(place, (*self._entry[1:], *map(str, keys)), what, fix)
+
+
+def find_changed_texts(entry: InstallerEntry) -> Iterator[EntryMistake]:
+    """Yield values without quotes of which the cluster, or openstacksdk, gets another text than is written.
+
+    The installer logs in with the text itself (yaml.v3), and gives the cluster's operators the entry that it has
+    decoded as JSON, where ``012345`` is ``5349`` (session.go, CloudConfig); PyYAML makes yet another value of some.
+    """
+    for level, names in TEXTS.items():
+        for name in names:
+            keys = (level, name) if level else (name,)
+            part = next((each for each in entry.parts if _has(each.given, keys)), None)
+            where = part and (part.section, part.name, *keys)
+            text = shared_document(part.path).plain(where) if part and where else None
+            if part is None or text is None or go_scalars.resolve(text) is None:
+                continue
+            of_sdk = (part.given[level] if level else part.given)[name]
+            if go_scalars.as_text(go_scalars.resolve(text)) != text or str(of_sdk) != text:
+                yield EntryMistake(
+                    keys, "is no text for YAML, and programs make different ones of it", "write it in quotes"
+                )
 
 
 # --- what the installer makes of it ----------------------------------------------------------

@@ -405,6 +405,11 @@ class Document:
         node = self._found(where)[1]
         return isinstance(node, yaml.ScalarNode) and node.style not in (None, "")
 
+    def plain(self, where: Sequence[str | int]) -> str | None:
+        """Return the text of a scalar without quotes, from which each program makes its own value; None of others."""
+        node = self._found(where)[1]
+        return node.value if isinstance(node, yaml.ScalarNode) and node.style in (None, "") else None
+
     def _found(self, where: Sequence[str | int]) -> tuple[int, Any]:
         """Return the line of a part and its node, or those of the innermost part around it that exists."""
         node, line = self._root, 1

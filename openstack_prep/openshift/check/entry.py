@@ -24,6 +24,7 @@ from openstack_prep.openshift.clientconfig import (
     PUBLIC,
     InstallerEntry,
     Login,
+    find_changed_texts,
     find_entry,
     find_type_mistakes,
     first,
@@ -51,6 +52,7 @@ def entry(cloud: str, clouds_file: Path | None = None) -> Iterator[Diagnostic]:
         yield from _ca_bundle(cloud, found)
         yield from _profile(cloud, found)
         yield from _of_types(found)
+        yield from _changed(found)
         yield from _of_login(found)
     if clouds_file is None:
         yield from _environment(cloud)
@@ -140,6 +142,13 @@ def _of_types(found: InstallerEntry) -> Iterator[Diagnostic]:
         keys = ".".join(mistake.keys)
         what = f"{keys} {mistake.what}" if keys else mistake.what
         yield documented(code="clouds-yaml.invalid", where=mistake.place, what=what, fix=mistake.fix)
+
+
+def _changed(found: InstallerEntry) -> Iterator[Diagnostic]:
+    for mistake in find_changed_texts(found):
+        where, what, fix = _of_key(found, mistake)
+        why = "the installer logs in with what is written, and gives the cluster another text"
+        yield documented(code="clouds-yaml.invalid", where=where, what=what, why=why, fix=fix)
 
 
 def _of_login(found: InstallerEntry) -> Iterator[Diagnostic]:

@@ -63,6 +63,8 @@ def codes(folder: Path, text: str, **files: str) -> list[tuple[str, str]]:
         (written(rest=REGION + "  other: x\n"), "clouds.yaml:11"),
         (written(rest=REGION + "  other: {verify: true, verify: true}\n"), "clouds.yaml:11"),
         (written({**AUTH, "allow_reauth": '"true"'}), "clouds.yaml:10"),
+        *((written({**AUTH, "password": each}), "clouds.yaml:6") for each in ("012345", "1e3", "yes", "0x10", "1_000")),
+        (written(rest="    region_name: 1.10\n"), "clouds.yaml:10"),
     ],
 )
 def test_what_the_installer_does_not_decode(folder: Path, text: str, place: str) -> None:
@@ -102,6 +104,7 @@ def test_what_is_missing_to_log_in(folder: Path, text: str, place: str) -> None:
         written(rest=REGION + "    verify: yes\n"),
         written(rest=REGION + "    identity_api_version: 3\n    endpoint_type: internalURL\n    interface: ''\n"),
         written(rest=REGION + "  other:\n"),
+        *(written({**AUTH, "password": each}) for each in ("12345", "'012345'", '"yes"', "0123x", "1.5")),
         "x-base: &base\n  region_name: one\n" + written(rest="    <<: *base\n"),
     ],
 )
