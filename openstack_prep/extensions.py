@@ -83,6 +83,8 @@ class Extension(NamedTuple):
     """``check(context)``: yields what is wrong with the resources of a spec together, by rules that need no cloud, for
     ``validate`` and for plans to apply; ``context`` is the ``Context`` of ``core/resource.py``.
     """
+    checked: tuple[str, ...] = ()
+    """Kinds without which ``check`` finds nothing in a spec, so that it is not loaded; default: it always is."""
     leftovers: str = ""
     """``leftovers(run, resources, folder)``: yields managed things on this machine that a spec no longer declares, with
     what was observed of them; ``folder`` is that of the spec, or None.

@@ -12,14 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.resource import Undeclarable
-from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.identity import home
 from openstack_prep.resources.identity.in_project import InProject
+
+if TYPE_CHECKING:
+    from openstack_prep.resources.files.marked_files import MarkedFiles
 
 # --- left files -------------------------------------------------------------------------------
 
@@ -49,6 +51,8 @@ class LeftFiles(InProject, Undeclarable):
 
     @property
     def files(self) -> MarkedFiles:
+        from openstack_prep.resources.files.marked_files import MarkedFiles  # every plan looks for files, few find any
+
         return MarkedFiles(Path(self.directory), f"# {self.tag}", placed=True)
 
     @classmethod

@@ -16,6 +16,8 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.model import Context
 from openstack_prep.core.resource import resolve
+from openstack_prep.kubernetes.keys.schema import dotted, load_schema
+from openstack_prep.kubernetes.rke2_rules import document_faults
 
 if TYPE_CHECKING:
     from openstack_prep.resources.orchestration.stack import Stack
@@ -149,9 +151,6 @@ def _has_functions(value: object) -> bool:
 
 
 def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Iterator[StackFault]:
-    from openstack_prep.kubernetes.keys.schema import dotted, load_schema  # few specs have such a stack
-    from openstack_prep.kubernetes.rke2_rules import document_faults  # as above
-
     declared = configuration.declared
     for parameter, form in (("server_config", "server"), ("agent_config", "agent")):
         schema = load_schema("server" if form == "server" else "agent")

@@ -44,7 +44,9 @@ def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
         except SpecError as error:
             found += error.mistakes
     checks: list[Callable[[Context], Iterable[Mistake]]] = [partial(list_file_conflicts, spec)]
-    checks += (partial(extensions.call, each, "check") for each in extensions.installed())
+    kinds = {each.kind for each in spec.resources}
+    judging = (each for each in extensions.installed() if not each.checked or not kinds.isdisjoint(each.checked))
+    checks += (partial(extensions.call, each, "check") for each in judging)
     for check in checks:
         try:
             found += check(context)

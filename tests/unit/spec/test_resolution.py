@@ -9,17 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.base.errors import SpecError
+from openstack_prep import extensions
+from openstack_prep.base.errors import ExtensionError, SpecError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, FromContext, Key, Resource
 from openstack_prep.core.resource import followed_keys
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.requirements import ExposedRecordset
+from openstack_prep.extensions import Extension
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
+from openstack_prep.resources.compute.flavor import Flavor
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.image.image import Image
 from openstack_prep.resources.image.image_fields import Rhcos
@@ -29,6 +32,7 @@ from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec, load_spec
+from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolution import list_warnings, refuse_mistakes, resolve_spec
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "install_configs").glob("*.yaml"))
@@ -221,3 +225,11 @@ def test_one_file_for_two_is_refused_at_both_lines(
     other = second if line == first else first
     assert line in (first, second)
     assert f"({tmp_path}/spec.yaml:{other})" in what
+
+
+def test_a_check_of_kinds_that_a_spec_lacks_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = Extension("box", check="nowhere:check", checked=("project", "network"))
+    monkeypatch.setattr(extensions, "installed", lambda: (missing,))
+    refuse_mistakes(spec_from([Flavor(name="small")], "lab"))
+    with pytest.raises(ExtensionError):
+        refuse_mistakes(spec_from([Network(name="net")], "lab"))
