@@ -17,41 +17,13 @@ from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.file_lock import turn as turn
 from openstack_prep.base.file_lock import writer_after
 from openstack_prep.base.formats.foreign_text import parse_yaml
-from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.given_file import read_bytes
 from openstack_prep.base.private_file import remove_file, write_private
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import without_values
-from openstack_prep.core.model import OwnershipTag
-
-OWNER = "openstack_prep"
-"""Key of an entry that names the spec that manages it; OpenStack clients ignore unknown keys.
-
-Its value is the name of the spec, or an ownership tag for an entry that does not name its project.
-"""
-
-
-def owner_of(entry: Raw) -> str | None:
-    """Return the name of the spec that manages an entry; None if it names none."""
-    owner = entry.get(OWNER)
-    return None if owner is None else OwnershipTag.spec_in(str(owner)) or str(owner)
-
-
-def read(path: Path, section: str = "clouds") -> Values:
-    """Return the entries of a file by name, not to be changed; raises SpecError that names the line of an error."""
-    if not path.exists():
-        return {}
-    document = shared_document(path)
-    data = {} if document.data is None else document.data
-    if not isinstance(data, dict):
-        raise SpecError([Mistake(f"{path}:1", "is not a mapping", "correct it, or choose another file")])
-    clouds = data.get(section) or {}
-    if not isinstance(clouds, dict):
-        place = document.place((section,))
-        raise SpecError(
-            [Mistake(place, f"{section} is not a mapping of entries", "correct it, or choose another file")]
-        )
-    return clouds
+from openstack_prep.cloud.entries import OWNER as OWNER
+from openstack_prep.cloud.entries import owner_of as owner_of
+from openstack_prep.cloud.entries import read as read
 
 
 def put(path: Path, name: str, entry: Raw | Callable[[Any], Raw]) -> None:

@@ -1,6 +1,6 @@
 """Connections to OpenStack, one identity each, and the choice of a cloud.
 
-This module, ``login``, ``redirects``, ``service`` and ``translation`` are the only ones that import openstacksdk and
+This module, ``login``, ``service`` and ``translation`` are the only ones that import openstacksdk and
 keystoneauth, which takes 0.4 s. Whatever a spec is read with imports them for type checkers only, as do the kinds.
 """
 

@@ -15,14 +15,14 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from openstack_prep.base.errors import ConfigError, PrepError
+from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.formats.yaml_places import shared_document
 from openstack_prep.base.given_file import MOST_SECRET, read_text
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import without_values
-from openstack_prep.cloud import clouds_yaml
+from openstack_prep.core.model import OwnershipTag
 
 MEMBER = "choose the entry of a project member with --os-cloud"
 ADMINISTRATOR = "choose an administrator's entry with --os-cloud or clouds: admin:"
@@ -374,6 +374,36 @@ def described(entry: str | None, named: str | Path | None, usual: Sequence[str])
     return str(region or ""), str(auth.get("auth_url", "") if isinstance(auth, dict) else "")
 
 
+OWNER = "openstack_prep"
+"""Key of an entry that names the spec that manages it; OpenStack clients ignore unknown keys.
+
+Its value is the name of the spec, or an ownership tag for an entry that does not name its project.
+"""
+
+
+def owner_of(entry: Raw) -> str | None:
+    """Return the name of the spec that manages an entry; None if it names none."""
+    owner = entry.get(OWNER)
+    return None if owner is None else OwnershipTag.spec_in(str(owner)) or str(owner)
+
+
+def read(path: Path, section: str = "clouds") -> Values:
+    """Return the entries of a file by name, not to be changed; raises SpecError that names the line of an error."""
+    if not path.exists():
+        return {}
+    document = shared_document(path)
+    data = {} if document.data is None else document.data
+    if not isinstance(data, dict):
+        raise SpecError([Mistake(f"{path}:1", "is not a mapping", "correct it, or choose another file")])
+    clouds = data.get(section) or {}
+    if not isinstance(clouds, dict):
+        place = document.place((section,))
+        raise SpecError(
+            [Mistake(place, f"{section} is not a mapping of entries", "correct it, or choose another file")]
+        )
+    return clouds
+
+
 def readable(named: str | Path | None, usual: Sequence[str]) -> Values:
     """Return the entries of the file that the SDK reads; none of a file that cannot be read, or only once."""
     path = _first(named, usual)
@@ -383,7 +413,7 @@ def readable(named: str | Path | None, usual: Sequence[str]) -> Values:
 def entries_in(path: str | Path) -> Values:
     """Return the entries of a file; none of a file that cannot be read, or only once."""
     try:
-        return {} if _is_pipe(path) else clouds_yaml.read(Path(path))
+        return {} if _is_pipe(path) else read(Path(path))
     except (PrepError, OSError):
         return {}
 
@@ -424,6 +454,6 @@ def _entries(named: str | Path | None, usual: Sequence[str]) -> str:
         return f"{path} is not a mapping with the key `clouds`"
     if broken:
         return f"{path}: entry {broken[0]} is not a mapping"
-    owners = sorted({owner for entry in entries.values() if (owner := clouds_yaml.owner_of(entry))})
+    owners = sorted({owner for entry in entries.values() if (owner := owner_of(entry))})
     written = f", written by openstack-prep for spec {', '.join(owners)}," if owners else ""
     return f"{path}{written} has the entries {', '.join(sorted(entries)) or 'none'}"

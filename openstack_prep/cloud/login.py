@@ -1,4 +1,7 @@
-"""Logins of keystoneauth: shared by threads, without ~/.netrc, and without waiting for themselves."""
+"""Sessions and logins of keystoneauth: shared by threads, without ~/.netrc, and without waiting for themselves.
+
+Redirects of services are followed only to the scheme, host and port that a token or password was sent to.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from collections.abc import Iterator
 from importlib.metadata import entry_points
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies
 
 import requests
 from keystoneauth1 import loading
 from keystoneauth1.exceptions import ConnectFailure, InvalidResponse, NoMatchingPlugin, Unauthorized
+from keystoneauth1.exceptions import ConnectionError as NotConnected
 from keystoneauth1.identity import v3
 
 from openstack_prep import tracing
@@ -22,7 +27,6 @@ from openstack_prep.base.errors import CloudError
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.cloud import redirects
 from openstack_prep.cloud.entries import EntryMistake
 from openstack_prep.cloud.request_log import recorded
 
@@ -50,7 +54,7 @@ def keep_headers(request: requests.PreparedRequest) -> requests.PreparedRequest:
 def fix_of(error: BaseException) -> str:
     """Return what to check after a login that failed; nothing for a fault of Keystone, or an error that says it."""
     busy = (getattr(error, "http_status", None) or 0) in (429, *range(500, 600))
-    if busy or isinstance(error, redirects.RedirectRefused):
+    if busy or isinstance(error, RedirectRefused):
         return ""
     return CHECK_WAY if isinstance(error, ConnectFailure) else CHECK_ENTRY
 
@@ -134,7 +138,7 @@ def prepare(session: Any) -> None:
         session.verify = next(filter(None, map(os.environ.get, CA_VARIABLES)), True)
     if not getproxies():
         session.session.trust_env = False  # requests would go through all variables twice per request
-    redirects.keep_at_address(session)
+    keep_at_address(session)
     tracing.trace_requests(session.session)
 
 
@@ -228,3 +232,74 @@ class _Lock:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._owner = 0
         self._lock.release()
+
+
+# --- redirects ---------------------------------------------------------------------------
+
+
+REDIRECTS = (301, 302, 303, 305, 307, 308)
+"""Those that keystoneauth follows (keystoneauth1 5.18.1, session.py, _REDIRECT_STATUSES)."""
+PORTS = {"http": 80, "https": 443}
+REDIRECT_FIX = (
+    "if that target is right, write it as auth_url, or as the service's *_endpoint_override, in the entry of "
+    "clouds.yaml; otherwise ask the cloud's administrator to correct the endpoint"
+)
+
+
+class RedirectRefused(NotConnected):
+    """A service redirects to another address.
+
+    It is an error of keystoneauth's, so that a version document that cannot be read stays what it is for keystoneauth:
+    the endpoint of the catalogue is used without it (keystoneauth1 5.18.1, discover.py, _run_discovery).
+    """
+
+
+def stay_at_address(answer: requests.Response, *_: object, **__: object) -> None:
+    """Raise RedirectRefused for a redirect to another scheme, host or port; a hook of a session of requests.
+
+    keystoneauth sends method, headers and body again, wherever a redirect leads (keystoneauth1 5.18.1, session.py,
+    _send_request). It takes the target as it is written, so that a relative one is completed here.
+    """
+    if answer.status_code not in REDIRECTS:
+        return
+    asked = f"{answer.request.method} {_shown(str(answer.url))} answers {answer.status_code}, a redirect"
+    target = answer.headers.get("Location")
+    if not target:
+        raise RedirectRefused(f"{asked} without a target; {REDIRECT_FIX}")
+    url = _as_sent(str(answer.url), target)
+    if url is None or _endpoint(url) != _endpoint(str(answer.url)):
+        where = "what is not a URL" if url is None else _shown(url)
+        raise RedirectRefused(
+            f"{asked} to {where}, and tokens and passwords are sent to no other scheme, host or port; {REDIRECT_FIX}"
+        )
+    answer.headers["Location"] = url
+
+
+def keep_at_address(session: Any) -> None:
+    """Have a session of keystoneauth, and all that share its connections, refuse redirects to other addresses."""
+    hooks = session.session.hooks["response"]
+    if stay_at_address not in hooks:
+        hooks.append(stay_at_address)
+
+
+def _as_sent(base: str, target: str) -> str | None:
+    """Return the URL of a target as requests would send it, whose parser tells what the host is; None if it refuses."""
+    request = requests.PreparedRequest()
+    try:
+        request.prepare_url(urljoin(base, target), None)
+        _endpoint(str(request.url))
+    except (requests.RequestException, ValueError):
+        return None
+    return request.url
+
+
+def _endpoint(url: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port of a URL."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or PORTS.get(parts.scheme)
+
+
+def _shown(url: str) -> str:
+    """Return a URL without a login and without its query, which may hold a signature."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

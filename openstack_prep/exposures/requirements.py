@@ -27,7 +27,7 @@ from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, F
 from openstack_prep.resources.addresses.floating_ip_attachment import FloatingIPAttachment
 from openstack_prep.resources.dns.record_data import RecordType
 from openstack_prep.resources.dns.recordset import Recordset
-from openstack_prep.resources.lists.route import Route
+from openstack_prep.resources.lists.neutron_records import Route
 from openstack_prep.resources.network.reserved_ports import port_name
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup, SecurityGroupRules

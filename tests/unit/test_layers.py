@@ -48,7 +48,7 @@ def name_of(path: Path) -> str:
 
 def test_the_way_to_the_cloud_alone_knows_the_sdk() -> None:
     sdk = {"openstack", "keystoneauth1"}
-    allowed = {f"cloud/{name}.py" for name in ("connection", "login", "redirects", "service", "translation")}
+    allowed = {f"cloud/{name}.py" for name in ("connection", "login", "service", "translation")}
     users = {name_of(path) for path in MODULES if {name.split(".")[0] for name in imports_of(path)} & sdk}
     assert users <= allowed
 

@@ -15,8 +15,7 @@ from openstack_prep.kubernetes.mesh.routing import longest
 from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
 from openstack_prep.neutron.addresses import Address, Block, covers
 from openstack_prep.neutron.pairs import allowed_parts, allows
-from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
-from openstack_prep.resources.lists.route import Route
+from openstack_prep.resources.lists.neutron_records import PortRecord, Route, SubnetRecord
 
 POD_NETWORKS = "kubectl get nodes -o custom-columns=NODE:.metadata.name,PODS:.spec.podCIDRs"
 FOR_ALL = "  # or declare address_pairs in the spec, which also covers nodes added later"

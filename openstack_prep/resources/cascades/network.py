@@ -24,10 +24,10 @@ from openstack_prep.resources.lists.neutron_records import (
     AUTOMATIC,
     GroupRecord,
     PortRecord,
+    Route,
     RouterRecord,
     RuleRecord,
 )
-from openstack_prep.resources.lists.route import Route
 from openstack_prep.resources.lists.rule_owners import owners_of
 
 EVERYBODY = "*"

@@ -5,15 +5,18 @@ Source: Identity API v3, "Domains", "Projects" and "Project Tags".
 
 from __future__ import annotations
 
+import random
 import shlex
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
+from urllib.parse import quote
 
 from annotated_types import Len
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotAllowed
+from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, is_transient
 from openstack_prep.base.fields import Name
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
@@ -23,7 +26,7 @@ from openstack_prep.core.model import COPIED, Adoptable, Change, Observed, Owner
 from openstack_prep.core.resource import OnePerSpec, Undeclarable
 from openstack_prep.core.run import query
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.identity import default_group, home, project_tags
+from openstack_prep.resources.identity import default_group, home
 from openstack_prep.resources.identity.by_name import all_names, named
 from openstack_prep.resources.lists.queries import project_name as project_name
 
@@ -177,7 +180,7 @@ class Project(Adoptable[CloudRun], OnePerSpec):
     def _tagged(self, run: CloudRun, project: Mapping[str, Any], tags: Iterable[str]) -> Observed:
         """Add the missing tags; one that exists by then is refused, and the executor then reads the project again."""
         missing = [tag for tag in tags if tag not in project["tags"]]
-        known = project_tags.change(run, project["id"], add=missing) if missing else project["tags"]
+        known = change_tags(run, project["id"], add=missing) if missing else project["tags"]
         return self._observed(run, {**project, "tags": known})
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
@@ -246,3 +249,48 @@ def names_in_domain(run: CloudRun, plural: str, domain: str) -> Iterable[str]:
 @query
 def domain_name(run: CloudRun, domain_id: str) -> str:
     return str(run.admin.identity.get(f"/domains/{domain_id}")["domain"]["name"])
+
+
+# --- tags, which several specs and other programs share ------------------------------------
+
+
+TAG_ROUNDS = 5
+TAG_PAUSE = 0.2
+"""Longest pause before a change that was undone is repeated, in seconds, so that two programs do not keep step."""
+
+
+def change_tags(
+    run: CloudRun, project_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()
+) -> frozenset[str]:
+    """Add missing tags in this order, remove present ones, and return all tags by then; raises CloudError.
+
+    Keystone has requests for one tag, but reads all tags of the project for each and writes them again: of two at a
+    time, one can undo the other. So the tags are read again afterwards. Source: Keystone 30.0.0, resource/core.py
+    (create_project_tag, delete_project_tag), api/projects.py (ProjectTagResource.put: 400 for a tag that exists).
+    """
+    missing, surplus = list(add), list(remove)
+    for left in reversed(range(TAG_ROUNDS)):
+        refused = None
+        try:
+            for tag in missing:
+                run.admin.identity.put(_tag_path(project_id, tag))
+            for tag in surplus:
+                run.admin.identity.delete(_tag_path(project_id, tag))
+        except CloudError as error:  # the answer was lost, or another program has done the same: the tags show it
+            if not is_transient(error) and error.status not in (400, 404):
+                raise
+            refused = error
+        tags = frozenset(run.admin.identity.get(f"/projects/{project_id}")["project"]["tags"])
+        missing, surplus = [tag for tag in missing if tag not in tags], [tag for tag in surplus if tag in tags]
+        if not missing and not surplus:
+            return tags
+        if left:
+            time.sleep(random.uniform(0, TAG_PAUSE))
+    if refused:
+        raise refused
+    what = f"project {project_id}: somebody else keeps changing its tags, which undoes changes of these"
+    raise CloudError(f"{what}: {', '.join([*missing, *surplus])}", retryable=True)
+
+
+def _tag_path(project_id: str, tag: str) -> str:
+    return f"/projects/{project_id}/tags/{quote(tag, safe='')}"

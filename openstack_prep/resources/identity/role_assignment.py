@@ -27,13 +27,13 @@ from openstack_prep.core.model import Coherent, Key, Observed, Resource
 from openstack_prep.core.resource import Undeclarable
 from openstack_prep.core.run import fact, query
 from openstack_prep.resources.cascades import row as cascades
-from openstack_prep.resources.identity import project_tags
 from openstack_prep.resources.identity.in_project import InProject, access
 from openstack_prep.resources.identity.project import (
     DEFAULT_DOMAIN,
     Domain,
     Project,
     ProjectRecord,
+    change_tags,
     in_domain,
     names_in_domain,
 )
@@ -64,14 +64,14 @@ class RoleRecords:
         """Record a role; return whether it is recorded. Raises CloudError."""
         with self._lock:
             if tag not in self.tags and len(self.tags) < MOST:
-                self.tags = project_tags.change(self.run, self.project_id, add=[tag])
+                self.tags = change_tags(self.run, self.project_id, add=[tag])
             return tag in self.tags
 
     def remove(self, tag: str) -> None:
         """Remove the record of a role; raises CloudError."""
         with self._lock:
             if tag in self.tags:
-                self.tags = project_tags.change(self.run, self.project_id, remove=[tag])
+                self.tags = change_tags(self.run, self.project_id, remove=[tag])
 
 
 @fact

@@ -13,15 +13,25 @@ from dataclasses import MISSING, dataclass, fields
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
+from openstack_prep.base.fields import Address, Cidr
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.core.run import IDS_PER_REQUEST
-from openstack_prep.resources.lists.route import Route
 
 if TYPE_CHECKING:
     from openstack_prep.base.ranges import Ip, Net
     from openstack_prep.cloud.service import Service
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """A route to a network by way of a next hop."""
+
+    destination: Cidr
+    """Network to reach."""
+    nexthop: Address
+    """Address of the next hop."""
 
 
 @dataclass(frozen=True, kw_only=True)

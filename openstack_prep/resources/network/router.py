@@ -18,8 +18,7 @@ from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.lists import queries
-from openstack_prep.resources.lists.neutron_records import INTERFACES, RouterRecord
-from openstack_prep.resources.lists.route import Route
+from openstack_prep.resources.lists.neutron_records import INTERFACES, Route, RouterRecord
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource, changed
 from openstack_prep.resources.network.subnet import Subnet

@@ -19,8 +19,8 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Condition, Context, Key, Observed, Resource
 from openstack_prep.resources.lists import queries
+from openstack_prep.resources.lists.neutron_records import Route as Route
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
-from openstack_prep.resources.lists.route import Route as Route
 from openstack_prep.resources.network.network import Network, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource
 from openstack_prep.resources.network.uses import Use, blockers_of_subnet, clear, of_subnet

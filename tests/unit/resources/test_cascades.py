@@ -23,8 +23,7 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import AssignmentPath, RoleAssignment
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.image.image import Image
-from openstack_prep.resources.lists.neutron_records import GroupRecord, RouterRecord
-from openstack_prep.resources.lists.route import Route
+from openstack_prep.resources.lists.neutron_records import GroupRecord, Route, RouterRecord
 from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
 from tests.unit.conftest import ADMIN_PROJECT, ADMIN_USER, ENDPOINTS, IDENTITY, connection, failure, token

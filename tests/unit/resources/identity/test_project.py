@@ -11,7 +11,8 @@ from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, permission, planner
 from openstack_prep.core.model import COPIED, Action, Observed, OwnershipTag
 from openstack_prep.core.plan import Plan
-from openstack_prep.resources.identity import default_group, project_tags
+from openstack_prep.resources.identity import default_group
+from openstack_prep.resources.identity import project as identity_project
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project, ProjectRecord
 from tests.unit.conftest import ADMIN_PROJECT, ENDPOINTS, IDENTITY, failure
@@ -93,25 +94,25 @@ def test_other_fields_are_changed_without_the_tags(
 def test_a_tag_that_a_concurrent_change_has_undone_is_added_again(
     run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch, undone: list[str], passes: bool
 ) -> None:
-    monkeypatch.setattr(project_tags, "PAUSE", 0.0)
+    monkeypatch.setattr(identity_project, "TAG_PAUSE", 0.0)
     tags = Tags(services, answer(tags=["green"]))
     tags.undone = list(undone)
     if passes:
-        assert project_tags.change(run, "p1", add=["red", "blue"]) == {"green", "red", "blue"}
+        assert identity_project.change_tags(run, "p1", add=["red", "blue"]) == {"green", "red", "blue"}
         assert tags.sent == [("PUT", "red"), *[("PUT", "blue")] * (len(undone) + 1)]
     else:
         with pytest.raises(CloudError, match="blue") as refusal:
-            project_tags.change(run, "p1", add=["red", "blue"])
+            identity_project.change_tags(run, "p1", add=["red", "blue"])
         assert refusal.value.retryable
 
 
 def test_a_tag_that_a_concurrent_change_has_restored_is_removed_again(
     run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project_tags, "PAUSE", 0.0)
+    monkeypatch.setattr(identity_project, "TAG_PAUSE", 0.0)
     tags = Tags(services, answer(tags=["green", "blue"]))
     tags.undone = ["blue"]
-    assert project_tags.change(run, "p1", remove=["blue"]) == {"green"}
+    assert identity_project.change_tags(run, "p1", remove=["blue"]) == {"green"}
     assert tags.sent == [("DELETE", "blue")] * 2
 
 
@@ -119,17 +120,17 @@ def test_a_tag_that_a_concurrent_change_has_restored_is_removed_again(
 def test_a_tag_whose_answer_was_lost_is_there(
     run: CloudRun, services: requests_mock.Mocker, monkeypatch: pytest.MonkeyPatch, meanwhile: list[str]
 ) -> None:
-    monkeypatch.setattr(project_tags, "PAUSE", 0.0)
+    monkeypatch.setattr(identity_project, "TAG_PAUSE", 0.0)
     tags = Tags(services, answer(tags=["green", *meanwhile]))
     tags.lost = ["red"]
-    assert project_tags.change(run, "p1", add=["red", "blue"]) == {"green", "red", "blue"}
+    assert identity_project.change_tags(run, "p1", add=["red", "blue"]) == {"green", "red", "blue"}
     services.put(f"{IDENTITY}/projects/p1/tags/black", **failure(403))
     with pytest.raises(CloudError) as refusal:
-        project_tags.change(run, "p1", add=["black"])
+        identity_project.change_tags(run, "p1", add=["black"])
     assert refusal.value.status == 403
     services.put(f"{IDENTITY}/projects/p1/tags/black", **failure(400))
     with pytest.raises(CloudError) as refusal:
-        project_tags.change(run, "p1", add=["black"])
+        identity_project.change_tags(run, "p1", add=["black"])
     assert refusal.value.status == 400
 
 
