@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from openstack_prep.verbs.api import apply, destroy, plan, plan_destroy, show
     from openstack_prep.verbs.audit import Drift, audit
     from openstack_prep.verbs.export import Export, export
-    from openstack_prep.verbs.live_plan import LivePlan
+    from openstack_prep.verbs.opening import LivePlan
     from openstack_prep.verbs.rotation import plan_rotation
 
 __all__ = [
@@ -187,7 +187,7 @@ _MODULES = {
     "Keypair": "resources.compute.keypair",
     "LeaseHeld": "base.errors",
     "LeaseLost": "base.errors",
-    "LivePlan": "verbs.live_plan",
+    "LivePlan": "verbs.opening",
     "Mistake": "base.errors",
     "Network": "resources.network.network",
     "NotAllowed": "base.errors",

@@ -1,4 +1,4 @@
-"""What a command prints at its end: its result, as text or data, or what ended it."""
+"""The end of a command: its result or what ended it, printed as text or data, and written to the files it names."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from openstack_prep.base.errors import InternalError, PrepError, RunInterrupted
+from openstack_prep.base.errors import ConfigError, InternalError, Mistaken, PrepError, RunInterrupted
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
+from openstack_prep.cli.of_spec import FORMS
 from openstack_prep.cli.parser import DATA, exit_code
-from openstack_prep.cli.reports import report_error
+from openstack_prep.cli.style import say
 from openstack_prep.core import interrupts
+
+if TYPE_CHECKING:
+    from openstack_prep.base.diagnostic import Diagnostic
+    from openstack_prep.reports.html import Page
 
 FORMAT = 1
 """Version of the data that ``--format json`` and ``yaml`` print: it grows when a key changes its meaning or goes."""
@@ -106,3 +115,138 @@ def explained(error: Exception | KeyboardInterrupt) -> PrepError:
 def drop_output() -> None:
     """Drop what is left for a standard output that takes no more, which would be flushed at the exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# --- files: findings for a pipeline, and a page for a browser -------------------------------
+
+
+def judge_reports(options: argparse.Namespace) -> None:
+    """Refuse files for reports, also those of --html, before the work is done; raises ConfigError."""
+    paths = _paths(options)
+    if not paths:
+        return
+    from openstack_prep.reports import files  # only with --junit, --sarif or --html
+
+    problems: dict[str, str] = {}
+    taken = dict.fromkeys(map(_real, _subjects(options)), "an input of this command")
+    for form, path in paths.items():
+        real = _real(path)
+        try:
+            if real in taken:
+                what = f"--{form}: {path} is {taken[real]}, which would be replaced; choose another file"
+                raise ConfigError(what)
+            files.judge(form, path)
+        except ConfigError as error:
+            problems[form] = str(error)
+        taken.setdefault(real, f"the file of --{form}")
+    if problems:
+        options.reported = frozenset(problems)
+        raise ConfigError("\n".join(problems.values()))
+
+
+def _real(path: str | Path) -> str:
+    try:
+        return os.path.realpath(path)
+    except FileNotFoundError:  # the working directory was deleted; the judge of each file says so
+        return str(path)
+
+
+def report(
+    options: argparse.Namespace,
+    diagnostics: Iterable[Diagnostic],
+    code: int,
+    subjects: Sequence[object] | None = None,
+    invalid: Iterable[object] = (),
+) -> int:
+    """Write the files for a pipeline that the options name, and return the exit code: not 0 if one is not written.
+
+    ``invalid`` are the subjects with errors, wherever these are.
+    """
+    if not _left(options, FORMS):
+        return code
+    names = _subjects(options) if subjects is None else tuple(map(str, subjects))
+    return _write_findings(options, diagnostics, code, names, tuple(map(str, invalid)))
+
+
+def write_html(options: argparse.Namespace, page: Callable[[], Page], code: int) -> int:
+    """Write the page if one is asked for, and return the exit code: not 0 if it is not written."""
+    if not _left(options, ["html"]):
+        return code
+    if not _write(options, "html", lambda: page().html()):
+        return code or 1
+    say(f"wrote the report {options.html}")
+    return code
+
+
+def report_error(options: argparse.Namespace, error: PrepError, code: int) -> None:
+    """Write the files for a run that an error has ended before they were written: older ones would tell another end."""
+    if not _left(options, [*FORMS, "html"]):
+        return
+    names = _subjects(options)
+    if _left(options, FORMS):
+        _write_findings(options, error.diagnostics, code, names, ended_the_run=not isinstance(error, Mistaken))
+    if _left(options, ["html"]):
+        from openstack_prep.reports.html_content import page_of_error  # with pictures, only for --html
+
+        write_html(options, lambda: page_of_error(options.called, error, names), code)
+
+
+def _paths(options: argparse.Namespace) -> dict[str, Path]:
+    """Return the files that the options name, by the form of the report."""
+    return {form: path for form in (*FORMS, "html") if (path := getattr(options, form, None))}
+
+
+def _subjects(options: argparse.Namespace) -> tuple[str, ...]:
+    given = getattr(options, getattr(options, "subjects", "spec"))
+    return tuple(map(str, given if isinstance(given, list) else filter(None, [given])))
+
+
+def _left(options: argparse.Namespace, forms: Iterable[str]) -> list[str]:
+    """Return which of the forms are asked for and were not tried yet."""
+    tried = getattr(options, "reported", ())
+    return [form for form in forms if form in _paths(options) and form not in tried]
+
+
+def _write_findings(
+    options: argparse.Namespace,
+    diagnostics: Iterable[Diagnostic],
+    code: int,
+    subjects: tuple[str, ...],
+    invalid: tuple[str, ...] = (),
+    *,
+    ended_the_run: bool = False,
+) -> int:
+    """Write the findings in the forms that are asked for; what writes them is only loaded then."""
+    from openstack_prep.reports.findings import Findings, placed  # only with --junit or --sarif
+    from openstack_prep.reports.junit import junit  # as above
+    from openstack_prep.reports.sarif import sarif  # as above
+
+    findings = Findings(
+        command=options.called,
+        subjects=subjects,
+        found=placed(diagnostics, subjects[0] if len(subjects) == 1 else "", ended_the_run),
+        exit_code=code,
+        started=options.started,
+        ended=datetime.now(UTC),
+        invalid=invalid,
+    )
+    writers = {"junit": junit, "sarif": sarif}
+    written = [_write(options, form, partial(writers[form], findings)) for form in _left(options, FORMS)]
+    return code if all(written) else code or 1
+
+
+def _write(options: argparse.Namespace, form: str, content: Callable[[], str]) -> bool:
+    """Write a report, or print why it cannot be: the work is done by then, and its result and exit code count."""
+    from openstack_prep.reports import files  # only with --junit, --sarif or --html
+
+    options.reported = frozenset({*getattr(options, "reported", ()), form})
+    path = _paths(options)[form]
+    try:
+        files.write(form, path, content())
+    except Exception as error:  # whatever it is must not hide what the command has done
+        if options.debug:
+            logging.getLogger("openstack_prep").debug("", exc_info=error)
+        what = f"--{form} {path}: it cannot be written: {type(error).__name__}: {error}"
+        say(str(error) if isinstance(error, PrepError) else what)
+        return False
+    return True

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
-
-from openstack_prep.cli.spellings import list_substitutes, respell, with_two_dashes
 
 if TYPE_CHECKING:
     from openstack_prep.base.errors import PrepError
@@ -17,8 +16,8 @@ DEFAULTS = {"debug": False, "color": "auto", "ids": False, "format": "text", "os
 PLAIN, PRINTING, WORK = ("debug", "color"), ("debug", "color", "format"), tuple(DEFAULTS)
 """Which of them a command has: any; one that prints data; one that reads a cloud."""
 DATA = ("json", "yaml")
-LONGEST = 10**6  # seconds; eleven days
 """The values of --format besides text."""
+LONGEST = 10**6  # seconds; eleven days
 
 
 class Parser(argparse.ArgumentParser):
@@ -96,3 +95,109 @@ def seconds(text: str) -> float:
     if not 0 <= found <= LONGEST:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from 0 to {LONGEST}")
     return found
+
+
+# --- options as users of Terraform, kubectl and Ansible write them: taken where they mean the same, else explained ---
+#
+# Sources: Terraform 1.13, whose options have one dash (Go's package flag takes two dashes as well); kubectl 1.34,
+# ``kubectl options`` and ``kubectl apply --help``; ansible-playbook 2.19, ``--help``; Python 3.11, argparse.py,
+# ``_parse_optional``: of ``-out=x`` it takes ``-o`` with the value ``ut=x``.
+
+FORMS = ("json", "yaml", "wide", "name", "text", "table", "jsonpath", "go-template", "custom-columns")
+"""Forms of output that other commands take by -o and --output."""
+FORMAT = "for the form of the output use --format json"
+PREVIEW = {
+    "apply": "for a preview use `openstack-prep plan`",
+    "pre-ipi": "for a preview use `openstack-prep plan`",
+    "destroy": "for a preview use `openstack-prep plan --destroy`",
+    "fleet apply": "for a preview use `openstack-prep fleet plan`",
+    "fleet destroy": "for a preview use `openstack-prep fleet plan --destroy`",
+    "cleanup": "for a preview use --plan",
+    "address-pairs sync": "for a preview use --dry-run",
+}
+"""By command, in the place of options for a dry run."""
+DRY_RUNS = ("dry-run", "check", "diff", "n")
+FILES = ("f", "filename", "file")
+_ALTERNATIVES: Sequence[tuple[Sequence[str], str, str]] = (
+    (("o", "output", "json", "yaml"), "--format", FORMAT),
+    (("auto-approve", "approve", "assume-yes"), "--yes", "use --yes"),
+    (("var-file", "extra-vars", "e"), "--vars-file", "use --var NAME=VALUE or --vars-file FILE"),
+    (("parallelism", "forks", "parallel", "j"), "--jobs", "use --jobs N"),
+    (("cloud",), "--os-cloud", "use --os-cloud NAME"),
+    (("no-color", "no-colour"), "--color", "use --color never"),
+    (("verbose", "v", "vv", "vvv"), "--debug", "use --debug"),
+    (("replace",), "--allow-replace", "use --allow-replace, which allows each replacement that the plan shows"),
+    (("lock",), "--lock-timeout", "leave it out: runs of a spec always take turns; --lock-timeout 0 does not wait"),
+    (("destroy",), "", "use the command destroy"),
+    (("refresh", "refresh-only"), "", "leave it out: each plan reads the cloud"),
+    (("state", "state-out", "backup"), "", "leave it out: there is no state file"),
+    (("input",), "", "leave it out: a command without a terminal prompts for nothing"),
+    (("compact-warnings",), "", "leave it out"),
+    (("n", "namespace", "A", "all-namespaces"), "", "leave it out: OpenStack has projects, and the spec names its own"),
+)
+INSTEAD: Mapping[str, tuple[str, str]] = {name: (needed, fix) for names, needed, fix in _ALTERNATIVES for name in names}
+"""By the name of an option of other commands, an option that a command must have, and what to use."""
+
+
+def respell(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
+    """Return the words of a command line with two dashes in front of long options; those after ``--`` are left alone.
+
+    An option of other commands ends with the parser's error, which says what to use.
+    """
+    known = parser._option_string_actions
+    found = with_two_dashes(known, words)
+    if parser._subparsers is None:  # otherwise the options of its commands are not known yet
+        options = found[: found.index("--")] if "--" in found else found
+        for index, word in enumerate(options):
+            option, equals, value = word.partition("=")
+            if option.startswith("-") and option not in known:
+                _refuse(parser, option, value if equals else "".join(options[index + 1 : index + 2]), bool(equals))
+    return found
+
+
+def with_two_dashes(known: Mapping[str, object], words: Sequence[str]) -> list[str]:
+    """Return words with two dashes in front of the long options that are known.
+
+    No value is taken for an option: argparse accepts none that begins with a dash, except numbers.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    found = list(words)
+    for index, word in enumerate(words[:end]):
+        option = word.partition("=")[0]
+        if option[:1] == "-" and option not in known and f"-{option}" in known:
+            found[index] = f"-{word}"
+    return found
+
+
+def _refuse(parser: argparse.ArgumentParser, option: str, value: str, attached: bool) -> None:
+    """End with the parser's error if an option is one of other commands."""
+    short = option[:2]
+    if short != "--" and short in parser._option_string_actions:  # the rest of the word is its value, as in -omy.plan
+        if attached:
+            parser.error(f"{option} is unknown; write {short} VALUE, or two dashes and the whole name")
+        return
+    for fix in list_substitutes(parser, option, value):
+        parser.error(f"{option} is unknown; {fix}")
+
+
+def list_substitutes(parser: argparse.ArgumentParser, option: str, value: str = "") -> Iterator[str]:
+    """Yield what to use in the place of an option of other commands, if the command has that."""
+    known, command, name = parser._option_string_actions, parser.prog.partition(" ")[2], option.lstrip("-")
+    needed, fix = INSTEAD.get(name, ("", ""))
+    if name in FILES and value in FORMS and "--format" in known:
+        yield FORMAT
+    elif name in FILES and any(not each.option_strings for each in parser._actions):
+        yield "write the file without an option in front of it"
+    elif name in DRY_RUNS and command in PREVIEW:
+        yield PREVIEW[command]
+    elif fix and (not needed or needed in known):
+        yield fix
+
+
+def new_path(text: str) -> Path:
+    """Return the file or folder that an option names for the output, as argparse reads it; not a form of output."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty; name a file or folder")
+    if text.partition("=")[0] in FORMS:
+        raise argparse.ArgumentTypeError(f"{text} is a form of output, not a file; {FORMAT}, or write ./{text}")
+    return Path(text)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 from openstack_prep.base.errors import ConfigError, RunInterrupted
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.style import PLAIN, Style, visible
-from openstack_prep.cli.output import interrupted_by, print_error, print_lines, print_result
-from openstack_prep.cli.reports import write_html
+from openstack_prep.cli.output import interrupted_by, print_error, print_lines, print_result, write_html
 from openstack_prep.cli.spec import no_garbage, read_spec
 from openstack_prep.cli.style import say, style_of, warn
 from openstack_prep.cloud.connection import Cloud, connect
@@ -22,7 +21,7 @@ from openstack_prep.core import interrupts
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
-from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import LivePlan
 
 if TYPE_CHECKING:
     from openstack_prep.cli.progress import Lines

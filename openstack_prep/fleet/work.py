@@ -28,7 +28,7 @@ from openstack_prep.verbs.plan_file import SavedPlan
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
     from openstack_prep.spec import Spec
-    from openstack_prep.verbs.live_plan import LivePlan
+    from openstack_prep.verbs.opening import LivePlan
 
 _log = logging.getLogger(__name__)
 

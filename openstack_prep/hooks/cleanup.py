@@ -30,7 +30,7 @@ from openstack_prep.resources.lists.ownership import name_of
 from openstack_prep.resources.lists.volumes import VolumeRecord
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, exclusion
-from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import LivePlan
 
 OPTIONAL = ("container", "load_balancer", "volume", "volume_snapshot")
 """Services that a project's user may have no permission to list; then the cluster has no resources there."""

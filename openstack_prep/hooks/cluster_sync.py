@@ -25,7 +25,7 @@ from openstack_prep.kubernetes.api import ApiServer, RunningCluster
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
-from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import LivePlan
 
 RESYNC = 300
 """Seconds after which ports are compared without a change of Services: others change ports, and nodes come."""

@@ -20,8 +20,7 @@ from openstack_prep.base.style import visible
 from openstack_prep.cli import Run
 from openstack_prep.cli.main import add_global
 from openstack_prep.cli.output import explained, fail
-from openstack_prep.cli.parser import DEFAULTS, exit_code
-from openstack_prep.cli.spellings import respell
+from openstack_prep.cli.parser import DEFAULTS, exit_code, respell
 from openstack_prep.cli.work import log_notes, work_of
 from openstack_prep.cloud.translation import translate
 from openstack_prep.core import interrupts

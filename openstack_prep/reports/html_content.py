@@ -20,7 +20,7 @@ from openstack_prep.pictures.graph import Graph
 from openstack_prep.pictures.topology import drawing, sources
 from openstack_prep.pictures.topology.elements import Topology
 from openstack_prep.reports.html import Item, Page, PageSection, Picture
-from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import LivePlan
 
 # --- content ----------------------------------------------------------------------------------
 

@@ -21,8 +21,7 @@ from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.resolution import list_warnings
 from openstack_prep.verbs import entries, exclusion, rights, scan
-from openstack_prep.verbs.live_plan import LivePlan
-from openstack_prep.verbs.opening import Progress, Wanted, no_progress, open_run, refuse_no_cloud
+from openstack_prep.verbs.opening import LivePlan, Progress, Wanted, no_progress, open_run, refuse_no_cloud
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud

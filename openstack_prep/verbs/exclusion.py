@@ -14,7 +14,7 @@ from openstack_prep.core.model import INTERRUPT, Action, Resource, Result, Statu
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import LivePlan
 
 
 def look(run: CloudRun, spec: str, resources: Sequence[Resource]) -> lease.LeaseReading:

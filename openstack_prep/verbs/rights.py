@@ -23,7 +23,7 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.core.twin import Twin
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.spec.sections import Clouds
-from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import LivePlan
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud

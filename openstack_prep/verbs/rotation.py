@@ -12,7 +12,7 @@ from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.verbs import api
-from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import LivePlan
 
 
 def plan_rotation(

@@ -21,7 +21,7 @@ from openstack_prep.core.plan import Plan
 from openstack_prep.spec import Spec
 from openstack_prep.spec.spec import load_spec
 from openstack_prep.verbs import api
-from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import LivePlan
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import Tenant
 from tests.faults import shipped

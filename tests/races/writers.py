@@ -25,7 +25,7 @@ from openstack_prep.core import executor
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
-from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import LivePlan
 from tests.devcloud import tenant
 from tests.devcloud.clouds_file import ADMIN
 from tests.devcloud.layout import Layout, default_root

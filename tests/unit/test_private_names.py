@@ -105,7 +105,7 @@ def test_a_region_knows_the_files_that_it_comes_from(tmp_path: Path) -> None:
 
 
 def test_a_parser_knows_its_options() -> None:
-    """cli/parser.py, cli/spellings.py and cli/reference/completion.py."""
+    """cli/parser.py and cli/reference/completion.py."""
     checked: list[object] = []
 
     class Parser(argparse.ArgumentParser):

@@ -6,9 +6,8 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-from openstack_prep.cli.output import print_result
+from openstack_prep.cli.output import judge_reports, print_result, report, write_html
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.reports import judge_reports, report, write_html
 from openstack_prep.cli.running import open_spec
 from openstack_prep.cli.style import warn
 from openstack_prep.pictures.topology import sources

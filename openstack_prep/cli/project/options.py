@@ -6,7 +6,7 @@ from pathlib import Path
 
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_spec import add_allow_loss, add_html, add_lock_timeout, add_reports, add_spec, add_variables
-from openstack_prep.cli.spellings import new_path
+from openstack_prep.cli.parser import new_path
 
 _HERE = "openstack_prep.cli.project"
 FORMS = ("mermaid", "dot", "svg")

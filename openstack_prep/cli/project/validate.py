@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.cli.output import error_data, print_result
-from openstack_prep.cli.reports import judge_reports, report
+from openstack_prep.cli.output import error_data, judge_reports, print_result, report
 from openstack_prep.cli.spec import read_spec
 from openstack_prep.cli.style import warn
 from openstack_prep.core import planner

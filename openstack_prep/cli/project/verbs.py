@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli.output import print_result
+from openstack_prep.cli.output import judge_reports, print_result, write_html
 from openstack_prep.cli.reading import reading
-from openstack_prep.cli.reports import judge_reports, write_html
 from openstack_prep.cli.running import carry_out, confirm_plan, name_holder, open_spec, print_warnings, run_plan
 from openstack_prep.cli.spec import no_garbage
 from openstack_prep.cli.style import say, style_of, warn
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from openstack_prep.core.model import Key, Observed
     from openstack_prep.reports.html import Page
     from openstack_prep.spec import Spec
-    from openstack_prep.verbs.live_plan import LivePlan
+    from openstack_prep.verbs.opening import LivePlan
 
 
 def plan_spec(options: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_spec import add_spec
-from openstack_prep.cli.spellings import new_path
+from openstack_prep.cli.parser import new_path
 from openstack_prep.kubernetes.commands.options import add_cluster
 
 _HERE = "openstack_prep.exposures.commands"

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.style import PLAIN, Style
-from openstack_prep.cli.reports import judge_reports, write_html
+from openstack_prep.cli.output import judge_reports, write_html
 from openstack_prep.fleet.commands import tables
 from openstack_prep.fleet.commands.tables import SIGNS
 from openstack_prep.fleet.order import BAD, TargetOutcome, TargetStatus

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_spec import add_allow_loss, add_html, add_lock_timeout
-from openstack_prep.cli.parser import positive
-from openstack_prep.cli.spellings import new_path
+from openstack_prep.cli.parser import new_path, positive
 
 _HERE = "openstack_prep.fleet.commands"
 FORMS = ("text", "json")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openstack_prep.cli import AddCommand
 from openstack_prep.cli.of_spec import add_lock_timeout, add_reports, add_spec
-from openstack_prep.cli.spellings import new_path
+from openstack_prep.cli.parser import new_path
 
 _HERE = "openstack_prep.kubernetes.commands"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.cli.output import error_data, print_result
-from openstack_prep.cli.reports import judge_reports, report
+from openstack_prep.cli.output import error_data, judge_reports, print_result, report
 from openstack_prep.cli.style import warn
 from openstack_prep.kubernetes import reading
 from openstack_prep.reports.findings import of_warning

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.codes import Code
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight, summary
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
-from openstack_prep.cli.output import error_data, print_result
-from openstack_prep.cli.reports import judge_reports, report, write_html
+from openstack_prep.cli.output import error_data, judge_reports, print_result, report, write_html
 from openstack_prep.cloud.connection import connect
 from openstack_prep.openshift.check.preflight import HOSTS, Verdict, check_file, preflight
 from openstack_prep.openshift.commands.installer_release import ask_release, find_installer

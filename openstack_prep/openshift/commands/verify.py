@@ -6,8 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.diagnostic import summary
-from openstack_prep.cli.output import print_result
-from openstack_prep.cli.reports import judge_reports, report, write_html
+from openstack_prep.cli.output import judge_reports, print_result, report, write_html
 from openstack_prep.openshift import verify
 from openstack_prep.openshift.commands.of_cluster import cloud_of, metadata_file
 from openstack_prep.openshift.folder import Folder

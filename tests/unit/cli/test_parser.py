@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openstack_prep.cli.main import build_parser, main
-from openstack_prep.cli.spellings import INSTEAD, PREVIEW, respell
+from openstack_prep.cli.parser import INSTEAD, PREVIEW, respell
 from tests.unit.texts import contains
 
 

@@ -12,7 +12,7 @@ import pytest
 import requests_mock
 
 from openstack_prep.cli.main import main
-from openstack_prep.cli.reports import write_html
+from openstack_prep.cli.output import write_html
 from openstack_prep.reports import files
 from openstack_prep.reports.html import Page
 from tests.unit.conftest import IDENTITY

@@ -21,7 +21,7 @@ from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network.network import Network
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api, opening
-from openstack_prep.verbs.live_plan import LivePlan
+from openstack_prep.verbs.opening import LivePlan
 from tests.unit.conftest import ENDPOINTS, IDENTITY, connection, failure, sent
 from tests.unit.texts import Wording, expect_error
 
