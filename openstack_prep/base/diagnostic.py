@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from openstack_prep.base.raw import Values
+from openstack_prep.base.secret_forms import without_logins
 from openstack_prep.base.style import indented
-from openstack_prep.base.url_secrets import without_logins
 
 
 class DiagnosticStatus(StrEnum):

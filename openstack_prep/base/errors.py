@@ -9,8 +9,8 @@ from typing import ClassVar, Self
 from openstack_prep.base.codes import Code
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.key import Key
+from openstack_prep.base.secret_forms import without_logins
 from openstack_prep.base.style import indented
-from openstack_prep.base.url_secrets import without_logins
 
 
 class PrepError(Exception):

@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, core_schema
 from openstack_prep.base.given_file import MOST_KEY, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue, one_line
 from openstack_prep.base.raw import Values
-from openstack_prep.base.url_secrets import BARE_LOGIN
+from openstack_prep.base.secret_forms import BARE_LOGIN
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler

@@ -9,7 +9,7 @@ from typing import Self
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw
-from openstack_prep.base.url_secrets import BARE_LOGIN, QUERY
+from openstack_prep.base.secret_forms import BARE_LOGIN, QUERY
 
 _LIST = ("is not a list", "write [A, B], or one line with '- ' per item")
 _MAPPING = ("is not a mapping", "write one line KEY: VALUE per entry")

@@ -26,12 +26,12 @@ from openstack_prep.base.given_file import MOST_SECRET, read_text, unreadable
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.private_file import CHOOSE_FOLDER, create_once, remove_temporary, target_of
 from openstack_prep.base.raw import Values
+from openstack_prep.base.secret_forms import HIDDEN as HIDDEN
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
 
-HIDDEN = "********"
 SOURCES = (
     "{env: NAME}, {file: PATH}, {content: PATH}, {command: [WORD, ...]}, {vault: PATH#KEY}, {keyring: SERVICE/USER}, "
     "{prompt: true} or {generate: PATH}"

@@ -8,8 +8,8 @@ import shutil
 import sys
 from typing import TextIO
 
+from openstack_prep.base.secret_forms import without_logins
 from openstack_prep.base.style import Style, printable
-from openstack_prep.base.url_secrets import without_logins
 
 
 def say(text: str) -> None:

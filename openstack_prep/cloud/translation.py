@@ -36,8 +36,8 @@ from openstack_prep.base.errors import (
     QuotaExceeded,
     Unreachable,
 )
+from openstack_prep.base.secret_forms import without_url_secrets
 from openstack_prep.base.style import printable
-from openstack_prep.base.url_secrets import without_url_secrets
 from openstack_prep.cloud.login import is_login
 
 # --- the reason in the answer of a service that refuses a request: JSON of several shapes, a page of HTML, or text ---

@@ -17,7 +17,7 @@ import urllib3
 
 from openstack_prep.base import certificate
 from openstack_prep.base.errors import DownloadError
-from openstack_prep.base.url_secrets import unlogged
+from openstack_prep.base.secret_forms import unlogged
 from openstack_prep.download.address import CHUNK, Chunks, shown
 
 TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without data

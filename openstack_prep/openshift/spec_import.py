@@ -20,8 +20,8 @@ from openstack_prep.base.fields import is_address
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.private_file import write_private
 from openstack_prep.base.raw import Values
+from openstack_prep.base.secret_forms import has_url_secrets
 from openstack_prep.base.style import printable
-from openstack_prep.base.url_secrets import has_url_secrets
 from openstack_prep.core.model import Context
 from openstack_prep.openshift.check.preflight import check_file
 from openstack_prep.openshift.install_config import (

@@ -16,7 +16,7 @@ from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.raw import Values, map_texts
 from openstack_prep.base.secret import HIDDEN, Secret
-from openstack_prep.base.url_secrets import QUERY
+from openstack_prep.base.secret_forms import QUERY
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Resource
 from openstack_prep.core.text import fields_of_new, plain

@@ -29,7 +29,7 @@ from openstack_prep.base.given_file import MIB, folder_of, read_bytes, unreadabl
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.private_file import write_private_here
 from openstack_prep.base.raw import Values
-from openstack_prep.base.url_secrets import has_url_secrets
+from openstack_prep.base.secret_forms import has_url_secrets
 from openstack_prep.core.permission import refuse_replacements
 from openstack_prep.core.plan import Plan, differences
 from openstack_prep.spec.sections import is_in_files

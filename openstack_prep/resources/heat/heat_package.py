@@ -28,7 +28,7 @@ from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.given_file import MOST, read_bytes
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.url_secrets import has_url_secrets, without_url_secrets
+from openstack_prep.base.secret_forms import has_url_secrets, without_url_secrets
 from openstack_prep.download.address import local_path, shown
 from openstack_prep.download.source import read_small
 from openstack_prep.resources.heat.heat_flow import GROUPS

@@ -23,7 +23,7 @@ from openstack_prep.base.fields import Bytes, Name, Reads
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import Secret
-from openstack_prep.base.url_secrets import unlogged
+from openstack_prep.base.secret_forms import unlogged
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import DIFFERS, Change, Context, Observed, Resource
 from openstack_prep.core.resource import Untagged

@@ -8,7 +8,7 @@ import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
-from openstack_prep.base.url_secrets import without_logins, without_url_secrets
+from openstack_prep.base.secret_forms import without_logins, without_url_secrets
 
 WORD = "corr:ect-horse"
 URLS = (

@@ -13,7 +13,7 @@ from itertools import chain
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.invalid import shown
-from openstack_prep.base.url_secrets import without_url_secrets
+from openstack_prep.base.secret_forms import without_url_secrets
 from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.model import InstallConfigFields, Machines, RootVolume
 
