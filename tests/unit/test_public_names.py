@@ -13,6 +13,7 @@ import pytest
 import openstack_prep
 from openstack_prep import extensions
 from openstack_prep.core.resource import Scannable, kind_supports
+from openstack_prep.kubernetes.networks import ClusterNetworks
 from tests.kinds import KINDS
 from tests.unit.texts import Wording
 
@@ -60,6 +61,7 @@ def test_kinds_stay_where_they_were(wording: Wording) -> None:
 
     assert openstack_prep.resources.Network is openstack_prep.Network
     assert openstack_prep.resources.Domain.kind == "domain"
+    assert openstack_prep.resources.ClusterNetworks is ClusterNetworks  # which an extension brings
     with pytest.raises(AttributeError) as caught:
         _ = openstack_prep.resources.nonesuch
     wording(caught.value)
