@@ -154,6 +154,12 @@ def is_address(text: str) -> bool:
     return True
 
 
+def is_host(text: str) -> bool:
+    """Whether a text is an IP address or a host name; 10.0.0.256 is neither, as no top-level domain is a number."""
+    name = re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?", text)
+    return is_address(text) or bool(name and ".." not in text and not text.rpartition(".")[2].isdecimal())
+
+
 def cidr(value: object) -> object:
     if not isinstance(value, str):
         return value

@@ -96,16 +96,29 @@ def group_mistakes(cluster: KubernetesCluster) -> Iterator[Mistake]:
             yield Mistake(f"roles[{two}].nodes", what, "put each node into one group only")
     for index, group in enumerate(cluster.roles):
         for key, value in (group.labels or {}).items():
-            if not re.fullmatch(KEY, key):
-                yield Mistake(f"roles[{index}].labels", f"{key!r} is not a label key", "write NAME or DOMAIN/NAME")
-            if value and not re.fullmatch(WORD, value):
-                fix = "use at most 63 letters, digits, hyphens, underscores and dots"
-                yield Mistake(f"roles[{index}].labels", f"{value!r} is not a valid value of label {key}", fix)
+            if found := label_fault(key, value):
+                yield Mistake(f"roles[{index}].labels", *found)
         for number, taint in enumerate(group.taints):
-            found = TAINT.fullmatch(taint)
-            if not found or found["effect"] not in EFFECTS:
-                fix = f"write KEY=VALUE:EFFECT with one of the effects {', '.join(EFFECTS)}"
-                yield Mistake(f"roles[{index}].taints[{number}]", f"{taint!r} is not a taint", fix)
+            if found := taint_fault(taint):
+                yield Mistake(f"roles[{index}].taints[{number}]", *found)
+
+
+def label_fault(key: str, value: str) -> tuple[str, str] | None:
+    """Return what is wrong with a label, and the fix; None for a valid one."""
+    if not re.fullmatch(KEY, key):
+        return f"{key!r} is not a label key", "write NAME or DOMAIN/NAME"
+    if value and not re.fullmatch(WORD, value):
+        fix = "use at most 63 letters, digits, hyphens, underscores and dots"
+        return f"{value!r} is not a valid value of label {key}", fix
+    return None
+
+
+def taint_fault(taint: str) -> tuple[str, str] | None:
+    """Return what is wrong with a taint, and the fix; None for a valid one."""
+    found = TAINT.fullmatch(taint)
+    if found and found["effect"] in EFFECTS:
+        return None
+    return f"{taint!r} is not a taint", f"write KEY=VALUE:EFFECT with one of the effects {', '.join(EFFECTS)}"
 
 
 def _first(group: NodeGroup) -> int:

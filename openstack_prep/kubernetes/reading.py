@@ -38,9 +38,10 @@ class RkeFileContent(NamedTuple):
     """Whether the file is a cluster of Rancher, which has RKE's keys in one of its own and no nodes."""
 
 
-def read(path: Path, form: Form = "cluster.yml") -> RkeFileContent:
+def read(path: Path, form: Form = "cluster.yml", minor: int | None = None) -> RkeFileContent:
     """Return the content of a file, or of standard input for -, and all mistakes in it.
 
+    ``minor`` is N of the Kubernetes 1.N of an RKE2; None for the newest.
     Raises SpecError when the file cannot be read or is not one YAML document.
     """
     document = Document(path, origin=STDIN if str(path) == "-" else None)
@@ -67,7 +68,10 @@ def read(path: Path, form: Form = "cluster.yml") -> RkeFileContent:
     data = map_values(whole[RANCHER] if of_rancher else whole, load_schema(form), as_boolean, above)
     assert isinstance(data, Mapping)
     first: dict[Steps, Fault] = {}
-    for fault in [*quoted, *(replace(each, steps=(*above, *each.steps)) for each in _faults(data, form, of_rancher))]:
+    for fault in [
+        *quoted,
+        *(replace(each, steps=(*above, *each.steps)) for each in _faults(data, form, of_rancher, minor)),
+    ]:
         first.setdefault(fault.steps, fault)  # one per place: the others result from it
     found = [(document.part(steps), _mistake(fault, document)) for steps, fault in first.items()]
     mistakes = [each for _, each in sorted([*document.repeated_at.items(), *found], key=lambda each: each[0])]
@@ -130,9 +134,9 @@ def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:
     yield from nodes.worker_warning(assigned)
 
 
-def _faults(data: Raw, form: Form, of_rancher: bool) -> Iterator[Fault]:
+def _faults(data: Raw, form: Form, of_rancher: bool, minor: int | None) -> Iterator[Fault]:
     if form != "cluster.yml":
-        yield from rke2_rules.document_faults(data, load_schema(form))
+        yield from rke2_rules.document_faults(data, load_schema(form), minor)
         return
     yield from rules.keys(data)
     yield from rules.values(data, has_nodes="nodes" in data or not of_rancher)

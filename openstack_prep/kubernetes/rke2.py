@@ -16,7 +16,14 @@ from openstack_prep.kubernetes.keys.schema import SAME_ON_SERVERS, dotted, hide_
 from openstack_prep.kubernetes.model import KubernetesCluster, Node, Role
 from openstack_prep.kubernetes.networks import dns_address
 from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing_roles, node_mistakes
-from openstack_prep.kubernetes.rke2_rules import JOIN_PORT, PLUGINS, document_faults, kubelet_may_set, refused_label
+from openstack_prep.kubernetes.rke2_rules import (
+    JOIN_PORT,
+    PLUGINS,
+    document_faults,
+    kubelet_may_set,
+    newer_keys,
+    refused_label,
+)
 
 TOKEN_FILE = "/etc/rancher/rke2/token"
 DATASTORE = "datastore-endpoint"  # replaces etcd
@@ -199,6 +206,8 @@ def _values(cluster: KubernetesCluster) -> Iterator[Mistake]:
     if plugin not in PLUGINS or before not in ([], ["multus"]):
         fix = f"write one of {', '.join(PLUGINS)}, optionally after multus: multus,{DEFAULT_PLUGIN}"
         yield Mistake("network_plugin", f"RKE2 does not support {cluster.network_plugin!r}", fix)
+    for fault in newer_keys({"cni": cluster.network_plugin}, _minor(cluster)):
+        yield fault.mistake("network_plugin")
 
 
 def _config(cluster: KubernetesCluster) -> Iterator[Mistake]:
@@ -208,8 +217,14 @@ def _config(cluster: KubernetesCluster) -> Iterator[Mistake]:
         fields |= dict.fromkeys(("cloud-provider-name", "disable-cloud-controller"), "external_cloud_provider")
     yield from _taken(config, "config", fields)
     rest = {name: each for name, each in config.items() if name not in fields}
-    for fault in document_faults(rest, load_schema("server")):
+    for fault in document_faults(rest, load_schema("server"), _minor(cluster)):
         yield fault.mistake(f"config.{dotted(fault.steps)}")
+
+
+def _minor(cluster: KubernetesCluster) -> int | None:
+    """Return N of the cluster's Kubernetes 1.N, if it declares a version."""
+    found = VERSION.fullmatch(cluster.kubernetes_version or "")
+    return int(found[1]) if found else None
 
 
 def _taken(config: Mapping[str, object], place: str, fields: Mapping[str, str]) -> Iterator[Mistake]:
@@ -225,7 +240,7 @@ def _groups(cluster: KubernetesCluster) -> Iterator[Mistake]:
         for name in config.keys() & set(SAME_ON_SERVERS) - FIELDS.keys():
             yield Mistake(f"{place}.{name}", "must be the same on all servers", "move it to config of the cluster")
         rest = {name: each for name, each in config.items() if name not in (*FIELDS, *SAME_ON_SERVERS)}
-        for fault in document_faults(rest, load_schema("server" if serves else "agent")):
+        for fault in document_faults(rest, load_schema("server" if serves else "agent"), _minor(cluster)):
             yield fault.mistake(f"{place}.{dotted(fault.steps)}")
         for key in group.labels or {}:
             if not kubelet_may_set(key):

@@ -1,9 +1,10 @@
 """Checks of a config.yaml: what RKE2 refuses at its start, or silently ignores.
 
 Sources: RKE2 v1.35.7+rke2r1 (pkg/cli/cmds/server.go, pkg/cli/cmds/profile_linux.go, pkg/rke2/rke2_linux.go,
-pkg/cli/types.go) and K3s, which it contains (pkg/cli/server/server.go; pkg/clientaccess/token.go: slashes at the end of
-a server's URL are cut off; pkg/etcd/snapshot.go: an invalid schedule is ignored without a message). Kubernetes'
-NodeRestriction for the labels that a kubelet may set on its node.
+pkg/cli/types.go, pkg/podtemplate) and K3s, which it contains (pkg/cli/server/server.go; pkg/clientaccess/token.go:
+slashes at the end of a server's URL are cut off; pkg/etcd/snapshot.go: an invalid schedule is ignored without a
+message; pkg/etcd/s3/s3.go; pkg/util/args.go). Kubernetes' kubelet for labels and taints of its node
+(cmd/kubelet/app/options/options.go, pkg/util/taints/taints.go). The tags of rancher/rke2 for keys by release.
 """
 
 from __future__ import annotations
@@ -11,24 +12,50 @@ from __future__ import annotations
 import ipaddress
 import re
 import shlex
+import zoneinfo
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.fields import GO_BOOLEANS, is_address
+from openstack_prep.base.fields import GO_BOOLEANS, is_address, is_host
 from openstack_prep.base.raw import Raw
+from openstack_prep.base.secret import Secret
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.kubernetes import networks
-from openstack_prep.kubernetes.keys.schema import K3S_KEYS, Fault, Steps, find_faults, load_schema, map_values, union
+from openstack_prep.kubernetes.keys.schema import (
+    K3S_KEYS,
+    SINCE,
+    Fault,
+    Steps,
+    find_faults,
+    load_schema,
+    map_values,
+    union,
+)
 from openstack_prep.kubernetes.model import KubernetesCluster
-from openstack_prep.kubernetes.networks import ClusterNetworks
+from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
+from openstack_prep.kubernetes.nodes import SUBDOMAIN, label_fault, taint_fault
 
 PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
+PLUGINS_SINCE = {"cilium": 20, "none": 20, "calico": 21, "multus": 21, "flannel": 26}
 INGRESS_CONTROLLERS = ("traefik", "ingress-nginx", "none")
 EGRESS_SELECTOR_MODES = ("agent", "cluster", "pod", "disabled")
+BUCKET_LOOKUPS = ("auto", "dns", "path")
 PROFILES = ("cis", "etcd")
+OLD_PROFILES = {25: ("cis-1.5", "cis-1.6"), 30: ("cis-1.23", "cis")}
+"""Profiles of RKE2 before a minor version."""
+COMPONENTS = (
+    *("rke2-coredns", "rke2-metrics-server", "rke2-ingress-nginx", "rke2-traefik", "rke2-traefik-crd"),
+    *("rke2-snapshot-controller", "rke2-snapshot-controller-crd", "rke2-snapshot-validation-webhook"),
+    *("rke2-canal", "rke2-calico", "rke2-calico-crd", "rke2-cilium", "rke2-flannel", "rke2-multus", "rke2-kube-proxy"),
+    *("rke2-runtimeclasses", "rke2-security-responder", "rke2-ovirt-csi-driver"),
+    *("rancher-vsphere-cpi", "rancher-vsphere-csi", "harvester-cloud-provider", "harvester-csi-driver"),
+)
+"""What disable may name (charts/chart_versions.yaml and Dockerfile of the tags)."""
+OF_K3S = ("coredns", "metrics-server", "traefik")
+"""Components of K3s that RKE2 has under other names, and so never installs."""
 API_PORT, JOIN_PORT = 6443, 9345
 """Ports of kube-apiserver, and of the supervisor, at which nodes join."""
 DEFAULT_NETWORKS = {"cluster-cidr": "10.42.0.0/16", "service-cidr": "10.43.0.0/16"}
@@ -39,14 +66,50 @@ OWN_LABELS = re.compile(
     r"|(topology\.kubernetes\.io|failure-domain\.beta\.kubernetes\.io)/(zone|region)"
 )
 """Labels in Kubernetes' own domains that a kubelet may set on its node."""
-HOST = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?\.?")
-CRON_FIELD = re.compile(r"(\*|\?|\w+(-\w+)?)(/\d+)?(,(\*|\?|\w+(-\w+)?)(/\d+)?)*")
-CRON_NAMES = re.compile(r"(CRON_)?TZ=\S+")
+CRON_FIELDS = (
+    (0, 59, ()),
+    (0, 23, ()),
+    (1, 31, ()),
+    (1, 12, ("", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")),
+    (0, 6, ("sun", "mon", "tue", "wed", "thu", "fri", "sat")),
+)
+"""Least and greatest value of each field of a schedule, and the names of the values from 0 on."""
+CRON_ZONE = re.compile(r"(?:CRON_)?TZ=(\S*)\s+")
 SCHEDULES = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-"""Descriptors of robfig/cron v3, parser.go; beside them @every and a duration of Go."""
-DURATION = re.compile(r"(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+")
-PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\$\{\w+\}|<%.*?%>")
+"""Descriptors of robfig/cron v3.0.1, parser.go; beside them @every and a duration of Go."""
+DURATION = re.compile(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)")
+"""What Go's time.ParseDuration reads."""
+ARGUMENT = re.compile(r"(--)?[A-Za-z][\w.-]*[-+]?(=.*)?", re.DOTALL)
+ARGUMENTS = tuple(
+    f"{name}-arg"
+    for name in (
+        *("kubelet", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"),
+        *("kube-cloud-controller-manager", "helm-controller"),
+    )
+)
+POD_COMPONENTS = (
+    *("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kube-proxy", "etcd"),
+    "cloud-controller-manager",
+)
+PATHS = (
+    *("private-registry", "token-file", "agent-token-file", "audit-policy-file", "pod-security-admission-config-file"),
+    *("cloud-provider-config", "image-credential-provider-bin-dir", "image-credential-provider-config"),
+    *("datastore-cafile", "datastore-certfile", "datastore-keyfile", "etcd-snapshot-dir"),
+)
+"""Keys with the path of a file or folder on the node, where RKE2 starts in /."""
+WITHOUT_BLANKS = (
+    *("cni", "ingress-controller", "cluster-cidr", "service-cidr", "cluster-dns", "node-ip", "node-external-ip"),
+    *("node-taint", "tls-san"),
+)
+"""Lists that RKE2 and K3s split at commas and read without removing blanks."""
+PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\$\{\w+\}|<%.*?%>")
 """What Ansible, Jinja, Helm, Terraform or envsubst put a value in the place of."""
+WHOLE_PLACEHOLDER = re.compile(
+    r"<[^<>]+>|@@?\w+@@?|%\w+%|__\w+__|\$[A-Z_]\w*|x{3,}|x+(\.x+){3}|\.{3,}|tbd|todo|placeholder"
+    r"|(<)?(change|replace|fill)[-_ ]?(me|it|this|in)?([-_ ].*)?(>)?|(your|insert|enter|put)[-_ ][\w -]*",
+    re.IGNORECASE,
+)
+"""What documentation and samples have in the place of a whole value."""
 RENDERED = "check the file that Ansible, Helm, Terraform or a script makes of it"
 
 
@@ -68,6 +131,12 @@ ADDRESSES = {
     "node-ip": _Form(ipaddress.ip_address, "an IP address", "10.0.0.5"),
     "cluster-dns": _Form(ipaddress.ip_address, "an IP address", "10.43.0.10"),
 }
+OTHER_ADDRESSES = {
+    "node-external-ip": "192.0.2.5",
+    "advertise-address": "10.0.0.5",
+    "bind-address": "0.0.0.0",
+}
+"""Keys with IP addresses that do not decide about the networks, and an example of each."""
 
 
 def _as_flag(value: object, schema: Raw, steps: Steps) -> object:
@@ -77,10 +146,11 @@ def _as_flag(value: object, schema: Raw, steps: Steps) -> object:
     return int(value) if schema.get("type") == "integer" and isinstance(value, str) and value.isdecimal() else value
 
 
-def document_faults(data: object, schema: Raw) -> Iterator[Fault]:
+def document_faults(data: object, schema: Raw, minor: int | None = None) -> Iterator[Fault]:
     """Yield what is wrong with a config.yaml, with fixes for keys of K3s and for keys of servers on agents.
 
-    RKE2 turns all keys into flags, so "true" and "5" are valid; KEY+ in a drop-in file appends to a list.
+    RKE2 turns all keys into flags, so "true" and "5" are valid; KEY+ in a drop-in file appends to a list. ``minor`` is
+    N of the Kubernetes 1.N of this RKE2; None for the newest.
     """
     lists = {f"{name}+": each for name, each in schema["properties"].items() if "items" in each}
     adding = union({**schema, "properties": lists}, schema)
@@ -95,14 +165,54 @@ def document_faults(data: object, schema: Raw) -> Iterator[Fault]:
         else:
             yield fault
     if isinstance(data, Mapping):
-        yield from chain.from_iterable(rule(data) for rule in RULES)
+        unfilled = list(_placeholders(data))
+        yield from unfilled
+        names = {str(fault.steps[0]) for fault in unfilled}
+        names |= ADDRESSES.keys() if names & ADDRESSES.keys() else set()  # they are judged together
+        filled = {name: value for name, value in data.items() if name not in names}
+        of_server = SERVER_RULES if "cluster-cidr" in schema["properties"] else ()
+        yield from chain.from_iterable(rule(filled) for rule in (*NODE_RULES, *of_server))
+        yield from chain.from_iterable(rule(filled, minor) for rule in RELEASE_RULES)
+
+
+def _listed(of: Raw, name: str) -> Iterator[tuple[Steps, str]]:
+    """Yield the items of a list as RKE2 reads them, and where each is, with those that KEY+ adds.
+
+    A string is split at its commas, and so is each item of a list.
+    """
+    for key in (name, f"{name}+"):
+        value = of.get(key)
+        texts = value if isinstance(value, list | tuple) else [] if value is None else [value]
+        for index, text in enumerate(texts):
+            steps: Steps = (key, index) if isinstance(value, list | tuple) else (key,)
+            yield from ((steps, item) for item in str(text).split(",") if not isinstance(text, Secret | Mapping))
 
 
 def _items(of: Raw, name: str) -> list[str]:
-    """Return a list as RKE2 reads it: a string is split at its commas, and so is each item of a list."""
-    value = of.get(name)
-    texts = value if isinstance(value, list | tuple) else [value] if isinstance(value, str) else []
-    return [item.strip() for text in texts for item in str(text).split(",") if item.strip()]
+    """Return the items of a list without blanks around them."""
+    return [item.strip() for _, item in _listed(of, name) if item.strip()]
+
+
+def _texts(of: Raw, name: str) -> Iterator[tuple[Steps, str]]:
+    """Yield the items of a list that RKE2 does not split at commas, and where each is."""
+    for key in (name, f"{name}+"):
+        value = of.get(key)
+        if isinstance(value, list | tuple):
+            yield from (((key, index), each) for index, each in enumerate(value) if isinstance(each, str))
+        elif isinstance(value, str):
+            yield (key,), value
+
+
+def _in_flag(of: Raw, flag: str) -> Iterator[tuple[Steps, str]]:
+    """Yield the items of a flag of the kubelet, and where each is."""
+    for steps, text in _texts(of, "kubelet-arg"):
+        name, _, value = text.removeprefix("--").partition("=")
+        yield from ((steps, item) for item in value.split(",") if name.rstrip("+-") == flag)
+
+
+def _revealed(value: object) -> object:
+    """Return a value that no message may contain, if it is a secret."""
+    return value.reveal() if isinstance(value, Secret) else value
 
 
 def _on(value: object) -> bool:
@@ -124,11 +234,22 @@ def _choices(of: Raw) -> Iterator[Fault]:
     yield from _choice(of, "cni", ("multus", *PLUGINS))
     yield from _choice(of, "ingress-controller", INGRESS_CONTROLLERS)
     yield from _choice(of, "egress-selector-mode", EGRESS_SELECTOR_MODES)
-    profile = of.get("profile")
-    if profile and profile not in PROFILES:
-        old = str(profile).startswith("cis-")
-        fix = "write cis: since RKE2 1.30 it is the only name" if old else f"write one of {', '.join(PROFILES)}"
-        yield Fault(("profile",), f"RKE2 does not support {profile!r}", fix)
+    yield from _choice(of, "etcd-s3-bucket-lookup-type", BUCKET_LOOKUPS)
+
+
+def _components(of: Raw) -> Iterator[Fault]:
+    """Yield names in disable that RKE2 ignores; the name of a manifest of the user's own is valid."""
+    for steps, item in _listed(of, "disable"):
+        name = item.strip().removesuffix(".yaml")
+        if name in COMPONENTS:
+            continue
+        whole = [each for each in COMPONENTS if name in OF_K3S and each == f"rke2-{name}"]
+        inside = [each for each in COMPONENTS if len(name) > 3 and name in each]
+        fix = suggest(name, COMPONENTS) if not whole else f"write {whole[0]}"
+        if not fix and inside:
+            fix = f"write {' or '.join(inside)}"
+        if fix or name.startswith("rke2-"):
+            yield Fault(steps, f"RKE2 has no component {name!r}", fix or f"write one of {', '.join(COMPONENTS)}")
 
 
 def _multus(of: Raw) -> Iterator[Fault]:
@@ -173,6 +294,9 @@ def _networks(of: Raw) -> Iterator[Fault]:
                 yield Fault((name,), f"{each!r} is not {form.kind}", f"write one such as {form.example}")
         if items and len(found) == len(items):
             versions[name] = found
+        if name in DEFAULT_NETWORKS and len(found) > len({*found}):
+            what = f"{','.join(items)} has two networks of one IP version"
+            yield Fault((name,), what, "write one network, or one of IPv4 and one of IPv6")
     for name in ("service-cidr", "cluster-dns"):
         for other in ("cluster-cidr", "node-ip", "service-cidr"):
             if {name, other} <= versions.keys() and not _fit(name, versions[name], versions[other]):
@@ -182,6 +306,44 @@ def _networks(of: Raw) -> Iterator[Fault]:
     if {"cluster-cidr", "node-ip"} <= versions.keys() and {*versions["cluster-cidr"]} != {*versions["node-ip"]}:
         what = f"{_named(versions['cluster-cidr'])} does not fit {_named(versions['node-ip'])} in node-ip"
         yield Fault(("cluster-cidr",), what, "use the same IP versions in node-ip and cluster-cidr")
+
+
+def _addresses(of: Raw) -> Iterator[Fault]:
+    """Yield addresses that no node can have, and blanks where RKE2 reads them as a part of the value."""
+    for name, example in OTHER_ADDRESSES.items():
+        for steps, item in _listed(of, name):
+            if item.strip() and not is_address(item.strip()):
+                yield Fault(steps, f"{item.strip()!r} is not an IP address", f"write one such as {example}")
+    for name in ("node-ip", "node-external-ip", "advertise-address"):
+        for steps, item in _listed(of, name):
+            address = ipaddress.ip_address(item.strip()) if is_address(item.strip()) else None
+            if address and (address.is_loopback or address.is_multicast):
+                kind = "loopback" if address.is_loopback else "multicast"
+                yield Fault(steps, f"{address} is a {kind} address", "write the address at which others reach the node")
+    for name in WITHOUT_BLANKS:
+        for steps, item in _listed(of, name):
+            if item != item.strip() or (not item and of[str(steps[0])] not in ("", [""])):
+                what = f"RKE2 reads {item!r} with its blanks" if item.strip() else "has an empty item"
+                yield Fault(steps, what, "remove blanks and commas around the items")
+
+
+def _names(of: Raw) -> Iterator[Fault]:
+    """Yield names of the node, the cluster and the API that are no names."""
+    name = of.get("node-name")
+    if isinstance(name, str) and name and not re.fullmatch(SUBDOMAIN, name.lower()):
+        yield Fault(("node-name",), f"{name!r} is not a valid node name", "use letters, digits, hyphens and dots")
+    domain = of.get("cluster-domain")
+    if isinstance(domain, str) and domain and not re.fullmatch(SUBDOMAIN, domain):
+        yield Fault(("cluster-domain",), f"{domain!r} is not a domain", "write one such as cluster.local")
+    registry = of.get("system-default-registry")
+    if isinstance(registry, str) and registry and not _is_endpoint(registry.partition("/")[0]):
+        fix = "write HOST, HOST:PORT or HOST/PATH, without a scheme"
+        yield Fault(("system-default-registry",), f"{registry!r} is not a registry", fix)
+    for steps, item in _listed(of, "tls-san"):
+        host = item.strip().removeprefix("*.")
+        if host and not (is_address(host) or is_host(host.replace("_", "-"))):
+            fix = "write a name or an IP address, without scheme, port and prefix length"
+            yield Fault(steps, f"{item.strip()!r} is neither", fix)
 
 
 def _fit(name: str, versions: Sequence[int], others: Sequence[int]) -> bool:
@@ -201,20 +363,165 @@ def _etcd(of: Raw) -> Iterator[Fault]:
         yield Fault(("cluster-reset",), what, "add cluster-reset: true for the restore", Code.SPEC_MISSING_KEY)
     if _on(of.get("cluster-reset")) and of.get("server"):
         yield Fault(("server",), "RKE2 does not accept it together with cluster-reset", "remove it before the reset")
+    if _on(of.get("cluster-reset")) and _on(of.get("disable-etcd")):
+        yield Fault(("disable-etcd",), "RKE2 cannot reset a cluster without etcd", "remove one of them")
+
+
+S3_SETTINGS = (
+    *("etcd-s3-access-key", "etcd-s3-bucket", "etcd-s3-endpoint", "etcd-s3-endpoint-ca", "etcd-s3-folder"),
+    *("etcd-s3-insecure", "etcd-s3-proxy", "etcd-s3-region", "etcd-s3-secret-key", "etcd-s3-session-token"),
+    *("etcd-s3-skip-ssl-verify", "etcd-s3-timeout", "etcd-s3-bucket-lookup-type"),
+)
+"""Settings with any of which RKE2 ignores etcd-s3-config-secret (K3s, pkg/etcd/s3/s3.go, GetClient)."""
+S3_DEFAULTS = {"etcd-s3-endpoint": "s3.amazonaws.com", "etcd-s3-region": "us-east-1", "etcd-s3-timeout": "5m"}
+BUCKET = re.compile(r"(?!.*(\.[.-]|-\.))[A-Za-z0-9][A-Za-z0-9._:-]{1,61}[A-Za-z0-9]")
+
+
+def _s3(of: Raw) -> Iterator[Fault]:
+    """Yield settings of S3 with which RKE2 starts, and uploads no snapshot (minio-go 7, utils.go and pkg/s3utils)."""
+    endpoint = of.get("etcd-s3-endpoint")
+    if isinstance(endpoint, str) and endpoint:
+        scheme, mark, rest = endpoint.partition("://")
+        host = (rest if mark else endpoint).rstrip("/")
+        if mark or not _is_endpoint(endpoint):
+            right = f"write {host}" if _is_endpoint(host) else "write one such as s3.example.com:8080"
+            more = ", and etcd-s3-insecure: true" if scheme.lower() == "http" and mark else ""
+            yield Fault(("etcd-s3-endpoint",), f"{endpoint!r} is not a host, optionally with a port", right + more)
+    bucket = of.get("etcd-s3-bucket")
+    if isinstance(bucket, str) and bucket and (not BUCKET.fullmatch(bucket) or is_address(bucket)):
+        fix = "use 3 to 63 letters, digits, hyphens, underscores and dots; a folder belongs into etcd-s3-folder"
+        yield Fault(("etcd-s3-bucket",), f"{bucket!r} is not a name of a bucket", fix)
+    proxy = _revealed(of.get("etcd-s3-proxy"))
+    if isinstance(proxy, str) and proxy not in ("", "none") and not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]", proxy):
+        what = "the value has no scheme and host"
+        yield Fault(("etcd-s3-proxy",), what, "write one such as http://proxy.example.com:3128, or none")
+    others = [name for name in S3_SETTINGS if of.get(name) not in (None, "", False, S3_DEFAULTS.get(name))]
+    if of.get("etcd-s3-config-secret") and others and not of.get("etcd-s3-bucket"):
+        what = f"RKE2 ignores it because {others[0]} is set, and then has no bucket"
+        fix = f"move {', '.join(others)} into the Secret"
+        yield Fault(("etcd-s3-config-secret",), what, fix)
+
+
+def _is_endpoint(text: str) -> bool:
+    """Whether a text is HOST or HOST:PORT."""
+    try:
+        parts = urlsplit(f"//{text}")
+        whole = parts.netloc == text and not text.endswith(":") and parts.port != 0
+        return whole and is_host(parts.hostname or "")
+    except ValueError:
+        return False
+
+
+def _durations(of: Raw) -> Iterator[Fault]:
+    """Yield durations with which RKE2 does not start, or without time for an upload."""
+    for name in ("etcd-s3-timeout", "etcd-snapshot-reconcile-interval"):
+        value = of.get(name)
+        if value in (None, ""):
+            continue
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not DURATION.fullmatch(str(value)):
+            fix = f"write {value}s or {value}m" if number else "write one such as 5m or 1h30m"
+            yield Fault((name,), f"{value!r} is not a duration", fix)
+        elif not re.search("[1-9]", str(value)) or str(value).startswith("-"):
+            yield Fault((name,), f"{value} is no time at all", "write one such as 5m")
+
+
+PORT_RANGE = re.compile(r"(\d{1,5})(?:([-+])(\d{1,5}))?")
+
+
+def _ports(of: Raw) -> Iterator[Fault]:
+    """Yield a range of ports with which RKE2 does not start (apimachinery, pkg/util/net/port_range.go)."""
+    name = "service-node-port-range"
+    text = of.get(name)
+    if text in (None, ""):
+        return
+    found = PORT_RANGE.fullmatch(str(text).strip())
+    first = int(found[1]) if found else 0
+    last = (first + int(found[3]) if found[2] == "+" else int(found[3])) if found and found[3] else first
+    if not found or not first <= last <= 65535:
+        yield Fault((name,), f"{text!r} is not a range of ports", "write one such as 30000-32767")
+
+
+def _tokens(of: Raw) -> Iterator[Fault]:
+    """Yield tokens that RKE2 ignores or cannot read; none of the texts contains the value."""
+    for name in ("token", "agent-token"):
+        value = of.get(name)
+        if value and of.get(f"{name}-file"):
+            yield Fault((name,), f"RKE2 ignores it because {name}-file is set", "remove one of them")
+        text = str(_revealed(value) or "")
+        sha256 = text.removeprefix("K10").partition("::")[0]
+        if text.startswith("K10") and "::" in text and len(sha256) not in (0, 64):
+            what = f"the sha256 between K10 and :: has {len(sha256)} characters in place of 64"
+            yield Fault((name,), what, "copy the whole file /var/lib/rancher/rke2/server/node-token")
+
+
+def _arguments(of: Raw) -> Iterator[Fault]:
+    """Yield flags with which a component does not start."""
+    for name in ARGUMENTS:
+        for steps, text in _texts(of, name):
+            if not ARGUMENT.fullmatch(text):
+                flag, _, value = text.lstrip("- ").replace(":", " ").partition(" ")
+                right = f"write {flag}={value.strip()}" if re.fullmatch(r"[a-z][a-z-]*", flag) and value else ""
+                shown = repr(text) if right else "the value"  # which may be a secret
+                yield Fault(steps, f"{shown} is not a flag", right or "write NAME=VALUE, such as max-pods=200")
+
+
+def _pods(of: Raw) -> Iterator[Fault]:
+    """Yield settings of the control plane's pods with which RKE2 does not start, or which it ignores."""
+    for component in POD_COMPONENTS:
+        for steps, text in _texts(of, f"{component}-extra-mount"):
+            source, *rest = text.split(":")
+            paths = [source, *rest[:1]]
+            if not (len(paths) == 2 and len(rest) <= 3 and all(each.startswith("/") for each in paths)):
+                yield Fault(steps, f"{text!r} is not a mount", "write one such as /srv/data:/srv/data:ro")
+            elif len(rest) == 2 and rest[1].lower() not in ("ro", "rw"):
+                yield Fault(steps, f"RKE2 does not know the option {rest[1]!r} of a mount", "write ro or rw")
+        for steps, text in _texts(of, f"{component}-extra-env"):
+            if not re.match(r"[A-Za-z_][\w.-]*=", text):
+                yield Fault(steps, "the value is not NAME=VALUE", "write one such as HTTPS_PROXY=http://192.0.2.1:3128")
+    for name, form, example in POD_SETTINGS:
+        for steps, item in _listed(of, name):
+            if not form.fullmatch(item.strip() if item == item.lstrip() else item):
+                yield Fault(steps, f"{item!r} is not such a setting", f"write one such as {example}")
+
+
+COMPONENT = rf"(?:{'|'.join(POD_COMPONENTS)})"
+QUANTITY = r"\d+(\.\d*)?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei|u|n|[eE]-?\d+)?"
+RESOURCE = re.compile(rf"{COMPONENT}-(cpu|memory)={QUANTITY}")
+PROBE = re.compile(
+    rf"{COMPONENT}-(liveness|readiness|startup)-"
+    r"(initial-delay-seconds|timeout-seconds|failure-threshold|period-seconds)=\d{1,10}"
+)
+POD_SETTINGS = (
+    ("control-plane-resource-requests", RESOURCE, "kube-apiserver-cpu=500m"),
+    ("control-plane-resource-limits", RESOURCE, "kube-apiserver-memory=2Gi"),
+    ("control-plane-probe-configuration", PROBE, "kube-apiserver-startup-failure-threshold=42"),
+)
+"""Keys with settings of the pods by component, their form, and an example."""
+
+
+def _paths(of: Raw) -> Iterator[Fault]:
+    """Yield paths that do not begin with /; K3s resolves ~ and variables in data-dir alone."""
+    for name in PATHS:
+        value = of.get(name)
+        if isinstance(value, str) and value and not value.startswith("/"):
+            what = f"{value!r} is not an absolute path on the node"
+            fix = "write the path of the file, such as /etc/rancher/rke2/registries.yaml"
+            yield Fault((name,), what, fix if name == "private-registry" else "write one that begins with /")
+    folder = of.get("data-dir")
+    if isinstance(folder, str) and folder and not folder.startswith(("/", "~", "$HOME", "${HOME}")):
+        what = f"{folder!r} is not an absolute path on the node"
+        yield Fault(("data-dir",), what, "write one such as /var/lib/rancher/rke2")
 
 
 def _server(of: Raw) -> Iterator[Fault]:
     """Yield a URL at which no server answers a node that joins; a load balancer may have another port than 9345."""
     server = of.get("server")
-    if not server or PLACEHOLDER.search(str(server)):
+    if not server:
         return
     place = ("server",)
-    try:
-        parts = urlsplit(str(server).rstrip("/"))
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        host, port, parts = "", None, urlsplit("")
-    if parts.scheme != "https" or parts.path or parts.query or not (is_address(host) or HOST.fullmatch(host)):
+    host, port = _host_of(server)
+    if not host:
         yield Fault(place, f"{server!r} is not the URL of a server", "write one such as https://10.0.0.5:9345")
         return
     right = f"write https://{f'[{host}]' if ':' in host else host}:{JOIN_PORT}"
@@ -223,16 +530,51 @@ def _server(of: Raw) -> Iterator[Fault]:
         yield Fault(place, f"{server!r} has no port, which means 443", right)
     elif port == API_PORT:
         yield Fault(place, f"{API_PORT} is the port of the Kubernetes API, and nodes join at {JOIN_PORT}", right)
-    if host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback):
+    address = ipaddress.ip_address(host) if is_address(host) else None
+    itself = address and (address.is_loopback or address.is_unspecified)
+    if itself or host == "localhost" or host in _items(of, "node-ip"):
         yield Fault(place, f"{host} is the node itself", "write the address of another server")
+
+
+def _host_of(server: object) -> tuple[str, int | None]:
+    """Return host and port of a server's URL; no host for a text that is not one."""
+    try:
+        parts = urlsplit(str(server).rstrip("/"))
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return "", None
+    other = parts.scheme != "https" or parts.path or parts.query or parts.fragment or parts.username is not None
+    return ("", None) if other or not is_host(host.removesuffix(".")) else (host, port)
 
 
 def _labels(of: Raw) -> Iterator[Fault]:
     """Yield labels of the node with which the kubelet does not start."""
-    for label in _items(of, "node-label"):
-        key = label.partition("=")[0]
-        if not kubelet_may_set(key):
-            yield Fault(("node-label",), *refused_label(key))
+    for steps, label in [*_listed(of, "node-label"), *_in_flag(of, "node-labels")]:
+        key, mark, value = label.strip().partition("=")
+        if not label.strip():
+            continue
+        if not mark:
+            yield Fault(steps, f"{label.strip()!r} is not a label", "write KEY=VALUE, or KEY= for an empty value")
+        elif found := label_fault(key.strip(), value.strip()):
+            yield Fault(steps, *found)
+        elif not kubelet_may_set(key.strip()):
+            yield Fault(steps, *refused_label(key.strip()))
+
+
+def _taints(of: Raw) -> Iterator[Fault]:
+    """Yield taints of the node with which the kubelet does not start."""
+    first: dict[tuple[str, str], str] = {}
+    for steps, taint in [*_listed(of, "node-taint"), *_in_flag(of, "register-with-taints")]:
+        if not taint.strip():
+            continue
+        if found := taint_fault(taint.strip()):
+            yield Fault(steps, *found)
+            continue
+        key, _, effect = taint.strip().rpartition(":")
+        other = first.setdefault((key.partition("=")[0], effect), taint.strip())
+        if other != taint.strip():
+            what = f"{taint.strip()!r} has the key and effect of {other!r}"
+            yield Fault(steps, what, "a node has one taint of each key and effect: remove one")
 
 
 def refused_label(key: str) -> tuple[str, str]:
@@ -251,74 +593,194 @@ def _snapshots(of: Raw) -> Iterator[Fault]:
     """Yield a schedule that RKE2 cannot read: it starts, says nothing, and never takes a snapshot of etcd."""
     name = "etcd-snapshot-schedule-cron"
     text = of.get(name)
-    if not isinstance(text, str) or not text.strip() or PLACEHOLDER.search(text):
-        return
-    words = text.split()
-    if CRON_NAMES.fullmatch(words[0]):  # robfig/cron v3, parser.go: a time zone may come first
-        words = words[1:]
-    every = len(words) == 2 and words[0] == "@every" and DURATION.fullmatch(words[1])
-    fields = len(words) == 5 and all(map(CRON_FIELD.fullmatch, words))
-    if not (fields or every or (len(words) == 1 and words[0] in SCHEDULES)):
+    if isinstance(text, str) and text.strip() and not is_schedule(text):
         fix = 'write five fields such as "0 */5 * * *", @daily, or @every 6h'
         yield Fault((name,), f"{text!r} is not a schedule, so RKE2 would take no snapshots", fix)
+    snapshot = of.get("etcd-snapshot-name")
+    if isinstance(snapshot, str) and "/" in snapshot:
+        yield Fault(("etcd-snapshot-name",), f"{snapshot!r} is not the name of a file", "remove the slashes")
+
+
+def is_schedule(text: str) -> bool:
+    """Whether a text is a schedule as robfig/cron v3.0.1 reads it (parser.go, ParseStandard)."""
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        zone = CRON_ZONE.match(text)
+        known = zoneinfo.available_timezones()  # empty where the time zones are not installed
+        if not zone or (known and zone[1] not in ("", "UTC", "Local", *known)):
+            return False
+        text = text[zone.end() :].strip()
+    if text.startswith("@"):
+        return text in SCHEDULES or bool(text.startswith("@every ") and DURATION.fullmatch(text[len("@every ") :]))
+    fields = text.split()
+    return len(fields) == len(CRON_FIELDS) and all(
+        _is_cron_range(part, *bounds)
+        for field, bounds in zip(fields, CRON_FIELDS, strict=True)
+        for part in field.split(",")
+        if part
+    )
+
+
+def _is_cron_range(part: str, least: int, greatest: int, names: Sequence[str]) -> bool:
+    """Whether a part of a field is * or a number or a range of them, optionally with a step."""
+    values, *steps = part.split("/")
+    low, *high = values.split("-")
+    if len(steps) > 1 or len(high) > 1:
+        return False
+    try:
+        step = _cron_value(steps[0], ()) if steps else 1
+        if low in ("*", "?"):
+            return step > 0
+        start = _cron_value(low, names)
+        end = _cron_value(high[0], names) if high else greatest if steps else start
+    except ValueError:
+        return False
+    return step > 0 and least <= start <= end <= greatest
+
+
+def _cron_value(text: str, names: Sequence[str]) -> int:
+    if text and text.lower() in names:
+        return names.index(text.lower())
+    if not (text.isascii() and text.removeprefix("+").isdecimal()):
+        raise ValueError(text)
+    return int(text)
 
 
 def _ranges(of: Raw) -> Iterator[Fault]:
     """Yield what is wrong with the networks of pods and Services together, which RKE2 gives to Kubernetes."""
-    if not of.keys() & {"cluster-cidr", "service-cidr", "cluster-dns"}:
+    names = ("cluster-cidr", "service-cidr", "cluster-dns")
+    if not of.keys() & {*names}:
         return
-    given: dict[str, dict[int, str]] = {}
-    for name in ("cluster-cidr", "service-cidr", "cluster-dns"):
-        try:
-            found = {ADDRESSES[name].parse(each).version: each for each in _items(of, name)}
-        except ValueError:
-            return  # reported by _networks
-        default = DEFAULT_NETWORKS.get(name)
-        given[name] = found or ({4: default} if default else {})
+    given: dict[str, dict[int, list[str]]] = {name: {} for name in names}
+    try:
+        for name in names:
+            default = [DEFAULT_NETWORKS[name]] if name in DEFAULT_NETWORKS else []
+            for each in _items(of, name) or default:
+                given[name].setdefault(ADDRESSES[name].parse(each).version, []).append(each)
+    except ValueError:
+        return  # reported by _networks
     sized = any(each.startswith("node-cidr-mask-size") for each in _items(of, "kube-controller-manager-arg"))
     for version in given["cluster-cidr"].keys() & given["service-cidr"].keys():
-        pods, services, dns = (of_version.get(version) for of_version in given.values())
-        cluster = KubernetesCluster(
-            cluster_cidr=pods and str(_network(pods)),
-            service_cidr=services and str(_network(services)),
-            cluster_dns=dns,
-        )
-        for each in networks.mistakes(ClusterNetworks(), {"it": cluster}, (), {"it": None if sized else 1}):
-            name = each.field.replace("_", "-")
-            what = each.what.removeprefix(f"{each.field} ").replace(" of it", "")
-            for key in given:
-                what = what.replace(key.replace("-", "_"), key)
-            yield Fault((name,), what, each.fix, each.code)
+        taken = [each for each in _machines(of) if ipaddress.ip_address(each.addresses).version == version]
+        addresses: Sequence[str | None] = given["cluster-dns"].get(version) or [None]
+        for dns in addresses:
+            cluster = KubernetesCluster(
+                cluster_cidr=str(_network(given["cluster-cidr"][version][0])),
+                service_cidr=str(_network(given["service-cidr"][version][0])),
+                cluster_dns=dns,
+            )
+            for found in networks.mistakes(ClusterNetworks(), {"it": cluster}, taken, {"it": None if sized else 1}):
+                what = found.what.removeprefix(f"{found.field} ").replace(" of it", "")
+                for key in names:
+                    what = what.replace(key.replace("-", "_"), key)
+                yield Fault((found.field.replace("_", "-"),), what, found.fix, found.code)
+
+
+def _machines(of: Raw) -> Iterator[Taken]:
+    """Yield the addresses of nodes in a config.yaml, which must not be in the networks of pods and Services."""
+    for name in ("node-ip", "advertise-address"):
+        yield from (Taken(name, each) for each in _items(of, name) if is_address(each))
+    host, _ = _host_of(of.get("server") or "")
+    if is_address(host):
+        yield Taken("server", host)
+
+
+def _default_networks(of: Raw) -> Iterator[Fault]:
+    """Yield addresses of a server in networks that RKE2 gives to pods and Services by default."""
+    for name, default in DEFAULT_NETWORKS.items():
+        for steps, item in _listed(of, "node-ip"):
+            address = ipaddress.ip_address(item) if is_address(item) and not _items(of, name) else None
+            if address and address in _network(default):
+                fix = f"write a {name} that does not contain the nodes"
+                yield Fault(steps, f"{item} is in {default}, RKE2's default of {name}", fix, Code.CLUSTER_NETWORKS)
 
 
 def _placeholders(of: Raw) -> Iterator[Fault]:
-    """Yield values that a program has not filled in; RKE2 takes them as they are."""
+    """Yield values that a program or a person has not filled in; RKE2 takes them as they are."""
     for name, value in of.items():
         texts = value if isinstance(value, list | tuple) else [value]
-        for index, text in enumerate(texts):
-            found = PLACEHOLDER.search(text) if isinstance(text, str) else None
-            if found and (name == "server" or found[0] == text):
-                steps: Steps = (name, index) if text is not value else (name,)
-                yield Fault(steps, f"{found[0]} is a placeholder, which RKE2 takes as it is", RENDERED)
+        for index, given in enumerate(texts):
+            if found := find_placeholder(_revealed(given), of_home=name == "data-dir", of_url=name == "server"):
+                steps: Steps = (str(name), index) if texts is value else (str(name),)
+                yield Fault(steps, f"{found} is a placeholder, which RKE2 takes as it is", RENDERED)
+
+
+def find_placeholder(text: object, *, of_home: bool = False, of_url: bool = False) -> str:
+    """Return the placeholder in a text of one line; empty if there is none.
+
+    K3s replaces a variable in a path below the home folder (``of_home``). Of a URL, the host may be one.
+    """
+    if not isinstance(text, str) or "\n" in text or (of_home and text.startswith(("$HOME", "${HOME}"))):
+        return ""
+    if found := PLACEHOLDER.search(text):
+        return found[0]
+    whole = re.sub(r"^https?://|(:\d+)?/*$", "", text) if of_url else text.strip()
+    return whole if WHOLE_PLACEHOLDER.fullmatch(whole) else ""
 
 
 def _file_mode(of: Raw) -> Iterator[Fault]:
     mode = of.get("write-kubeconfig-mode")
     if mode in (0o600, 0o640, 0o644, 0o660, 0o664, 0o666):  # YAML reads 0644 as 420
         yield Fault(("write-kubeconfig-mode",), f"is the number {mode} in YAML", f'write "{mode:04o}" in quotes')
+    elif mode not in (None, "") and not re.fullmatch("0?[0-7]{3,4}", str(mode)):
+        what = f"{mode!r} is not a mode in octal digits, and RKE2 ignores it"
+        yield Fault(("write-kubeconfig-mode",), what, 'write one such as "0640"')
 
 
-RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
+# --- rules that depend on the release -----------------------------------------------------------
+
+
+def profile_names(of: Raw, minor: int | None) -> Iterator[Fault]:
+    profile = of.get("profile")
+    known = next((names for before, names in OLD_PROFILES.items() if minor is not None and minor < before), PROFILES)
+    if profile and profile not in known:
+        old = known is PROFILES and str(profile).startswith("cis-")
+        fix = "write cis: since RKE2 1.30 it is the only name" if old else f"write one of {', '.join(known)}"
+        yield Fault(("profile",), f"RKE2 {_release(minor)}does not support {profile!r}", fix)
+
+
+def newer_keys(of: Raw, minor: int | None) -> Iterator[Fault]:
+    """Yield keys and plugins that this RKE2 does not have yet; it logs such keys alone."""
+    if minor is None:
+        return
+    for name in of:
+        if SINCE.get(str(name).removesuffix("+"), 0) > minor:
+            what = f"RKE2 has it since 1.{SINCE[str(name).removesuffix('+')]}, and this is 1.{minor}"
+            yield Fault((str(name),), what, "remove it, or choose a newer release", Code.SPEC_UNKNOWN_KEY)
+    for plugin in _items(of, "cni"):
+        if PLUGINS_SINCE.get(plugin, 0) > minor:
+            what = f"RKE2 has {plugin} since 1.{PLUGINS_SINCE[plugin]}, and this is 1.{minor}"
+            yield Fault(("cni",), what, "choose another plugin, or a newer release")
+
+
+def _release(minor: int | None) -> str:
+    return f"1.{minor} " if minor is not None else ""
+
+
+NODE_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
     _choices,
+    _components,
     _multus,
     _profile,
     _cloud_provider,
     _networks,
+    _addresses,
+    _names,
     _etcd,
+    _s3,
+    _durations,
+    _ports,
+    _tokens,
+    _arguments,
+    _pods,
+    _paths,
     _ranges,
     _server,
     _labels,
+    _taints,
     _snapshots,
-    _placeholders,
     _file_mode,
 )
+SERVER_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (_default_networks,)
+"""Rules for servers alone: an agent does not know the networks."""
+RULES = (_placeholders, *NODE_RULES, *SERVER_RULES)
+RELEASE_RULES: tuple[Callable[[Raw, int | None], Iterable[Fault]], ...] = (profile_names, newer_keys)

@@ -7,6 +7,7 @@ writes into config.yaml; rancher/wharfie pkg/registries (registries.go) for regi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -152,10 +153,11 @@ def _has_functions(value: object) -> bool:
 
 def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Iterator[StackFault]:
     declared = configuration.declared
+    minor = _minor(declared)
     for parameter, form in (("server_config", "server"), ("agent_config", "agent")):
         schema = load_schema("server" if form == "server" else "agent")
         written = dict(_written(configuration.template, parameter))
-        for fault in document_faults(written, schema):
+        for fault in document_faults(written, schema, minor):
             yield StackFault("", f"{dotted(fault.steps)} beside {parameter}: {fault.what}", fault.fix, fault.code)
         config = declared.get(parameter)
         if not isinstance(config, Mapping):  # another type, which the stack reports, or JSON as text
@@ -165,7 +167,7 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
         taken = dict(_taken(config, values))
         for name, (what, fix) in taken.items():
             yield StackFault(parameter, f"{parameter}.{name}: {what}", fix, Code.CLUSTER_STACK)
-        for fault in document_faults({**values, **config}, schema):
+        for fault in document_faults({**values, **config}, schema, minor):
             name = str(fault.steps[0])
             if name in values and name not in config:  # the template's own, which its constraints and the cluster judge
                 if fault.code == Code.CLUSTER_NETWORKS and not has_cluster:
@@ -173,6 +175,12 @@ def _of_configuration(configuration: Configuration, *, has_cluster: bool) -> Ite
             elif name not in taken:
                 yield StackFault(parameter, f"{parameter}.{dotted(fault.steps)}: {fault.what}", fault.fix, fault.code)
     yield from _registries(declared.get("registries"))
+
+
+def _minor(declared: Raw) -> int | None:
+    """Return N of the Kubernetes 1.N that nodes install, if the version or the channel names it."""
+    found = re.match(r"v1\.(\d{1,3})(\.|$)", str(declared.get("rke2_version") or declared.get("rke2_channel")))
+    return int(found[1]) if found else None
 
 
 def _written(value: object, parameter: str) -> Iterator[tuple[str, object]]:

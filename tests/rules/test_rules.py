@@ -29,6 +29,7 @@ from openstack_prep.exposures.service_host import rules as service_host_rules
 from openstack_prep.exposures.virtualization import rules as virtualization_rules
 from openstack_prep.kubernetes import reading, rke2, rke2_rules, rules, stack_config
 from openstack_prep.kubernetes.cilium import rules as cilium_rules
+from openstack_prep.kubernetes.convert import versions
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.check.preflight import check_file
 from openstack_prep.openshift.install_config import other_fields as file_rules
@@ -107,7 +108,8 @@ def texts(found: tuple[Mistake, ...] | list[Mistake]) -> str:
 @pytest.mark.parametrize("table", SETS)
 def test_each_rule_has_a_row(table: str) -> None:
     rows = {row["rule"] for row in TABLES[table]["rows"] if "rule" in row}
-    assert rows == {rule.__name__ for rule in SETS[table].RULES}
+    by_release = getattr(SETS[table], "RELEASE_RULES", ())
+    assert rows == {rule.__name__ for rule in (*SETS[table].RULES, *by_release)}
 
 
 def has_rules(kind: type) -> bool:
@@ -202,17 +204,18 @@ def test_settings(table: str, case: Case, monkeypatch: pytest.MonkeyPatch) -> No
 # --- RKE2: a file, a cluster of a spec, its roles, and a stack -------------------------------
 
 
-def of_file(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
-    return tuple(reading.read(written("config.yaml", config), "server").mistakes)
+def of_file(config: Mapping[str, Any], version: str) -> tuple[Mistake, ...]:
+    return tuple(reading.read(written("config.yaml", config), "server", versions.minor_of(version)).mistakes)
 
 
-def of_cluster(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
+def of_cluster(config: Mapping[str, Any], version: str) -> tuple[Mistake, ...]:
     cluster = {"name": "c", "stack": "s", "distribution": "rke2", "directory": "c", "config": config}
-    return mistakes_of_spec({"stacks": [STACK], "rke_clusters": [cluster]})
+    release = {"kubernetes_version": version} if version else {}
+    return mistakes_of_spec({"stacks": [STACK], "rke_clusters": [cluster | release]})
 
 
-def of_stack(config: Mapping[str, Any], template: str = stack_config.TEMPLATE) -> tuple[Mistake, ...]:
-    parameters = STACK["parameters"] | {"server_config": config}
+def of_stack(config: Mapping[str, Any], version: str, template: str = stack_config.TEMPLATE) -> tuple[Mistake, ...]:
+    parameters = STACK["parameters"] | {"server_config": config} | ({"rke2_version": version} if version else {})
     return mistakes_of_spec({"stacks": [STACK | {"template": template, "parameters": parameters}]})
 
 
@@ -221,23 +224,25 @@ def copied() -> Path:
     """Return a folder with a copy of the shipped template, and a template that has it as a resource."""
     folder = Path(mkdtemp())
     shutil.copytree(str(files("openstack_prep.heat_templates")), folder, dirs_exist_ok=True)
-    properties = STACK["parameters"] | {"server_config": {"get_param": "config"}}
-    resources = {"nodes": {"type": "rke2-cluster.yaml", "properties": properties}}
-    around = {"heat_template_version": "2018-08-31", "parameters": {"config": {"type": "json"}}, "resources": resources}
+    given = {"server_config": {"get_param": "config"}, "rke2_version": {"get_param": "version"}}
+    resources = {"nodes": {"type": "rke2-cluster.yaml", "properties": STACK["parameters"] | given}}
+    parameters = {"config": {"type": "json"}, "version": {"type": "string", "default": ""}}
+    around = {"heat_template_version": "2018-08-31", "parameters": parameters, "resources": resources}
     (folder / "around.yaml").write_text(yaml.safe_dump(around))
     return folder
 
 
-def of_copy(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
-    return of_stack(config, str(copied() / "rke2-cluster.yaml"))
+def of_copy(config: Mapping[str, Any], version: str) -> tuple[Mistake, ...]:
+    return of_stack(config, version, str(copied() / "rke2-cluster.yaml"))
 
 
-def of_resource(config: Mapping[str, Any]) -> tuple[Mistake, ...]:
-    stack = {"name": "s", "template": str(copied() / "around.yaml"), "parameters": {"config": config}}
+def of_resource(config: Mapping[str, Any], version: str) -> tuple[Mistake, ...]:
+    parameters = {"config": config, "version": version}
+    stack = {"name": "s", "template": str(copied() / "around.yaml"), "parameters": parameters}
     return mistakes_of_spec({"stacks": [stack]})
 
 
-ENTRANCES: dict[str, tuple[Callable[[Mapping[str, Any]], tuple[Mistake, ...]], tuple[str, ...]]] = {
+ENTRANCES: dict[str, tuple[Callable[[Mapping[str, Any], str], tuple[Mistake, ...]], tuple[str, ...]]] = {
     "rke check": (of_file, ()),
     "config": (of_cluster, tuple(rke2.FIELDS)),
     "server_config": (of_stack, (*stack_config.OF_TEMPLATE, *stack_config.SAME)),
@@ -247,22 +252,38 @@ ENTRANCES: dict[str, tuple[Callable[[Mapping[str, Any]], tuple[Mistake, ...]], t
 """What reads a config.yaml, and the keys that it takes from elsewhere, and refuses whatever their value is."""
 
 
-@pytest.mark.parametrize("entrance", ENTRANCES)
-@pytest.mark.parametrize("case", cases("rke2"))
+ALL_RKE2: tuple[Callable[..., Any], ...] = (*rke2_rules.RULES, *rke2_rules.RELEASE_RULES)
+
+
+def rows_by_entrance() -> list[Any]:
+    """Return the first row of each rule with each entrance, and the other rows with the first entrance."""
+    found, known = [], set()
+    for row in cases("rke2"):
+        rule = row.values[0][0]["rule"]
+        named = row.values[0][0].get("entrance", "rke check" if rule in known else None)
+        entrances = [named] if named else list(ENTRANCES)
+        found += [pytest.param(row.values[0], each, id=f"{row.id}-{each}") for each in entrances]
+        known.add(rule)
+    return found
+
+
+@pytest.mark.parametrize(("case", "entrance"), rows_by_entrance())
 def test_a_config_yaml(case: Case, entrance: str) -> None:
     row, _ = case
     read, elsewhere = ENTRANCES[entrance]
-    (rule,) = (each for each in rke2_rules.RULES if each.__name__ == row["rule"])
-    expected = [fault.what for fault in rule(row["bad"])]
+    rule = next(each for each in ALL_RKE2 if each.__name__ == row["rule"])
+    version = row.get("version", "")
+    release = [versions.minor_of(version)] if rule in rke2_rules.RELEASE_RULES else []
+    expected = [fault.what for fault in rule(row["bad"], *release)]
     assert expected
-    assert list(rule(row["good"])) == []
-    found = read(row["bad"])
+    assert list(rule(row["good"], *release)) == []
+    found = read(row["bad"], version)
     if row["bad"].keys() & set(elsewhere):
         assert found
     else:
         assert expected[0] in texts(found)
     if not row["good"].keys() & set(elsewhere):
-        assert read(row["good"]) == ()
+        assert read(row["good"], version) == ()
 
 
 # --- RKE ------------------------------------------------------------------------------------

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 
-from openstack_prep.base.errors import ConfigError, SpecError
-from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.base.errors import SpecError
 from openstack_prep.cli.output import print_result
 from openstack_prep.cli.output_folder import output_folder, write_conversion
 from openstack_prep.cli.style import warn
 from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.convert import convert
-from openstack_prep.kubernetes.convert.versions import check_version
+from openstack_prep.kubernetes.convert.versions import version_warnings
 
 
 def run(options: argparse.Namespace) -> int:
     folder = output_folder(options.output)
-    warnings = _version_warnings(options.kubernetes_version)
+    warnings = version_warnings(options.kubernetes_version)
     content = reading.read(options.file)
     data, mistakes = content.data, content.mistakes
     if content.of_rancher and not data.get("nodes"):
@@ -33,11 +32,3 @@ def run(options: argparse.Namespace) -> int:
         shown = "\n".join(f"# --- {name}\n{text}" for name, text in conversion.texts(openly=False).items())
     print_result(options, f"{conversion}\n\n{shown}".rstrip("\n"), conversion.data())
     return 0
-
-
-def _version_warnings(version: str | None) -> list[str]:
-    """Return warnings about a chosen version; raises ConfigError if it does not exist."""
-    try:
-        return [] if version is None else [f"--kubernetes-version: {each}" for each in check_version(version)]
-    except InvalidValue as error:
-        raise ConfigError(f"--kubernetes-version {version!r} {error.what}; {error.fix}") from None

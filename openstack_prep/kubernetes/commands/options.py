@@ -43,6 +43,11 @@ def add_rke(command: AddCommand) -> None:
     check.add_argument(
         "--rke2", choices=("server", "agent"), help="the files are config.yaml of RKE2 servers or agents"
     )
+    check.add_argument(
+        "--kubernetes-version",
+        metavar="VERSION",
+        help="with --rke2: release of RKE2, such as v1.35.7+rke2r1 (default: the newest)",
+    )
     add_reports(check, "files")
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from openstack_prep.base.errors import Mistake, SpecError
+from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.cli.output import error_data, judge_reports, print_result, report
 from openstack_prep.cli.style import warn
 from openstack_prep.kubernetes import reading
+from openstack_prep.kubernetes.convert.versions import minor_of, version_warnings
 from openstack_prep.reports.findings import of_warning
 
 
@@ -16,10 +17,15 @@ def run(options: argparse.Namespace) -> int:
     form: reading.Form = options.rke2 or "cluster.yml"
     mistakes: list[Mistake] = []
     valid: list[str] = []
-    warnings: list[str] = []
+    if options.kubernetes_version and form == "cluster.yml":
+        raise ConfigError("--kubernetes-version requires --rke2: a cluster.yml has kubernetes_version")
+    warnings = version_warnings(options.kubernetes_version)
+    for warning in warnings:
+        warn(warning)
+    minor = minor_of(options.kubernetes_version)
     for path in options.files:
         try:
-            content = reading.read(path, form)
+            content = reading.read(path, form, minor)
         except SpecError as unreadable:
             mistakes += unreadable.mistakes
             continue

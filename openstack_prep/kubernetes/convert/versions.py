@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.kubernetes.rke2 import VERSION
 
@@ -38,15 +39,6 @@ RELEASED = {
 """The patches of each minor version of Kubernetes with their revisions: 3-5r1-2 is 3, 4 and 5, each with r1 and r2."""
 DEFAULT_MINOR = 32
 """Of RKE 1.8.14, the last release."""
-SINCE = {
-    "service-node-port-range": 20,
-    "etcd-arg": 20,
-    "pod-security-admission-config-file": 25,
-    **{f"{name}-extra-mount": 21 for name in ("kube-apiserver", "kube-scheduler", "kube-controller-manager")},
-    **{f"{name}-extra-env": 21 for name in ("kube-apiserver", "kube-scheduler", "kube-controller-manager")},
-    **{f"{name}-extra-{what}": 21 for name in ("kube-proxy", "etcd") for what in ("mount", "env")},
-}
-"""The first minor version of RKE2 that has a key of config.yaml (pkg/cli/cmds of its tags)."""
 
 
 class TargetRelease(NamedTuple):
@@ -111,6 +103,14 @@ def check_version(version: str) -> Iterator[str]:
         raise InvalidValue("does not exist", f"write {' or '.join(choices)}")
     if found[3] or is_newer:
         yield f"{version} is not among the known releases of RKE2, up to {newest(min(minor, max(RELEASED)))}"
+
+
+def version_warnings(option: str | None) -> list[str]:
+    """Return warnings about the version in --kubernetes-version; raises ConfigError if it does not exist."""
+    try:
+        return [] if option is None else [f"--kubernetes-version: {each}" for each in check_version(option)]
+    except InvalidValue as error:
+        raise ConfigError(f"--kubernetes-version {option!r} {error.what}; {error.fix}") from None
 
 
 def minor_of(version: object) -> int | None:

