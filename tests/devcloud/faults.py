@@ -12,6 +12,7 @@ import json
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 
 from tests.devcloud.layout import SERVICES, Layout
 
+HELD_POLL = 0.05  # seconds
 SIGNATURE = "devcloud/"  # in the user agent of requests that the cloud makes itself
 
 EFFECTS = {
@@ -44,9 +46,9 @@ class Fault:
     in the text; empty matches all).  The first ``skip`` requests that match are spared, the next
     ``times`` are hit, the rest are spared again.  A request is hit by one rule at most, the first.
 
-    What happens: wait ``delay`` seconds; then answer ``status`` without doing the work, or do the
-    work and, with ``drop_answer``, close the connection instead of answering.  ``effect`` is one
-    of EFFECTS instead.
+    What happens: wait ``delay`` seconds, or with ``held`` until the rules change, but no longer;
+    then answer ``status`` without doing the work, or do the work and, with ``drop_answer``, close
+    the connection instead of answering.  ``effect`` is one of EFFECTS instead.
     """
 
     service: str
@@ -56,6 +58,7 @@ class Fault:
     skip: int = 0
     times: int = 1
     delay: float = 0.0
+    held: bool = False
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = ""
@@ -71,6 +74,8 @@ class Fault:
             raise ValueError(f"no such effect: {self.effect!r}; there are {', '.join(EFFECTS)}")
         if self.effect == "late" and not self.status:
             raise ValueError("late needs a status")
+        if self.held and (self.effect or not self.delay):
+            raise ValueError("held needs a delay, and no effect")
 
     def matches(self, method: str, path: str, user_agent: str) -> bool:
         return (
@@ -96,14 +101,13 @@ class Faults:
 
     def hit(self, method: str, path: str, user_agent: str) -> Fault | None:
         """The rule that hits this request, which is counted."""
-        try:
-            status = os.stat(self._path)
-        except OSError:
+        version = _version_of(self._path)
+        if version is None:
             return None
         with self._lock:
-            if self._version != (status.st_ino, status.st_mtime_ns):
+            if self._version != version:
                 self._read()
-                self._version = (status.st_ino, status.st_mtime_ns)
+                self._version = version
                 self.remembered.clear()
             for number, rule in enumerate(self._rules):
                 if rule.matches(method, path, user_agent):
@@ -111,6 +115,19 @@ class Faults:
                     if rule.skip < self._seen[number] <= rule.skip + rule.times:
                         return rule
         return None
+
+    def wait(self, rule: Fault) -> None:
+        """Delay a request that a rule has hit."""
+        if not rule.held:
+            time.sleep(rule.delay)
+            return
+        deadline = time.monotonic() + rule.delay
+        while self._is_in_force(rule) and time.monotonic() < deadline:
+            time.sleep(HELD_POLL)
+
+    def _is_in_force(self, rule: Fault) -> bool:
+        """Whether the rules are still those that a rule is one of; equal ones that replace them are others."""
+        return _version_of(self._path) == self._version and any(each is rule for each in self._rules)
 
     @property
     def remembers(self) -> bool:
@@ -121,6 +138,15 @@ class Faults:
         rules = [Fault(**rule) for rule in json.loads(Path(self._path).read_text())]
         self._rules = [rule for rule in rules if rule.service == self._service]
         self._seen = [0] * len(self._rules)
+
+
+def _version_of(path: str) -> tuple[int, int] | None:
+    """What tells the rules in a file from others; None if there are no rules."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 @contextlib.contextmanager

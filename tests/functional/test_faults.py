@@ -134,7 +134,7 @@ def test_services_that_refuse_for_a_while(prep: Prep, name: str, devcloud: Devcl
 def test_interrupts(prep: Prep, name: str, devcloud: Devcloud) -> None:
     """The first waits for what is under way and says so, the second leaves at once; then it goes on."""
     prep.write({"name": name, "networks": [{"name": f"{name}-nodes"}]})
-    slow = Fault("neutron", method="POST", path_regex="/networks", delay=45)  # longer than what follows until then
+    slow = Fault("neutron", method="POST", path_regex="/networks", delay=300, held=True)
     with devcloud.faults(slow):
         begun = devcloud.mark()
         process = prep.start("apply", "--yes", prep.spec.name)
@@ -148,8 +148,8 @@ def test_interrupts(prep: Prep, name: str, devcloud: Devcloud) -> None:
         assert process.returncode == 130
         assert "run the command again" in said
         assert time.monotonic() - mark < 30
-    made = prep.apply()[f"network/{name}-nodes"]["id"]
-    assert prep.changes() == set()
+        made = prep.apply()[f"network/{name}-nodes"]["id"]
+        assert prep.changes() == set()
     take_back_what_comes_late(devcloud, f"{name}-nodes", made)
 
 

@@ -60,7 +60,7 @@ class Watch:
         answer = Answer(start_response)
         fault = self.faults.hit(method, path, agent)
         if fault and fault.delay and not fault.effect:
-            time.sleep(fault.delay)
+            self.faults.wait(fault)
         if self.faults.remembers and SIGNATURE not in agent and method == "GET":
             body = effects.remembering(self.faults, self.application, environ, answer.start, fault)
         elif fault and fault.effect:

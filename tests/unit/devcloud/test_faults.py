@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,33 @@ def test_new_rules_count_anew(layout: Layout) -> None:
             assert (rule.status, rule.headers) == (503, {"Retry-After": "1"})
 
 
+@pytest.mark.parametrize("ending", ["removed", "replaced by an equal one"])
+def test_a_held_request_goes_on_once_the_rules_change(layout: Layout, ending: str) -> None:
+    rule, faults = Fault("nova", delay=100, held=True), Faults(str(layout.faults_file), "nova")
+    with ThreadPoolExecutor() as pool:
+        with inject(layout, rule):
+            hit = faults.hit("GET", "/", CLIENT)
+            assert hit == rule
+            held = pool.submit(faults.wait, hit)
+            with pytest.raises(TimeoutError):
+                held.result(0.2)
+            if ending != "removed":
+                with inject(layout, rule):
+                    assert faults.hit("GET", "/", CLIENT) == rule  # by a request of another thread
+                    held.result(20)
+        held.result(20)
+
+
+def test_a_held_request_goes_on_after_its_delay(layout: Layout) -> None:
+    faults = Faults(str(layout.faults_file), "nova")
+    with inject(layout, Fault("nova", delay=0.2, held=True)):
+        hit = faults.hit("GET", "/", CLIENT)
+        assert hit
+        started = time.monotonic()
+        faults.wait(hit)
+        assert time.monotonic() - started >= 0.2
+
+
 def test_rule_that_does_nothing_or_means_nobody_is_a_mistake(wording: Wording) -> None:
     with pytest.raises(ValueError, match="needs a delay"):
         Fault("nova")
@@ -66,3 +95,6 @@ def test_rule_that_does_nothing_or_means_nobody_is_a_mistake(wording: Wording) -
     with expect_error(ValueError) as caught:
         Fault("nova", effect="late")
     wording(caught.value)
+    for wrong in ({"status": 500}, {"effect": "drip", "delay": 1.0}):
+        with pytest.raises(ValueError, match="held needs a delay"):
+            Fault("nova", held=True, **wrong)  # type: ignore[arg-type]
