@@ -211,8 +211,10 @@ def _in_flag(of: Raw, flag: str) -> Iterator[tuple[Steps, str]]:
 
 
 def _revealed(value: object) -> object:
-    """Return a value that no message may contain, if it is a secret."""
-    return value.reveal() if isinstance(value, Secret) else value
+    """Return a value that no message may contain, if it is a secret; None if its source has not been asked for it."""
+    if isinstance(value, Secret):
+        return value.reveal() if value.fetched else None
+    return value
 
 
 def _on(value: object) -> bool:

@@ -131,6 +131,12 @@ def test_a_secret_is_judged_and_not_shown() -> None:
     assert not any("hidden" in each.what or "hidden" in each.fix for each in found)
 
 
+def test_the_source_of_a_secret_is_not_asked() -> None:
+    """Validate runs no program and writes no file."""
+    config = {"token": Secret(missing="not here"), "agent-token": Secret(fetch=lambda: pytest.fail("asked"))}
+    assert list(document_faults(config, load_schema("server"))) == []
+
+
 def test_networks_beside_a_placeholder_are_not_judged_with_defaults() -> None:
     config = {"service-cidr": "{{ services }}", "cluster-dns": "10.96.0.10"}
     assert [each.steps for each in document_faults(config, load_schema("server"))] == [("service-cidr",)]
