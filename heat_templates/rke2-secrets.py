@@ -14,7 +14,7 @@ import sys
 import time
 
 HEAD = b"openstack-prep secrets 1\n"
-FOLDERS = ("/etc/rancher/rke2", "/var/lib/rancher/rke2/server/manifests")
+FOLDERS = ("/etc/rancher/rke2", "/etc/rancher/rke2/config.yaml.d", "/var/lib/rancher/rke2/server/manifests")
 
 
 def find_device(volume):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import hmac
+import json
 import os
 import re
 import secrets
@@ -55,6 +56,32 @@ def masked(value: object) -> object:
 def without_values(text: str) -> str:
     """Return PyYAML's message about a file without the values that it quotes: an unquoted *password is an alias."""
     return _QUOTED.sub(rf"\1 {HIDDEN}", text)
+
+
+def join_secrets(value: object) -> Secret:
+    """Return plain data with secrets as one secret, its JSON; it exists as soon as all of them do."""
+    parts = list(_secrets_in(value))
+    absent = next((each for each in parts if not each.ready), None)
+    if absent is not None and absent.path is None:
+        return Secret(missing="a part of the secret has no value here")
+    path, awaited = (None, False) if absent is None else (absent.path, absent.awaited)
+    return Secret(fetch=lambda: json.dumps(_revealed(value)), path=path, awaited=awaited)
+
+
+def _secrets_in(value: object) -> Iterator[Secret]:
+    if isinstance(value, Secret):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _secrets_in(each)
+
+
+def _revealed(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _revealed(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_revealed(each) for each in value]
+    return value.reveal() if isinstance(value, Secret) else value
 
 
 class Secret:

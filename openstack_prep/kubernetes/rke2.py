@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.secret import Secret
@@ -76,19 +77,51 @@ def documents(
     """
     first = first_server(nodes)
     alone = first is not None and "controlplane" not in first.roles
+    works = has_workers(nodes)
+    config = cluster.config or {}
+    agent_token = agent_token or config.get("agent-token")
+    with_agents = cluster
+    if agent_token is not None:
+        with_agents = replace(cluster, config={name: config[name] for name in config.keys() - {"token", "token-file"}})
     made = {}
     for each in nodes:
         at = first.internal_address if first and alone and is_server(each) else api
         join = None if each is first else join_url(at)
         own = token if is_server(each) or agent_token is None else agent_token
-        made[each.name] = _document(cluster, each, join, own, [api, *tls_san])
+        of = cluster if is_server(each) else with_agents
+        made[each.name] = _document(of, each, join, own, [api, *tls_san], has_workers=works)
         if is_server(each) and agent_token is not None:
             made[each.name].setdefault("agent-token", agent_token)
     return made
 
 
+def has_workers(nodes: Sequence[Node]) -> bool:
+    """Whether any node is a worker; else all servers run pods, because no other node does."""
+    return any("worker" in each.roles for each in nodes)
+
+
+def keys_of_role(cluster: KubernetesCluster, node: Node, *, has_workers: bool) -> dict[str, object]:
+    """Return the keys of config.yaml that follow from the role of a node, and from its labels and taints."""
+    no_pods = has_workers and is_server(node) and "worker" not in node.roles
+    keys: dict[str, object] = {
+        "node-label": [f"{key}={value}" for key, value in node.labels.items()],
+        "node-taint": [*node.taints, *([NO_PODS] if no_pods and NO_PODS not in node.taints else [])],
+    }
+    if not is_server(node):
+        return keys
+    if "etcd" not in node.roles and DATASTORE not in (cluster.config or {}):
+        keys["disable-etcd"] = True
+    return keys | (NO_CONTROL_PLANE if "controlplane" not in node.roles else {})
+
+
 def _document(
-    cluster: KubernetesCluster, node: Node, join: str | None, token: Secret | None, names: Sequence[str]
+    cluster: KubernetesCluster,
+    node: Node,
+    join: str | None,
+    token: Secret | None,
+    names: Sequence[str],
+    *,
+    has_workers: bool,
 ) -> dict[str, object]:
     schema = load_schema("server" if is_server(node) else "agent")
     config = {name: each for name, each in (cluster.config or {}).items() if name in schema["properties"]}
@@ -96,9 +129,9 @@ def _document(
     values: dict[str, object] = {"server": join}
     if not {"token", "token-file"} & config.keys():
         values |= {"token": token} if token else {"token-file": TOKEN_FILE}
-    values |= _of_node(cluster, node)
+    values |= _of_node(cluster, node) | keys_of_role(cluster, node, has_workers=has_workers)
     if is_server(node):
-        values |= _of_server(cluster, node)
+        values |= _of_server(cluster)
         own = config.pop("tls-san", ())
         values["tls-san"] = list(dict.fromkeys([*names, *([own] if isinstance(own, str) else own)]))
     kept = {name: each for name, each in values.items() if each not in (None, [], "")}
@@ -108,21 +141,18 @@ def _document(
 
 def _of_node(cluster: KubernetesCluster, node: Node) -> dict[str, object]:
     """Return the keys that describe the node itself."""
-    no_pods = is_server(node) and "worker" not in node.roles
     outer = node.address if node.address != node.internal_address else None
     return {
         "node-name": node.name.lower(),
         "node-ip": node.internal_address,
         "node-external-ip": None if cluster.external_cloud_provider else outer,
-        "node-label": [f"{key}={value}" for key, value in node.labels.items()],
-        "node-taint": [*node.taints, *([NO_PODS] if no_pods and NO_PODS not in node.taints else [])],
         "cloud-provider-name": "external" if cluster.external_cloud_provider else None,
     }
 
 
-def _of_server(cluster: KubernetesCluster, node: Node) -> dict[str, object]:
-    """Return the keys of a server: those of the cluster, and the components that it does not run."""
-    values: dict[str, object] = {
+def _of_server(cluster: KubernetesCluster) -> dict[str, object]:
+    """Return the keys of all servers."""
+    return {
         "cni": [each.strip() for each in (cluster.network_plugin or DEFAULT_PLUGIN).split(",")],
         "cluster-cidr": cluster.cluster_cidr,
         "service-cidr": cluster.service_cidr,
@@ -130,11 +160,6 @@ def _of_server(cluster: KubernetesCluster, node: Node) -> dict[str, object]:
         "disable-cloud-controller": cluster.external_cloud_provider or None,
         "system-default-registry": next((each.url for each in cluster.private_registries if each.is_default), None),
     }
-    if "etcd" not in node.roles and DATASTORE not in (cluster.config or {}):
-        values["disable-etcd"] = True
-    if "controlplane" not in node.roles:
-        values |= NO_CONTROL_PLANE
-    return values
 
 
 def registries(cluster: KubernetesCluster) -> dict[str, object] | None:

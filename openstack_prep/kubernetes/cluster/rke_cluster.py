@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from openstack_prep.base.errors import Loss, Mistake, SpecError
-from openstack_prep.base.raw import Raw, Values
+from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import WrittenFile
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
-from openstack_prep.kubernetes.cluster import rke_files
+from openstack_prep.kubernetes.cluster import rke_files, rke_parameters
 from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, all_members, member, mistakes, warnings
-from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, PARAMETERS, RelatedResources, RkeFields
+from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, RelatedResources, RkeFields
 from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.networks import Taken
 from openstack_prep.kubernetes.nodes import groups
@@ -33,6 +33,7 @@ from openstack_prep.resources.identity import home
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.orchestration import stack_outputs
 from openstack_prep.resources.orchestration.existing import Existing
+from openstack_prep.resources.orchestration.stack_inputs import StackValues
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
 
 # --- hint -------------------------------------------------------------------------------------
@@ -186,8 +187,8 @@ class RkeCluster(RkeFields):
 
     The first line of each file is an ownership tag, and only the owner can read the file; a file without the tag is
     never overwritten.  Destroy keeps other files in the directory, such as RKE's state and kubeconfig.  The stack
-    configures the nodes of RKE2: its template gets the networks, the plugin, the version and the choice of an external
-    cloud provider as parameters; roles, config and private_registries are in the files only.
+    configures the nodes of RKE2: its template gets the networks, the plugin, the version, the choice of an external
+    cloud provider, config, roles and private_registries as parameters, so that the nodes get what the files show.
     """
 
     @property
@@ -215,14 +216,12 @@ class RkeCluster(RkeFields):
     def references(self) -> Iterable[Resource]:
         return (*super().references(), self.sibling(Existing, self.stack, of="stack"))
 
-    def tells_its_stack(self, context: Context) -> Raw:
-        """Return the parameters that an RKE2 cluster sets in its stack, which configures the nodes."""
+    def stack_values(self, context: Context) -> StackValues:
+        """Return what an RKE2 cluster sets in its stack, which configures the nodes."""
         if self.distribution != "rke2":
-            return {}
-        cluster = rke_files.as_declared(RelatedResources.of(context, self.allocated_from).clusters[self.name], None)
-        values = {parameter: getattr(cluster, field) for field, parameter in PARAMETERS.items()}
-        plugin = {"cni": values["cni"].split(",")} if values["cni"] else {}
-        return {name: value for name, value in (values | plugin).items() if value}
+            return StackValues({})
+        (cluster,) = self.resolve(context)
+        return rke_parameters.of_cluster(rke_files.as_declared(cluster, None))
 
     def desired(self) -> Values:
         values = {name: getattr(self, name) for name in ("directory", "distribution", *NETWORKS)}

@@ -20,7 +20,9 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import masked
 from openstack_prep.kubernetes import cilium, cluster_yml, kube_vip, metallb, rke2
 from openstack_prep.kubernetes.cilium import Cilium, Member, address_annotation, leaves_services, settings
+from openstack_prep.kubernetes.cluster import rke_parameters
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
+from openstack_prep.kubernetes.keys.schema import hide_secrets, load_schema, sort_keys
 from openstack_prep.kubernetes.kube_vip import KubeVip
 from openstack_prep.kubernetes.metallb import MetalLB
 from openstack_prep.kubernetes.model import NodeGroup, Role
@@ -148,6 +150,12 @@ def _node_files(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
     sans = [*filter(None, [outer]), *items(outputs.parameters.get("tls_san") or ())]
     token, agent_token = (cluster.related.secret_parameter(cluster, name) for name in ("token", "agent_token"))
     configs = rke2.documents(declared, nodes, api=api, token=token, agent_token=agent_token, tls_san=sans)
+    for node in nodes:
+        role = "server" if rke2.is_server(node) else "agent"
+        keys = rke_parameters.shown_keys(cluster, role, outputs.parameters)
+        configs[node.name] = sort_keys(
+            hide_secrets(configs[node.name] | keys, load_schema("server")), load_schema("server")
+        )
     logins = rke2.registries(declared)
     return {f"{name}.yaml": [each] for name, each in configs.items()} | ({REGISTRIES: [logins]} if logins else {})
 
@@ -168,7 +176,7 @@ def _servers_and_agents(outputs: Outputs) -> tuple[NodeGroup, ...]:
     """Return the roles of the nodes of an RKE2 stack; by default its servers run no pods."""
     servers, agents = (len(outputs.values[f"{group}_names"]) for group in GROUPS["rke2"])
     works: tuple[Role, ...] = ("worker",)
-    both = str(outputs.parameters.get("server_taint", True)).lower() == "false"
+    both = not agents or str(outputs.parameters.get("server_taint", True)).lower() == "false"
     first = NodeGroup(nodes=f"0-{servers - 1}", roles=("controlplane", "etcd", *(works if both else ())))
     return (first, NodeGroup(nodes=f"{servers}-", roles=works)) if agents else (first,)
 
@@ -246,6 +254,7 @@ def mistakes(cluster: RkeFields, outputs: Outputs | None) -> Iterator[Mistake]:
         nodes = nodes_of(declared, machines(cluster, usable)) if usable and not found else None
     of = cluster_yml if cluster.distribution == "rke" else rke2
     yield from _coded(Code.CLUSTER_CONFIG, of.mistakes(declared, nodes))
+    yield from _coded(Code.CLUSTER_STACK, rke_parameters.mistakes(declared))
     yield from _balancer_mistakes(cluster)
 
 
@@ -289,23 +298,15 @@ def count_nodes(cluster: RkeFields, outputs: Outputs | None) -> int | None:
     """Return the number of nodes that the stack has or, by its parameters, will have; None when unknown."""
     if outputs:
         return len(machines(cluster, outputs))
-    counts = list(_counts(cluster).values())
+    counts = list(rke_parameters.counts(cluster).values())
     return sum(map(int, counts)) if all(each.isdecimal() for each in counts) else None
 
 
 def planned_nodes(cluster: RkeFields, outputs: Outputs) -> int | None:
     """Return the number of nodes that the stack will have; None when it does not change or is unknown."""
-    counts = _counts(cluster)
+    counts = rke_parameters.counts(cluster)
     same = all(str(outputs.parameters.get(name)) == count for name, count in counts.items())
     return None if same else count_nodes(cluster, None)
-
-
-def _counts(cluster: RkeFields) -> dict[str, str]:
-    """Return the numbers of nodes that the spec declares, by parameter of the stack, as strings like Heat's."""
-    template = cluster.related.template(cluster) or {}
-    given, declared = cluster.related.parameters(cluster), template.get("parameters") or {}
-    names = [f"{group}_count" for group in GROUPS[cluster.distribution]]
-    return {name: str(given.get(name, declared.get(name, {}).get("default"))) for name in names}
 
 
 def _template_mistakes(cluster: RkeFields) -> Iterator[Mistake]:

@@ -188,16 +188,20 @@ def _new_cluster(
     servers = sum(map(is_server, nodes))
     yield (
         f"Write the spec of the new cluster: openstack-prep example rke2 > new.yaml, with server_count {servers}, "
-        f"agent_count {len(nodes) - servers}, kubernetes_version {target.version}, other names than the old cluster's, "
-        "and an address pool of its own, which does not overlap with the old pool. Put the keys of the converted "
-        "files, except addresses, token and server, into config and roles of the cluster, and into server_config and "
-        "agent_config of the stack. If pods of both clusters talk to each other, their networks must not overlap."
+        f"agent_count {len(nodes) - servers}, kubernetes_version {target.version}, "
+        "other names than the old cluster's, and an address pool of its own, which does not overlap with the old pool. "
+        "Put the keys of the converted files, except addresses, token and server, into config and roles of the "
+        "cluster, which the stack gives to the nodes. If pods of both clusters talk to each other, their networks must "
+        "not overlap."
     )
+    if servers < len(nodes) and any(is_server(each) and "worker" in each.roles for each in nodes):
+        yield "Set server_taint: false in the parameters of the stack, because servers with role worker run pods."
     extra = [each for each in files if each.endswith((".pem", "webhook.yaml", "admission.yaml", "audit-policy.yaml"))]
     extra += [each for each in files if each == "registries.yaml"]
     if extra:
         yield f"Have the image or cloud-init put {', '.join(extra)} into {FOLDER} on the new nodes, before RKE2 starts."
-    yield "openstack-prep plan new.yaml, then openstack-prep apply new.yaml; nodes are NotReady until the CNI runs."
+    apply = "openstack-prep plan new.yaml, then openstack-prep apply new.yaml; nodes are NotReady until the CNI runs."
+    yield apply + " Without agents, servers have no taint, and so run all pods." * (servers == len(nodes))
     applied = [each for each in files if each.startswith(FOR_KUBECTL)]
     commands = [f"kubectl apply -f {shlex.quote(each)}" for each in [*applied, *included]]
     if commands:

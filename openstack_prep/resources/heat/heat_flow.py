@@ -8,8 +8,8 @@ engine/resource.py (_update_stored_properties, _add_event), engine/api.py (forma
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import yaml
@@ -87,6 +87,9 @@ class Conditions:
         if not isinstance(condition, Mapping) or len(condition) != 1:
             return None
         ((by, operand),) = condition.items()
+        if by == "get_param":
+            value = self._value(condition)
+            return value if isinstance(value, bool) else None
         if by == "not":
             inner = self.decide(operand, seen)
             return None if inner is None else not inner
@@ -251,6 +254,14 @@ class Elsewhere(NamedTuple):
 
     place: str
     reason: str
+    of_server: bool = False
+    """Whether it is a property of a server, which Heat updates."""
+
+
+class KeptFile(NamedTuple):
+    """A file of a server that keeps it when it changes in the template."""
+
+    place: str
 
 
 @dataclass(frozen=True)
@@ -269,17 +280,27 @@ class Destinations:
     prefix: str = ""
     outer: frozenset[tuple[str, str]] = field(default=frozenset())
     """The nested templates around this one, and their parameters that have been followed."""
+    through_functions: bool = False
+    """Whether what a function makes of a value is followed as well."""
 
     def find_elsewhere(self, parameter: str, inside: tuple[str, ...] = ()) -> Iterator[Elsewhere]:
         """Yield the places other than files that a parameter reaches; ``inside``: the keys to the secret in its value.
 
         A value of the outside has no such keys: any part of a placeholder is something else.
         """
-        yield from self._follow(PARAMETERS, parameter, inside, frozenset())
+        for found in self._follow(PARAMETERS, parameter, inside, frozenset()):
+            if isinstance(found, Elsewhere):
+                yield found
+
+    def reaches_kept_files(self, parameter: str) -> bool:
+        """Whether a parameter reaches files of servers that keep theirs, so that only new servers get a new value."""
+        found = list(self._follow(PARAMETERS, parameter, (), frozenset()))
+        updated = any(isinstance(each, Elsewhere) and each.of_server for each in found)
+        return not updated and any(isinstance(each, KeptFile) for each in found)
 
     def _follow(
         self, by: tuple[str, ...], name: str, inside: tuple[str, ...], seen: frozenset[tuple[str, ...]]
-    ) -> Iterator[Elsewhere]:
+    ) -> Iterator[Elsewhere | KeptFile]:
         conditions = Conditions(self.template, self.given)
         for section in ("resources", "outputs"):
             for owner, definition in (self.template.get(section) or {}).items():
@@ -287,7 +308,7 @@ class Destinations:
                     continue
                 for spot in _spots(definition, by, name, conditions, f"{self.prefix}{section}.{owner}"):
                     left = _rest(spot.path, inside)
-                    if spot.altered_by:
+                    if spot.altered_by and not self.through_functions:
                         yield Elsewhere(spot.place, f"the function {spot.altered_by} makes something else of it")
                     elif left is None:
                         yield Elsewhere(spot.place, "it is only a part of the value")
@@ -298,7 +319,7 @@ class Destinations:
 
     def _judge(
         self, owner: str, definition: Raw, keys: tuple[str, ...], place: str, seen: frozenset[tuple[str, ...]]
-    ) -> Iterator[Elsewhere]:
+    ) -> Iterator[Elsewhere | KeptFile]:
         """Yield the place if a value at these keys of a resource goes to no file, or where it goes from there."""
         kind, first, rest = str(definition.get("type")), "".join(keys[1:2]), keys[2:]
         known = (owner, *keys)
@@ -317,15 +338,17 @@ class Destinations:
         elif kind == SERVER and first in FILES and kind not in self.registry:
             if self.covered is not None and owner not in self.covered:
                 yield Elsewhere(place, "this server has no image of secrets with it")
+            elif (definition.get("properties") or {}).get("user_data_update_policy") == "IGNORE":
+                yield KeptFile(place)
         elif nested := self._nested(kind):
             if self.covered is not None and owner not in self.covered:
                 yield Elsewhere(place, "these servers have no image of secrets with it")
             elif (kind, first) not in self.outer:
                 outer = self.outer | {(kind, first)}
-                inner = Destinations(nested, self.files, self.registry, prefix=f"{kind}: ", outer=outer)
-                yield from inner.find_elsewhere(first, rest)
+                inner = replace(self, template=nested, given=None, covered=None, prefix=f"{kind}: ", outer=outer)
+                yield from inner._follow(PARAMETERS, first, rest, frozenset())
         else:
-            yield Elsewhere(place, "it is no file of a server")
+            yield Elsewhere(place, "it is no file of a server", kind == SERVER)
 
     def _nested(self, kind: str) -> Raw | None:
         """Return the template of a type of the stack's own."""
@@ -338,6 +361,61 @@ class Destinations:
         except (yaml.YAMLError, ValueError):
             return None
         return parsed if isinstance(parsed, Mapping) else None
+
+
+def list_kept(template: Raw, files: Mapping[str, str | bytes], registry: Raw, before: Raw, after: Raw) -> list[str]:
+    """Return the parameters whose change, from given values to others, reaches only servers that are new.
+
+    A parameter may also do so by a condition that it changes.
+    """
+    declared: Raw = template.get("parameters") or {}
+    defaults = {name: each.get("default") for name, each in declared.items()}
+    old, new = (
+        {name: _comparable(each.get(name, defaults[name]), declared[name]) for name in declared}
+        for each in (before, after)
+    )
+    judges = [Conditions(template, each) for each in (before, after)]
+    switched = [name for name in template.get("conditions") or {} if len({each.decide(name) for each in judges}) > 1]
+    marked = Destinations(_with_uses_of(switched, template), files, registry, after, through_functions=True)
+    return [name for name in sorted(declared) if old[name] != new[name] and marked.reaches_kept_files(name)]
+
+
+def _comparable(value: object, schema: Raw) -> object:
+    if schema.get("type") == "comma_delimited_list" and isinstance(value, str):
+        return [each.strip() for each in value.split(",") if each.strip()]
+    return typed(list(value) if isinstance(value, tuple) else value, schema)
+
+
+def _with_uses_of(switched: Collection[str], template: Raw) -> Raw:
+    """Return a template in which what a condition chooses also contains the parameters of the condition."""
+    named: Raw = template.get("conditions") or {}
+
+    def parameters(condition: object) -> list[Any]:
+        if isinstance(condition, str):
+            return parameters(named.get(condition))
+        found = uses(condition, "", Conditions({}))
+        inner = [each for name in _strings(condition) if name in named for each in parameters(named[name])]
+        return [{"get_param": use.name} for use in found if use.by in PARAMETERS] + inner
+
+    def change(value: Any) -> Any:
+        if isinstance(value, list):
+            return [change(each) for each in value]
+        if not isinstance(value, Mapping):
+            return value
+        choice = value.get("if")
+        if len(value) == 1 and isinstance(choice, list) and choice and choice[0] in switched:
+            return {"list_concat": [*parameters(choice[0]), *map(change, choice[1:])]}
+        return {key: change(each) for key, each in value.items()}
+
+    return {**template, "resources": change(template.get("resources") or {})}
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(each)
 
 
 SHOW = "show"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from openstack_prep.base.raw import Raw
@@ -186,6 +186,24 @@ def items(value: object) -> list[str]:
         if isinstance(value, list | tuple)
         else [each.strip() for each in str(value).split(",") if each.strip()]
     )
+
+
+def mapping_of(value: object) -> Raw | None:
+    """Return the mapping of a parameter of type json, given as such or as a text; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, Mapping) else None
+
+
+def add(given: object, more: Raw | Sequence[str]) -> object:
+    """Return the value of a parameter with further keys or items; keys that it has already stay."""
+    if isinstance(more, Mapping):
+        own = {} if given is None else mapping_of(given)
+        return given if own is None else {**more, **own}
+    return list(dict.fromkeys([*items(given or ()), *more]))
 
 
 def _is_json(value: object) -> bool:

@@ -22,7 +22,7 @@ from openstack_prep.resources.compute.quota import Quota
 from openstack_prep.resources.heat import heat_outputs
 from openstack_prep.resources.heat.heat import SERVER, VOLUME, HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_events import Signals, Waiting, in_progress
-from openstack_prep.resources.heat.heat_flow import Flow
+from openstack_prep.resources.heat.heat_flow import Flow, list_kept
 from openstack_prep.resources.heat.heat_groups import Effect
 from openstack_prep.resources.heat.heat_list import stack_of, stacks_of
 from openstack_prep.resources.heat.heat_package import Package, digest
@@ -58,9 +58,8 @@ class Stack(Inputs, LeavesContent):
         if self.neighbours != StackNeighbours():
             return (self,)
         quotas = self.of_project(context.declared(Quota))
-        known = replace(self, parameters=self._answers(context))
-        after = self._comes_after(context)
-        images = self._list_secrets_images(after, for_apply=context.for_apply)
+        known, after = self._with_values(context), self._comes_after(context)
+        images = known._list_secrets_images(after, for_apply=context.for_apply)
         if images:
             named = {image.parameter: image.name for image in images}
             known = replace(known, parameters={**(known.parameters or {}), **named})
@@ -76,11 +75,17 @@ class Stack(Inputs, LeavesContent):
     def list_warnings(self, context: Context) -> Iterable[str]:
         if not isinstance(self.package, Package):
             return
-        images = self.neighbours.secrets_images or self._list_secrets_images(
-            self._comes_after(context), for_apply=False
-        )
-        yield from stack_checks.list_shown(self, self.package, images)
-        yield from stack_checks.list_unset(self)
+        known, images = self, self.neighbours.secrets_images
+        if not images:
+            known = self._with_values(context)
+            images = known._list_secrets_images(self._comes_after(context), for_apply=False)
+        yield from stack_checks.list_shown(known, self.package, images)
+        yield from stack_checks.list_unset(known)
+
+    def _with_values(self, context: Context) -> Stack:
+        """Return the stack with what other resources of the spec provide for its parameters."""
+        parameters, secrets = self._completed(context)
+        return replace(self, parameters=parameters, secret_parameters=secrets)
 
     # --- existing state -------------------------------------------------------------------
 
@@ -186,7 +191,10 @@ class Stack(Inputs, LeavesContent):
             return replace(record, asked=True, refused=str(error))
         known = {each.place for each in found}
         found += [Effect("replace", place, VOLUME) for place in record.outdated if place not in known]
-        return replace(record, asked=True, preview=tuple(sorted(found)))
+        package = self.package
+        registry = package.environment.get("resource_registry") or {}
+        kept = list_kept(package.template, package.files, registry, before, package.visible(self.given))
+        return replace(record, asked=True, preview=tuple(sorted(found)), kept=tuple(kept))
 
     def _outputs(self, raw: Raw) -> tuple[dict[str, str], dict[str, Secret]]:
         """Return the stack's outputs as text, with stars for those that are secrets, and these."""
@@ -262,6 +270,8 @@ class Stack(Inputs, LeavesContent):
                 "Heat cannot preview the update, because something that it refers to no longer exists; plan again"
             )
         QuotaCheck.of(run, self.owner).ensure_quota(run, self, observed)
+        if record.kept:
+            run.note(self.key, record.kept_text)
         stack = record.stack
         for each in record.missing.values():
             stack.mark_unhealthy(each, "the resource or its port no longer exists")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from annotated_types import Ge, Le
 
@@ -32,6 +32,17 @@ from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack_secrets import SecretsImage, carried_by, placeholder
 
 
+class StackValues(NamedTuple):
+    """What a resource provides for the parameters of its stack; parameters that the template lacks are left out."""
+
+    values: Raw
+    """Of parameters that the stack does not set."""
+    additions: Mapping[str, Raw | Sequence[str]] = {}
+    """Keys to add to mappings, and items to add to lists, whatever the stack sets there."""
+    secrets: Mapping[str, Secret] = {}
+    """Of hidden parameters that the stack does not set."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OnStack(InProject):
     """Base of kinds that use a stack's outputs, and may provide values of its template's parameters."""
@@ -46,8 +57,8 @@ class OnStack(InProject):
     def follows(self) -> Iterable[Key]:
         return (self.stack_key,)
 
-    def tells_its_stack(self, context: Context) -> Raw:
-        """Return values for the stack's parameters, if its template has such parameters."""
+    def stack_values(self, context: Context) -> StackValues:
+        """Return values for the parameters of the stack."""
         raise NotImplementedError(self.kind)
 
 
@@ -216,14 +227,23 @@ class Inputs(ByProjectUser, Adoptable):
             found.append(image.with_checksum() if for_apply else image)
         return tuple(found)
 
-    def _answers(self, context: Context) -> Raw | None:
-        """Return its parameters, completed with the values that other resources of the spec provide."""
-        mine = (each for each in context.declared(OnStack) if each.stack_key == self.key)
-        provided = {name: value for each in mine for name, value in each.tells_its_stack(context).items()}
-        if not provided or isinstance(self.package, PrepError):
-            return self.parameters
-        asked = self.package.parameters.keys() - self.given.keys() - self.package.hidden
-        return {**(self.parameters or {}), **{name: value for name, value in provided.items() if name in asked}}
+    def _completed(self, context: Context) -> tuple[Raw | None, Mapping[str, Secret] | None]:
+        """Return its parameters and hidden ones, completed with what other resources of the spec provide."""
+        mine = [each for each in context.declared(OnStack) if each.stack_key == self.key]
+        if not mine or isinstance(self.package, PrepError):
+            return self.parameters, self.secret_parameters
+        hidden, declared = self.package.hidden, self.package.parameters.keys()
+        asked = declared - self.given.keys() - hidden
+        values: Values = {}
+        secrets: dict[str, Secret] = {}
+        for each in mine:
+            provided = each.stack_values(context)
+            values |= {name: value for name, value in provided.values.items() if name in asked}
+            for name in provided.additions.keys() & (declared - hidden):
+                values[name] = heat_parameters.add(self.given.get(name), provided.additions[name])
+            secrets |= {name: value for name, value in provided.secrets.items() if name in hidden - self.secrets.keys()}
+        parameters = {**(self.parameters or {}), **values} if values else self.parameters
+        return parameters, {**(self.secret_parameters or {}), **secrets} if secrets else self.secret_parameters
 
     def needs(self) -> Iterable[Key]:
         return (*super().needs(), *(each.key for each in (*self.neighbours.after, *self.uses())))
@@ -278,8 +298,8 @@ class Inputs(ByProjectUser, Adoptable):
             for what in heat_parameters.list_violations(package.parameters[name], placeholder(name, form)):
                 yield Found(name, f"parameters: {name}: its placeholder, which Heat gets, {what}", fix)
             found = Destinations(package.template, package.files, registry, given, frozenset(covered))
-            for place, reason in dict.fromkeys(found.find_elsewhere(name)):
-                what = f"parameters: {name} reaches {place}, where nothing replaces its placeholder: {reason}"
+            for each in dict.fromkeys(found.find_elsewhere(name)):
+                what = f"parameters: {name} reaches {each.place}, where nothing replaces its placeholder: {each.reason}"
                 yield Found(name, what, fix)
 
     def awaits(self, run: CloudRun) -> bool:

@@ -43,6 +43,8 @@ class StackRecord:
     """By place: volumes that an update has to create again, because the secrets on them have changed."""
     preview: tuple[Effect, ...] = ()
     """What an update would do; empty if Heat was not ``asked``, or has ``refused``."""
+    kept: tuple[str, ...] = ()
+    """Parameters whose new values only new servers get."""
     asked: bool = False
     refused: str = ""
     """Why Heat refuses the update."""
@@ -64,10 +66,17 @@ class StackRecord:
         done = [f"{WORDS[name]} {_named(listed)}" for name, listed in places.items() if listed]
         if not places["replace"] and not places["rebuild"] and not places["unknown"]:
             done.append("rebuilds none")
+        if self.kept:
+            done.append(self.kept_text)
         begin = ", ".join(f"{group} {before} to {after}" for group, (before, after) in sizes.items())
         text = f"{begin}: Heat {', '.join(done)}" if begin else f"Heat {', '.join(done)}"
         data: Values = {name: {"before": before, "after": after} for name, (before, after) in sizes.items()}
-        return UpdateEffects(PENDING, text, {"sizes": data, **places})
+        return UpdateEffects(PENDING, text, {"sizes": data, **places, "kept": list(self.kept)})
+
+    @property
+    def kept_text(self) -> str:
+        """What existing servers keep."""
+        return f"leaves the files of existing servers, so only new ones get {', '.join(self.kept)}"
 
     def _sizes(self) -> dict[str, tuple[int, int]]:
         """Return the number of members before and after, of each group whose number changes."""

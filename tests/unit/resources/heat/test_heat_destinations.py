@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
 import yaml
 
-from openstack_prep.resources.heat.heat_flow import Destinations
+from openstack_prep.resources.heat import heat_package
+from openstack_prep.resources.heat.heat_flow import Destinations, list_kept
+from openstack_prep.resources.heat.heat_package import Package
 
 DATABASE = "{type: 'OS::Trove::Instance', properties: {users: [{name: u, password: %s}]}}"
 NODE = "{type: 'OS::Nova::Server', properties: {user_data: %s, metadata: {image: {get_param: secrets}}}}"
@@ -109,3 +112,38 @@ PASSWORD = "resources.db.properties.users[0].password"
 )
 def test_everything_else(parts: dict[str, str], outputs: str, place: str) -> None:
     assert elsewhere(parts, outputs) == [place]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        ({}, {}, []),
+        ({"rke2_version": ""}, {"rke2_version": "v1.36.1+rke2r1", "server_image": "new"}, ["rke2_version"]),
+        ({"server_flavor": "one", "server_count": 1}, {"server_flavor": "two", "server_count": 3}, []),
+        ({"agent_count": 1}, {"agent_count": 3}, []),  # which decides no condition
+        ({"agent_count": 0}, {"agent_count": 1}, ["agent_count"]),  # without agents, servers have no taint
+        ({}, {"server_taint": "false", "external_cloud_provider": True}, ["external_cloud_provider", "server_taint"]),
+        ({"cni": "cilium", "tls_san": ["a"]}, {"cni": ["cilium"], "tls_san": ["b"]}, ["tls_san"]),
+        ({}, {"agent_node_configs": {"0": {}}, "server_config": {"v": 2}}, ["agent_node_configs", "server_config"]),
+        ({}, {"etcd_s3_bucket": "b", "etcd_s3_folder": "f"}, ["etcd_s3_bucket", "etcd_s3_folder"]),
+    ],
+    ids=str,
+)
+def test_parameters_that_only_new_servers_of_the_shipped_template_get(
+    before: dict[str, Any], after: dict[str, Any], kept: list[str]
+) -> None:
+    package = shipped()
+    assert list_kept(package.template, package.files, {}, before, after) == kept
+
+
+@cache
+def shipped() -> Package:
+    return heat_package.read("shipped:rke2-cluster.yaml", ())
+
+
+@pytest.mark.parametrize("policy", ["IGNORE", "REPLACE", None])
+def test_servers_that_heat_replaces_keep_nothing(policy: str | None) -> None:
+    properties = {"user_data": {"get_param": "x"}} | ({"user_data_update_policy": policy} if policy else {})
+    server = {"type": "OS::Nova::Server", "properties": properties}
+    template = {"parameters": {"x": {"type": "string"}}, "resources": {"server": server}}
+    assert list_kept(template, {}, {}, {"x": "1"}, {"x": "2"}) == (["x"] if policy == "IGNORE" else [])

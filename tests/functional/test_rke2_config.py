@@ -1,0 +1,97 @@
+"""What the files of an RKE2 cluster show is what its nodes get, on a real Heat."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from openstack_prep.base.secret import Secret
+from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+from openstack_prep.kubernetes.model import NodeGroup, Registry
+from tests.functional.rke2_cluster import BASE, Cluster, made, stack_values
+
+__all__ = ["made"]  # a fixture
+
+OF_THE_NODE = {"node-name", "node-ip", "server"}
+"""Keys that a node finds out by itself, or that its setup script writes when it joins."""
+CONFIG = {
+    "profile": "cis",
+    "secrets-encryption": True,
+    "etcd-snapshot-retention": 30,
+    "disable-kube-proxy": True,
+    "tls-san": ["api.example.com"],
+    "kubelet-arg": ["max-pods=200"],
+    "etcd-s3-session-token": Secret("session-s3cret"),
+    "token": Secret("T0kenOfTheCluster123"),
+}
+LOGIN = Registry(url="registry.example.com", user="u", password=Secret("p:#4word"), is_default=True)
+ROLES = (
+    NodeGroup(nodes="0", roles=("controlplane", "etcd"), labels={"first": "yes"}),
+    NodeGroup(nodes="1-2", roles=("controlplane", "etcd"), taints=("a=b:NoSchedule",)),
+    NodeGroup(nodes="3-", roles=("worker",), labels={"disk": "fast"}, config={"kubelet-arg": ["v=2"]}),
+)
+
+
+def configuration(files: dict[str, str]) -> dict[str, Any]:
+    """Return what RKE2 reads of a node's files: config.yaml, then those of config.yaml.d by name."""
+    folder = "/etc/rancher/rke2/config.yaml"
+    found: dict[str, Any] = {}
+    for path in sorted(path for path in files if path == folder or path.startswith(f"{folder}.d/")):
+        found |= yaml.safe_load(files[path])
+    return {key: each for key, each in found.items() if each != ""}  # an empty flag is none
+
+
+def shown(folder: Path, name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((folder / f"{name}.yaml").read_text()))
+
+
+def test_nodes_get_what_the_files_show(made: Cluster, tmp_path: Path) -> None:
+    """config, roles and logins of registries; a later change reaches new nodes alone, which plan and apply say."""
+    stack = made.stack(
+        **{"server_count": 3, "agent_count": 1, "wait_timeout": 0, "etcd_s3_bucket": "b"},
+        server_config={"etcd-snapshot-schedule-cron": "0 3 * * *"},
+        secret_parameters={"agent_token": Secret("T0kenOfTheAgents1234"), "etcd_s3_secret_key": Secret("key-s3cret")},
+    )
+    cluster = RkeCluster(
+        name=made.name,
+        stack=made.name,
+        directory=str(tmp_path / "files"),
+        distribution="rke2",
+        cluster_dns="10.43.0.20",
+        config=CONFIG,
+        roles=ROLES,
+        private_registries=(LOGIN,),
+    )
+    plan = made.lab.plan(*BASE, stack, cluster)
+    made.lab.apply(*BASE, stack, cluster)
+    told = str(plan) + json.dumps(stack_values(made))
+    assert not [each for each in ("session-s3cret", "p:#4word", "T0kenOf", "key-s3cret") if each in told]
+    nodes = made.nodes()
+    assert len(nodes) == 4
+    for name, node in nodes.items():
+        files, written = made.files(node), shown(tmp_path / "files", name)
+        got = configuration(files)
+        assert {key: each for key, each in written.items() if key not in OF_THE_NODE} == got, name
+        assert "profile='cis'" in files["/var/lib/rke2-node/setup"]  # which prepares the kernel
+        logins = yaml.safe_load(files["/etc/rancher/rke2/registries.yaml"])
+        assert logins == yaml.safe_load((tmp_path / "files" / "registries.yaml").read_text())
+    assert (got["node-label"], got["kubelet-arg"]) == (["disk=fast"], ["v=2"])
+    assert configuration(made.files(nodes[f"{made.name}-server-0"]))["node-label"] == ["first=yes"]
+    assert not made.lab.plan(*BASE, stack, cluster)
+
+    later = replace(cluster, config={"debug": True, "token": CONFIG["token"]}, roles=())
+    plan = made.lab.plan(*BASE, stack, later)
+    assert not plan.refusals, plan.refusals
+    (step,) = (each for each in plan.data() if each["resource"].startswith("stack/"))
+    assert step["effects"]["kept"] == KEPT
+    report = made.lab.run(*BASE, stack, later)
+    report.raise_for_failures()
+    assert made.nodes() == nodes
+    assert not configuration(made.files(nodes[f"{made.name}-server-0"])).get("debug")
+
+
+KEPT = ["agent_config", "agent_node_configs", "profile", "server_config", "server_node_configs", "tls_san"]
