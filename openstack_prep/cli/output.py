@@ -217,9 +217,7 @@ def _write_findings(
     ended_the_run: bool = False,
 ) -> int:
     """Write the findings in the forms that are asked for; what writes them is only loaded then."""
-    from openstack_prep.reports.findings import Findings, placed  # only with --junit or --sarif
-    from openstack_prep.reports.junit import junit  # as above
-    from openstack_prep.reports.sarif import sarif  # as above
+    from openstack_prep.reports.findings import Findings, junit, placed, sarif  # only with --junit or --sarif
 
     findings = Findings(
         command=options.called,

@@ -7,12 +7,11 @@ which answers with all addresses of ``host-record`` and ``address`` lines for a 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from openstack_prep.base.fields import is_address
-from openstack_prep.dns.lines import WILDCARD
 
 Form: TypeAlias = Literal["hosts", "dnsmasq"]
 Wanted: TypeAlias = Mapping[str, Collection[str]]
@@ -104,3 +103,27 @@ def without_conflicts(lines: Sequence[str], wanted: Wanted, form: Form) -> list[
         ending = line[len(line.rstrip("\r\n")) :]
         changed[entry.number - 1] = entry.without(names) + ending
     return changed
+
+
+# --- lines that resolve names: of hosts files and dnsmasq ---
+#
+# Sources: hosts(5), which has no wildcards; dnsmasq(8): ``host-record`` for one name, ``address=/x/`` for x and
+# all below.
+
+
+WILDCARD = "*."
+
+
+def hosts_lines(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the lines of a hosts file for pairs of address and name, without wildcards."""
+    return [f"{address} {name}" for address, name in pairs if not name.startswith(WILDCARD)]
+
+
+def dnsmasq_lines(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return lines for dnsmasq for pairs of address and name."""
+    return [
+        f"address=/{name.removeprefix(WILDCARD)}/{address}"
+        if name.startswith(WILDCARD)
+        else f"host-record={name},{address}"
+        for address, name in pairs
+    ]

@@ -24,7 +24,7 @@ from openstack_prep.base.errors import Mistake
 from openstack_prep.base.fields import Address, Name, Reads, Strict
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.invalid import InvalidValue
-from openstack_prep.dns.lines import dnsmasq_lines, hosts_lines
+from openstack_prep.dns.entries import dnsmasq_lines, hosts_lines
 from openstack_prep.dns.zone import DnsRecord, with_next_serial, zone_text
 from openstack_prep.exposures.endpoint import DnsName, Label, PlacedExposure
 from openstack_prep.kubernetes.model import Namespace

@@ -21,8 +21,7 @@ from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
 from openstack_prep.exposures.virtualization import manifests as machines
 from openstack_prep.exposures.virtualization.manifests import served
 from openstack_prep.kubernetes.services import ServiceRecord
-from openstack_prep.neutron.pairs import allows
-from openstack_prep.neutron.rules import Traffic, admission
+from openstack_prep.neutron.rules import Traffic, admission, allows
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.chain import ok, unknown
 from openstack_prep.resources.dns.recordset import Recordset

@@ -42,7 +42,7 @@ from openstack_prep.exposures.virtualization.settings import (
     Virtualization,
     WholeMachine,
 )
-from openstack_prep.neutron.addresses import Address, Block
+from openstack_prep.neutron.rules import Address, Block
 
 # --- attachment -------------------------------------------------------------------------------
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
-from openstack_prep.base.style import visible
-from openstack_prep.cli.output import print_result
+from openstack_prep.base.style import PLAIN, Style, visible
+from openstack_prep.cli.output import judge_reports, print_result, write_html
 from openstack_prep.cli.output_folder import output_folder, write_marked
 from openstack_prep.cli.project.validate import check
 from openstack_prep.cli.running import confirm, exit_on_second_signal
 from openstack_prep.cli.style import say, style_of
 from openstack_prep.core.text import counted
 from openstack_prep.fleet import plan_file, runs
-from openstack_prep.fleet.commands import html, tables
+from openstack_prep.fleet.commands import tables
 from openstack_prep.fleet.commands.session import (
     choose,
     display,
@@ -32,13 +32,16 @@ from openstack_prep.fleet.commands.session import (
     sizes,
     warn_of_targets,
 )
-from openstack_prep.fleet.order import Options, TargetStatus
+from openstack_prep.fleet.commands.tables import SIGNS
+from openstack_prep.fleet.order import BAD, Options, TargetOutcome, TargetStatus
+from openstack_prep.reports.html import Item, Page, PageSection
 from openstack_prep.verbs.export import refuse_unknown_kinds
 from openstack_prep.verbs.plan_file import refuse_other_file
 
 if TYPE_CHECKING:
     from openstack_prep.fleet.engine import Executors
     from openstack_prep.fleet.runs import Changing, Chosen, FleetResult
+
 
 # --- validate --------------------------------------------------------------------------------
 
@@ -74,7 +77,7 @@ def run_plan(options: argparse.Namespace) -> int:
     for name in ("out", "allow_replace", "adopt", "prune"):
         if options.destroy and getattr(options, name):
             raise ConfigError(f"fleet plan: --{name.replace('_', '-')} does not apply to --destroy; leave it out")
-    page = html.judge(options)
+    page = judge_page(options)
     if options.out:
         refuse_other_file(options.out)
     chosen = choose(options)
@@ -102,7 +105,7 @@ def run_plan(options: argparse.Namespace) -> int:
     style = style_of(options, sys.stdout)
     print_texts(options, tables.table(chosen, result, style, options.show), tables.total(result, what))
     code = end(options, chosen, result, "destroy" if options.destroy else "apply")
-    return html.write(options, chosen, result, "plan", code)
+    return write_page(options, chosen, result, "plan", code)
 
 
 def run_apply(options: argparse.Namespace) -> int:
@@ -124,7 +127,7 @@ def run_destroy(options: argparse.Namespace) -> int:
 
 def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mapping[str, Values]) -> int:
     """Apply or destroy: plan, ask once, and carry out."""
-    html.judge(options)
+    judge_page(options)
     place = str(options.plan) if verb == "apply" and options.plan else ""
     wanted = _options(options)
     with ExitStack() as stack:
@@ -143,7 +146,7 @@ def _change(options: argparse.Namespace, chosen: Chosen, verb: Any, plans: Mappi
         result = _carried_out(options, made, planned, workers)
     print_warnings(result)
     print_texts(options, tables.total(result, f"{verb} {chosen.fleet.name}") + f" in {result.seconds:.1f} s")
-    return html.write(options, chosen, result, verb, end(options, chosen, result, verb))
+    return write_page(options, chosen, result, verb, end(options, chosen, result, verb))
 
 
 def _planned(options: argparse.Namespace, made: Changing, workers: Executors) -> FleetResult:
@@ -187,7 +190,7 @@ def _options(options: argparse.Namespace, **more: Any) -> Options:
 
 
 def run_audit(options: argparse.Namespace) -> int:
-    page = html.judge(options)
+    page = judge_page(options)
     chosen = choose(options)
     refuse_unknown(options.show, chosen)
     style = style_of(options, sys.stdout)
@@ -201,7 +204,7 @@ def run_audit(options: argparse.Namespace) -> int:
         result = runs.run(chosen, "audit", wanted, jobs=options.jobs, executor=made, tell=shown.tell)
     text = tables.table(chosen, result, style, options.show)
     print_texts(options, text, tables.total(result, f"audit {chosen.fleet.name}", "without drift"))
-    return html.write(options, chosen, result, "audit", end(options, chosen, result, "audit"))
+    return write_page(options, chosen, result, "audit", end(options, chosen, result, "audit"))
 
 
 def run_export(options: argparse.Namespace) -> int:
@@ -225,3 +228,61 @@ def run_export(options: argparse.Namespace) -> int:
         write_marked(folder, f"# [openstack-prep:fleet/{name}]", texts, exactly=False)
     print_texts(options, tables.total(result, f"export {name}"))
     return end(options, chosen, result, "export")
+
+
+# --- ``--html FILE``: all targets of a fleet on one page, each with its own plan or findings ---
+
+
+def judge_page(options: argparse.Namespace) -> Style | None:
+    """Refuse a file that cannot be written; return the style of plans if there will be a page."""
+    judge_reports(options)
+    return PLAIN if options.html else None
+
+
+def write_page(options: argparse.Namespace, chosen: Chosen, result: FleetResult, verb: str, code: int) -> int:
+    """Write the page if one is asked for; return the exit code: not 0 if it is not written."""
+    return write_html(options, lambda: _page(chosen, result, verb), code)
+
+
+def _page(chosen: Chosen, result: FleetResult, verb: str) -> Page:
+    sections = []
+    for status in (
+        TargetStatus.FAILED,
+        TargetStatus.REFUSED,
+        TargetStatus.DRIFT,
+        TargetStatus.INTERRUPTED,
+        TargetStatus.NOT_BEGUN,
+    ):
+        sections.append(PageSection(title=status.value.capitalize(), items=list(map(_item, result.of(status)))))
+    sections.append(
+        PageSection(title="Changes", items=list(map(_item, result.of(TargetStatus.CHANGES, TargetStatus.DONE))))
+    )
+    unchanged = list(map(_item, result.of(TargetStatus.UNCHANGED)))
+    sections.append(PageSection(title="Unchanged", items=unchanged, closed=True))
+    return Page(
+        title=f"{verb.capitalize()} of the fleet {chosen.fleet.name}",
+        verdict=tables.total(result, "").removeprefix(": "),
+        good=result.exit_code == 0,
+        facts=[("Fleet", str(chosen.fleet.path))],
+        sections=[each for each in sections if each.items],
+        pictures=[],
+    )
+
+
+def _item(outcome: TargetOutcome) -> Item:
+    """Return a target; the kind is one that the page has a colour for."""
+    kinds = {
+        TargetStatus.CHANGES: "update",
+        TargetStatus.DONE: "done",
+        TargetStatus.DRIFT: "warning",
+        TargetStatus.UNCHANGED: "unchanged",
+    }
+    errors = [(each.get("where") or "error", each["what"]) for each in outcome.errors]
+    return Item(
+        kind="failed" if outcome.status in BAD else kinds.get(outcome.status, "skipped"),
+        sign=SIGNS[outcome.status],
+        name=outcome.target,
+        summary="; ".join(filter(None, (outcome.cloud, outcome.first_error or outcome.summary))),
+        rows=[*errors, *(("warning", each) for each in outcome.warnings), ("seconds", f"{outcome.seconds:.1f}")],
+        code=outcome.table,
+    )

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.kubernetes.mesh.routing import longest
 from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
-from openstack_prep.neutron.addresses import Address, Block, covers
-from openstack_prep.neutron.pairs import allowed_parts, allows
+from openstack_prep.neutron.rules import Address, Block, allowed_parts, allows, covers
 from openstack_prep.resources.lists.neutron_records import PortRecord, Route, SubnetRecord
 
 POD_NETWORKS = "kubectl get nodes -o custom-columns=NODE:.metadata.name,PODS:.spec.podCIDRs"

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.kubernetes.cilium import Passage
 from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
-from openstack_prep.neutron.addresses import Block, covers
-from openstack_prep.neutron.rules import Traffic
+from openstack_prep.neutron.rules import Block, Traffic, covers
 from openstack_prep.neutron.rules import admission as admitted
 from openstack_prep.resources.lists.neutron_records import GroupRecord, PortRecord
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.cloud.service import Service
-from openstack_prep.neutron.addresses import Address, Block
+from openstack_prep.neutron.rules import Address, Block
 from openstack_prep.resources.lists.neutron_records import (
     INTERFACES,
     AddressGroupRecord,

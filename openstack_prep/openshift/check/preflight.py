@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator
@@ -10,14 +11,13 @@ from pathlib import Path
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight, errors
 from openstack_prep.base.errors import CloudError, ConfigError, Mistake
+from openstack_prep.base.given_file import read_text
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import connect_entry
 from openstack_prep.openshift.check import check, services, tls, without_cloud
 from openstack_prep.openshift.check.context import READER, CheckContext
 from openstack_prep.openshift.check.entry import entry
-from openstack_prep.openshift.check.host import fips
-from openstack_prep.openshift.check.installed import installed
 from openstack_prep.openshift.clientconfig import InstallerEntry, find_entry, for_client
 from openstack_prep.openshift.install_config import (
     FileContents,
@@ -30,7 +30,8 @@ from openstack_prep.openshift.install_config import (
 from openstack_prep.openshift.install_config.fields import FIELDS
 from openstack_prep.openshift.install_config.paths import WITHOUT_CLOUD
 from openstack_prep.openshift.install_config.reading import is_deprecated, is_fatal
-from openstack_prep.openshift.install_config.releases import NEWEST, minor, name
+from openstack_prep.openshift.install_config.releases import FIPS_HOSTS, NEWEST, minor, name
+from openstack_prep.openshift.installer import METADATA, guard_of, infra_id_in, to_create_again, to_destroy
 from openstack_prep.reports.codes import documented
 
 HOSTS = Path("/etc/hosts")
@@ -234,3 +235,71 @@ def _of_cloud(
 
 def fatal(found: Iterable[Diagnostic]) -> bool:
     return bool(errors(found))
+
+
+# --- a folder from which a cluster was installed: another installation would lose its metadata.json, or fail ---
+#
+# Source: openshift/installer, pkg/asset/cluster: an existing metadata.json is overwritten (metadata.go); the files of
+# an earlier installation make ``create cluster`` fail after that (cluster.go).  See ``installer.py``.
+
+
+def installed(path: Path) -> Iterator[Diagnostic]:
+    """Yield the cluster that was installed from an install-config's folder, if there is one."""
+    metadata, guard = path.parent / METADATA, guard_of(path.parent)
+    if not metadata.exists() and not guard:
+        return
+    verify = shlex.join(["openstack-prep", "verify", "--metadata", str(metadata)])
+    again = f"for a new one use another folder, or first {to_destroy(path.parent)}, then {to_create_again(path.parent)}"
+    lost = "the installer would overwrite this file, without which it cannot destroy the cluster"
+    fails = f"because of {guard} the installer fails, after it has deleted install-config.yaml"
+    yield Diagnostic(
+        code="cluster.installed",
+        where=str(metadata if metadata.exists() else guard),
+        what=f"cluster {_infra_id(metadata)} was installed from this folder, or its installation has begun",
+        why="; ".join([lost] * metadata.exists() + [fails] * (guard is not None)),
+        fix=f"{verify}  # verifies that cluster; {again}" if metadata.exists() else again,
+    )
+
+
+def _infra_id(metadata: Path) -> str:
+    """Return the infraID, as far as it can be read; the installer does not read it either."""
+    try:
+        text = read_text(metadata)
+    except (OSError, ValueError):
+        text = ""
+    return infra_id_in(text) or "(of an infraID that cannot be read)"
+
+
+# --- the machine that runs the installer: this one ---
+#
+# Source: OpenShift installer pkg/hostcrypt (hostcrypt.go, dynamic.go, static.go): a cluster in FIPS mode needs a host
+# in FIPS mode, and a build of the installer that is FIPS-capable; 4.15 warns (9b5b235e5f), 4.16 and later refuse
+# (b261deb2ae) unless OPENSHIFT_INSTALL_SKIP_HOSTCRYPT_VALIDATION is set.
+
+
+FIPS_FILE = Path("/proc/sys/crypto/fips_enabled")
+SKIP = "OPENSHIFT_INSTALL_SKIP_HOSTCRYPT_VALIDATION"
+
+
+def fips(cluster: InstallConfigFields, fips_file: Path = FIPS_FILE) -> Iterator[Diagnostic]:
+    """Yield why this machine cannot install a cluster in FIPS mode."""
+    if not cluster.fips or minor(cluster.release) not in FIPS_HOSTS or os.environ.get(SKIP):
+        return
+    try:
+        text = fips_file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        what = f"{fips_file} cannot be read, so this machine is not known to be in FIPS mode: {error}"
+    else:
+        if text == "1":
+            return
+        what = f"this machine is not in FIPS mode: {fips_file} is {text[:20]!r}"
+    yield Diagnostic(
+        code="host.no-fips",
+        where="fips",
+        what=what,
+        why="since 4.16 the installer installs a cluster in FIPS mode only from a host in FIPS mode, and only its "
+        "FIPS-capable build does; 4.15 warns",
+        fix="run the installer on such a host, as the openshift-install-fips that "
+        "oc adm release extract --command=openshift-install-fips RELEASE_IMAGE writes",
+        status=DiagnosticStatus.WARNING,  # the installer may run on another machine
+    )

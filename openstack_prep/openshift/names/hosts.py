@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from openstack_prep.dns import lines
-from openstack_prep.dns.entries import Wanted
-from openstack_prep.dns.lines import WILDCARD
+from openstack_prep.dns import entries
+from openstack_prep.dns.entries import WILDCARD, Wanted
 from openstack_prep.dns.zone import DnsRecord, with_next_serial, zone_text
 
 ROUTES = (
@@ -71,7 +70,7 @@ class ClusterNames:
 def hosts_lines(names: ClusterNames) -> list[str]:
     """Return the lines of a hosts file, one per name."""
     routes = ((names.ingress, f"{route}.apps.{names.domain}") for route in names.routes)
-    return lines.hosts_lines([*names.servers(), *routes])
+    return entries.hosts_lines([*names.servers(), *routes])
 
 
 # --- name servers -------------------------------------------------------------------------
@@ -79,7 +78,7 @@ def hosts_lines(names: ClusterNames) -> list[str]:
 
 def dnsmasq_lines(names: ClusterNames) -> list[str]:
     """Return lines for dnsmasq: exact names for the API, a wildcard below ``apps`` for the routers."""
-    return lines.dnsmasq_lines([*names.servers(), (names.ingress, f"*.apps.{names.domain}")])
+    return entries.dnsmasq_lines([*names.servers(), (names.ingress, f"*.apps.{names.domain}")])
 
 
 def zone(names: ClusterNames, *, server: str, today: date, old: str = "") -> str:

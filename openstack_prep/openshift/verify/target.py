@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.neutron.addresses import Block
+from openstack_prep.neutron.rules import Block
 from openstack_prep.openshift import cluster as openshift
 from openstack_prep.openshift.cluster import Metadata, find_metadata
 from openstack_prep.openshift.install_config import InstallConfigValues

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from openstack_prep.dns.lines import dnsmasq_lines, hosts_lines
+from openstack_prep.dns.entries import dnsmasq_lines, hosts_lines
 
 PAIRS = [("192.0.2.4", "api.example.com"), ("2001:db8::5", "*.apps.example.com")]
 

@@ -10,9 +10,7 @@ import pytest
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.key import Key
-from openstack_prep.reports.findings import Findings, Place, of_drift, of_warning, placed
-from openstack_prep.reports.junit import junit
-from openstack_prep.reports.sarif import sarif
+from openstack_prep.reports.findings import Findings, Place, junit, of_drift, of_warning, placed, sarif
 from openstack_prep.verbs.audit import Drift, DriftCode
 from tests.unit.reports.schemas import read_junit, read_sarif
 

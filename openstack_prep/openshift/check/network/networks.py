@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
-from openstack_prep.neutron.addresses import Address, Block
+from openstack_prep.neutron.rules import Address, Block
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import (
     OWN_NETWORKS,

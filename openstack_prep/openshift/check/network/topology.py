@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from openstack_prep.core.run import query
-from openstack_prep.neutron.addresses import Address, Block
+from openstack_prep.neutron.rules import Address, Block
 from openstack_prep.openshift.check.capacity.machines import groups
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.install_config import ResourceReference

@@ -18,7 +18,7 @@ from openstack_prep.openshift.install_config import releases
 from openstack_prep.openshift.install_config.document import has_previews, values
 from openstack_prep.openshift.install_config.fields import FIELDS, Field
 from openstack_prep.openshift.install_config.model import FileContents, InstallConfigFields
-from openstack_prep.openshift.install_config.rules.contents import content_mistakes
+from openstack_prep.openshift.install_config.rules.contents import REGISTRY_RULES, content_mistakes
 from openstack_prep.openshift.install_config.rules.features import (
     FEATURE_RULES,
     FEATURE_RULES_WITHOUT_CLOUD,
@@ -28,7 +28,6 @@ from openstack_prep.openshift.install_config.rules.machines import MACHINE_RULES
 from openstack_prep.openshift.install_config.rules.names import NAME_RULES
 from openstack_prep.openshift.install_config.rules.networks import NETWORK_RULES, NETWORK_RULES_WITHOUT_CLOUD
 from openstack_prep.openshift.install_config.rules.proxies import PROXY_RULES
-from openstack_prep.openshift.install_config.rules.registries import REGISTRY_RULES
 
 RULES: tuple[Callable[[InstallConfigFields, int], Iterable[Mistake]], ...] = (
     *NAME_RULES,

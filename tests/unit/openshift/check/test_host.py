@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.openshift.check.host import SKIP, fips
+from openstack_prep.openshift.check.preflight import SKIP, fips
 from openstack_prep.openshift.install_config import InstallConfigFields
 
 CLUSTER = {"cluster_name": "ocp", "base_domain": "example.com", "cloud": "lab"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openstack_prep.openshift.check.installed import installed
+from openstack_prep.openshift.check.preflight import installed
 from tests.unit.texts import Wording, contains
 
 
