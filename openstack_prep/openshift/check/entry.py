@@ -148,7 +148,7 @@ def _changed(found: InstallerEntry) -> Iterator[Diagnostic]:
     for mistake in find_changed_texts(found):
         where, what, fix = _of_key(found, mistake)
         why = "the installer logs in with what is written, and gives the cluster another text"
-        yield documented(code="clouds-yaml.invalid", where=where, what=what, why=why, fix=fix)
+        yield Diagnostic(code="clouds-yaml.invalid", where=where, what=what, why=why, fix=fix)
 
 
 def _of_login(found: InstallerEntry) -> Iterator[Diagnostic]:
