@@ -55,6 +55,35 @@ STACK = {
 }
 
 
+NETS = """
+heat_template_version: wallaby
+resources:
+  net: {type: OS::Neutron::Net}
+  sub: {type: OS::Neutron::Subnet, properties: {network: {get_resource: net}, cidr: 10.3.0.0/24}}
+  router: {type: OS::Neutron::Router, properties: {external_gateway_info: {network: external}}}
+  join:
+    type: OS::Neutron::RouterInterface
+    properties: {router: {get_resource: router}, subnet: {get_resource: sub}}
+  route:
+    type: OS::Neutron::ExtraRouteSet
+    depends_on: join
+    properties: {router: {get_resource: router}, routes: [{destination: 10.7.0.0/16, nexthop: 10.3.0.9}]}
+  kept: {type: OS::Neutron::Net, deletion_policy: retain}
+"""
+WALL = """
+heat_template_version: wallaby
+resources:
+  group:
+    type: OS::Neutron::SecurityGroup
+    properties:
+      rules:
+        - {protocol: tcp, port_range_min: 22, port_range_max: 22}
+        - {protocol: icmp, remote_ip_prefix: 10.1.2.3/24}
+        - {remote_mode: remote_group_id}
+  rule: {type: OS::Neutron::SecurityGroupRule, properties: {security_group: {get_resource: group}, protocol: udp}}
+"""
+
+
 class Estate(NamedTuple):
     prep: Prep
     admin: Connection
@@ -380,6 +409,54 @@ def test_what_a_stack_leaves_keeps_its_project(devcloud: Devcloud, prep: Prep) -
     admin.block_storage.wait_for_delete(left, wait=60)
     prep.destroy()
     assert admin.identity.find_project(ours) is None
+
+
+def test_what_goes_with_the_resources_of_a_stack(devcloud: Devcloud, prep: Prep) -> None:
+    """Also in a nested stack: destroyed, pruned, and deleted or changed by an update."""
+    name, admin, neutron = f"inner{secrets.token_hex(3)}", devcloud.admin, devcloud.admin.network
+    nested = "  nested: {type: wall.yaml}\n"
+    (prep.folder / "wall.yaml").write_text(WALL)
+    (prep.folder / "nets.yaml").write_text(NETS + nested)
+    declared: dict[str, Any] = {
+        "name": name,
+        "project": {"name": name},
+        "users": [{"name": f"{name}-user", "password": {"generate": "pw"}}],
+        "role_assignments": [{"user": f"{name}-user", "role": "member"}],
+        "stacks": [{"name": "nets", "template": "nets.yaml"}],
+    }
+    prep.write(declared)
+    prep.apply()
+    assert losses_of(prep, code=0) == []  # what the template has, in whichever way, is no loss
+    ours = admin.identity.find_project(name).id
+    kept, net = sorted(neutron.networks(project_id=ours), key=lambda each: len(each.subnet_ids))
+    (router,) = neutron.routers(project_id=ours)
+    (group,) = (each for each in neutron.security_groups(project_id=ours) if each.name != "default")
+    where = {"cidr": "10.9.0.0/24", "ip_version": 4, "project_id": ours}
+    subnets = [neutron.create_subnet(network_id=each.id, **where) for each in (net, kept)]
+    rule = neutron.create_security_group_rule(security_group_id=group.id, direction="ingress", protocol="tcp")
+    route = {"destination": "10.8.0.0/16", "nexthop": "10.3.0.8"}
+    neutron.put(f"/routers/{router.id}/add_extraroutes", json={"router": {"routes": [route]}})
+    foreign = {f"subnet/{subnets[0].id}", f"security_group_rule/{rule.id}", f"route/{router.id}/10.8.0.0/16"}
+    assert {loss["address"] for loss in losses_of(prep)} == foreign
+    prep.destroy(code=2)
+    prep.write({each: value for each, value in declared.items() if each != "stacks"})
+    refused = json.loads(prep.run("apply", "--yes", "--prune", "--format", "json", prep.spec.name, code=2).stdout)
+    assert {each["code"] for each in refused["errors"]} == {Code.PLAN_LOSES}
+    assert all(any(thing in each["what"] for each in refused["errors"]) for thing in foreign)
+    prep.write(declared)
+    for wall, template in ((WALL.replace("22", "23"), NETS + nested), (WALL, NETS)):
+        (prep.folder / "wall.yaml").write_text(wall)
+        (prep.folder / "nets.yaml").write_text(template)
+        errors = json.loads(prep.run("plan", "--format", "json", prep.spec.name, code=2).stdout)["refusals"]
+        assert any(rule.id in each["what"] for each in errors)
+        assert not any(subnet.id in each["what"] for each in errors for subnet in subnets)
+    prep.apply("--allow-replace")
+    assert neutron.find_security_group_rule(rule.id) is None
+    neutron.put(f"/routers/{router.id}/remove_extraroutes", json={"router": {"routes": [route]}})
+    assert f"network/{kept.id}" in prep.destroy("--allow-loss", f"subnet/{subnets[0].id}", code=1).stdout
+    assert [neutron.find_subnet(each.id) is None for each in subnets] == [True, False]
+    neutron.delete_network(kept)
+    prep.destroy()
 
 
 def test_what_neutron_would_refuse_is_refused_before(prep: Prep, devcloud: Devcloud) -> None:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from openstack_prep.base.errors import NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.resources.heat.heat_list import DEPTH
 
@@ -192,6 +193,20 @@ class HeatStack:
         """The servers and ports that were created, by place."""
         leaves = (each for each in self.resources if not each.nested and each.id)
         return {self.places[each.stack] + each.name: each for each in leaves if each.type in (SERVER, PORT)}
+
+    def properties_of(self, resource: HeatResource) -> Raw:
+        """Return the properties that Heat has set last, without defaults; empty if it has no event of it any more.
+
+        Only events show them. Heat deletes the oldest ones (27.0.1, common/config.py, max_events_per_stack), and lists
+        the newest one first.
+        """
+        path = f"/stacks/{resource.path}/resources/{quote(resource.name, safe='')}/events"
+        try:
+            events = self.cloud.orchestration.get(path)["events"]
+        except NotFound:  # 27.0.1, api/openstack/v1/events.py, index: there is no event
+            return {}
+        shown: Raw = self.cloud.orchestration.ask("GET", f"{path}/{events[0]['id']}", log=False)["event"]
+        return shown.get("resource_properties") or {}
 
     def mark_unhealthy(self, resource: HeatResource, reason: str) -> None:
         """Make the next update create a resource again."""

@@ -16,6 +16,7 @@ from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import BY_PASSWORD, NO_TRUSTS, CloudRun
+from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resource, UpdateEffects
 from openstack_prep.core.resource import LeavesContent
 from openstack_prep.resources.compute.quota import Quota
@@ -33,6 +34,7 @@ from openstack_prep.resources.image.glance import ID, NAME, SPEC
 from openstack_prep.resources.orchestration import stack_checks
 from openstack_prep.resources.orchestration.stack_checks import QuotaCheck
 from openstack_prep.resources.orchestration.stack_inputs import Inputs, StackNeighbours
+from openstack_prep.resources.orchestration.stack_losses import StackLosses, taken_by_update
 from openstack_prep.resources.orchestration.stack_record import PENDING, StackRecord
 
 COMPARED = ("template", "parameters", "environment", "tags", "status")
@@ -194,7 +196,8 @@ class Stack(Inputs, LeavesContent):
         package = self.package
         registry = package.environment.get("resource_registry") or {}
         kept = list_kept(package.template, package.files, registry, before, package.visible(self.given))
-        return replace(record, asked=True, preview=tuple(sorted(found)), kept=tuple(kept))
+        taken = tuple(taken_by_update(run, record.stack, found))
+        return replace(record, asked=True, preview=tuple(sorted(found)), kept=tuple(kept), taken=taken)
 
     def _outputs(self, raw: Raw) -> tuple[dict[str, str], dict[str, Secret]]:
         """Return the stack's outputs as text, with stars for those that are secrets, and these."""
@@ -217,6 +220,13 @@ class Stack(Inputs, LeavesContent):
 
     def _differs(self, observed: Observed) -> bool:
         return any(observed.values.get(name) != value for name, value in self.desired().items() if name != PENDING)
+
+    @classmethod
+    def find_losses(cls, run: CloudRun, deletions: Sequence[Deletion], going: frozenset[str]) -> Iterator[Finding]:
+        """Yield what the services take from others when Heat deletes the resources of stacks."""
+        for deletion in deletions:
+            stack = deletion.observed.record_as(StackRecord).stack
+            yield from ((deletion.key, finding) for finding in StackLosses(run, stack, going).find())
 
     def list_losses(self, observed: Observed) -> Iterable[Loss]:
         return stack_checks.list_losses(self, observed)
