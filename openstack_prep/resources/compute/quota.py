@@ -17,6 +17,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Observed, Resource
+from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import Untagged
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import BLOCK_STORAGE, STORES, Store
@@ -47,7 +48,8 @@ class Usage:
 class Quota(InProject, Untagged):
     """The quotas of a project; -1 means unlimited, and omitted quotas are not managed.
 
-    Quotas are deleted with their project; destroy restores the defaults of a project that this spec manages.
+    Quotas are deleted with their project; destroy restores the defaults of a project that this spec manages. In other
+    projects a plan shows whose project it is and the former values, which destroy does not restore.
     """
 
     kind: ClassVar[str] = "quota"
@@ -161,7 +163,11 @@ class Quota(InProject, Untagged):
 
     def _observed(self, run: CloudRun, project_id: str, values: Mapping[str, int], used: Mapping[str, int]) -> Observed:
         project = run.look(self.owner) if self.owner else None
-        return Observed(id=project_id, values=values, ours=bool(project and project.ours), record=Usage(used))
+        ours = bool(project and project.ours)
+        differs = any(values.get(name) != limit for name, limit in self.desired().items())
+        owner = owner_text(project.managed_by if project else "")
+        doubt = "" if ours or not differs else f"its project is {owner}: destroy does not restore the former values"
+        return Observed(id=project_id, values=values, ours=ours, record=Usage(used), doubt=doubt)
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is None:  # Cinder reports no usage of a project that does not exist yet

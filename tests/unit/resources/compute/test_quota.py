@@ -57,6 +57,13 @@ def test_one_request_a_service_and_only_what_differs(run: CloudRun, limits: requ
     ]
 
 
+def test_a_plan_says_whose_project_gets_other_limits(run: CloudRun, limits: requests_mock.Mocker) -> None:
+    (step,) = plan(run, Quota(cores=40))
+    assert [(change.before, change.after) for change in step.changes] == [(20, 40)]
+    assert "not managed by this spec" in step.reason
+    assert [step.reason for step in plan(run.fresh(), Quota(cores=20))] == [""]
+
+
 def test_services_without_a_declared_key_are_not_asked(run: CloudRun, limits: requests_mock.Mocker) -> None:
     plan(run, Quota(networks=5))
     assert sent(limits) == [f"GET /v2.0/quotas/{PROJECT}/details.json"]
