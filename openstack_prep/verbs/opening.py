@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
-from openstack_prep.cloud.cloud_run import Actor, CloudRun
+from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.lease import LeaseReading
 from openstack_prep.cloud.token import OwnToken
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.plan import Plan
+from openstack_prep.resources.identity.actors import actors_of
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.identity.role_assignment import RoleAssignment
-from openstack_prep.resources.identity.user import User
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
@@ -112,18 +110,3 @@ def refuse_no_cloud(cloud: object) -> None:
     if not isinstance(cloud, OwnToken):
         fix = f"connect({cloud!r})" if isinstance(cloud, str) else "connect(), or connect(connection=...)"
         raise ConfigError(f"the first argument is a {type(cloud).__name__}, not a Cloud; pass {fix}")
-
-
-def actors_of(resources: Sequence[Resource]) -> dict[Key | None, Actor]:
-    """Return, by project, the first user whose password the spec knows and who may log in and has a role there."""
-    held: dict[Key, dict[Project | None, list[RoleAssignment]]] = defaultdict(lambda: defaultdict(list))
-    for each in resources:
-        if isinstance(each, RoleAssignment) and each.gives_access:
-            held[each.holder.key][each.owner].append(each)
-    actors: dict[Key | None, Actor] = {}
-    for user in resources:
-        if isinstance(user, User) and user.password is not None and user.enabled is not False:
-            for owner, roles in held[user.key].items():
-                actor = Actor(roles[0].holder, user.password, user.domain, owner, tuple(roles))
-                actors.setdefault(owner.key if owner else None, actor)
-    return actors

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -38,6 +38,7 @@ from openstack_prep.core.resource import Undeclarable
 from openstack_prep.resources.credentials.credential_record import (
     CredentialRecord,
     Credentials,
+    held,
     holder_in,
     in_project,
     path,
@@ -46,8 +47,10 @@ from openstack_prep.resources.credentials.credential_roles import ALL, compared,
 from openstack_prep.resources.files.clouds_entry import UNKNOWN, InCloudsYaml, whole_entry
 from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity import home
+from openstack_prep.resources.identity.actors import actors_of
 from openstack_prep.resources.identity.in_project import access
 from openstack_prep.resources.identity.user import User
+from openstack_prep.resources.lists import queries
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
@@ -107,6 +110,8 @@ ID, NAME = "application_credential_id", "application_credential_name"
 RENEWED = {"roles", "expires_at", "lifetime", "unrestricted", "description", "access_rules", "rotated"}
 AGREED = {"lifetime", "rotated"}
 """Fields whose change allows apply to delete the credential in use."""
+UNIQUE = "choose another name: those of a user are unique, whatever project the credentials are for"
+"""Keystone 30.0.0, application_credential/backends/sql.py, duplicate_app_cred_constraint."""
 DEPENDS = "a running cluster may depend on it"
 
 
@@ -308,8 +313,26 @@ class ApplicationCredential(InCloudsYaml):
     # --- checks ---------------------------------------------------------------------------
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
+        yield from super().list_mistakes(context)
+        for other in self._namesakes(context):
+            what = f"needs the names {' and '.join(self.names)}, of which {other.key} of the same user needs one, too"
+            yield self.mistake(what, UNIQUE, Code.SPEC_CONTRADICTION, "name")
         for what, fix in time_mistakes(self.lifetime, self.renew_before, self.expires_at):
             yield self.mistake(what, fix, Code.SPEC_CONTRADICTION)
+
+    def _namesakes(self, context: Context) -> Iterator[ApplicationCredential]:
+        """Yield the credentials declared before this one that the same user cannot have beside it."""
+        actors = context.read_once(actors_of, lambda: actors_of(context.resources))
+
+        def user(credential: ApplicationCredential) -> Key | None:
+            actor = actors.get(credential.owner.key if credential.owner else None)
+            return actor.user.key if actor else None
+
+        for other in context.declared(ApplicationCredential):
+            if other.key == self.key:
+                return
+            if user(other) == user(self) and not {*self.names}.isdisjoint(other.names):
+                yield other
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         for what, fix in lacking(run, self.roles or (), self.owner):
@@ -321,12 +344,9 @@ class ApplicationCredential(InCloudsYaml):
             yield self._taken(self.cloud, entry)
         else:
             yield from self._check_overrides(entry, live)
-        for each in in_project(run, self.owner):
-            ours = self._is_ours(run, each)
-            if each.name in self.names and not ours and each != live:
-                owner = owner_text(run.ownership.another_in(each.description))
-                taken = f"a credential {each.name} ({each.id}) already exists and is {owner}"
-                yield self.mistake(taken, "choose another name", Code.PLAN_FOREIGN)
+        for each in held(run, self.owner):
+            if each != live:
+                yield from self._name_taken(run, each, self.names)
         if observed is not None and live:
             yield from self.check_kept(observed)
         if observed is not None and live and not observed.ours:
@@ -339,6 +359,18 @@ class ApplicationCredential(InCloudsYaml):
                 yield self.mistake(
                     f"exists, is {observed.owner}, and differs in {', '.join(wrong)}", "choose another name"
                 )
+
+    def _name_taken(self, run: CloudRun, record: CredentialRecord, names: Collection[str]) -> Iterator[Mistake]:
+        """Yield that a credential of the user has one of these names, and is not one of this declaration."""
+        is_here = record.project_id == run.find_project_id(self.owner)
+        if record.name not in names or (is_here and self._is_ours(run, record)):
+            return
+        place = "" if is_here else f" for project {queries.project_name(run, record.project_id)}"
+        owner = owner_text(run.ownership.another_in(record.description))
+        if not is_here and run.ownership.owns(record.description):
+            owner = "managed by this spec there"
+        what = f"a credential {record.name} ({record.id}) already exists{place} and is {owner}"
+        yield self.mistake(what, "choose another name" if is_here else UNIQUE, Code.PLAN_FOREIGN)
 
     def _is_reserved(self, run: CloudRun, entry: Raw) -> bool:
         """Whether an entry names this credential of this spec as its owner."""
@@ -467,8 +499,15 @@ class ApplicationCredential(InCloudsYaml):
         try:  # the answer contains the secret
             answer = tenant.identity.post(path(tenant.user_id), {"application_credential": body}, log=False)
         except CloudError as error:
-            if error.status in REFUSED and self._announced((self.read_entry() or {}).get("auth") or {}):
+            taken: list[Mistake] = []
+            if error.status == 409:
+                found = held(run.fresh(), self.owner)
+                taken = [mistake for each in found for mistake in self._name_taken(run, each, [name])]
+            announced = self._announced((self.read_entry() or {}).get("auth") or {})
+            if announced and (taken or error.status in REFUSED):
                 clouds_yaml.drop(self.file, self.cloud)
+            if taken:
+                raise PlanRefused(taken) from error
             if error.status == 400 and "role assignment" in str(error):
                 # Keystone caches the roles from before the latest assignment for a while
                 raise CloudError(str(error), retryable=True, status=400) from error

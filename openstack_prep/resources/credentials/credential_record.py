@@ -76,9 +76,13 @@ def has_tagged(run: CloudRun, project: Resource | None) -> bool:
 
 def in_project(run: CloudRun, project: Resource | None) -> list[CredentialRecord]:
     """Return the credentials in a project of the user who acts there."""
+    return [each for each in held(run, project) if each.project_id == run.find_project_id(project)]
+
+
+def held(run: CloudRun, project: Resource | None) -> list[CredentialRecord]:
+    """Return the credentials, for any project, of the user who acts in a project."""
     cloud, user_id = holder_in(run, project)
-    listed = of_user(run, cloud, user_id) if user_id else ()
-    return [each for each in listed if each.project_id == run.find_project_id(project)]
+    return of_user(run, cloud, user_id) if user_id else []
 
 
 def holder_in(run: CloudRun, project: Resource | None) -> tuple[Cloud, str | None]:

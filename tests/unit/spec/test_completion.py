@@ -16,6 +16,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import SpecError
 from openstack_prep.core import planner
 from openstack_prep.core.model import Key, Resource
+from openstack_prep.resources.identity.actors import actors_of
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.network import Network
@@ -26,7 +27,6 @@ from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolution import resolve_spec
 from openstack_prep.spec.sections import section_of
 from openstack_prep.spec.targets import NoCloud
-from openstack_prep.verbs import opening
 from tests.doc_examples import DOCS
 from tests.kinds import KINDS
 
@@ -68,7 +68,7 @@ def outcome(spec: Spec) -> Any:
         plan = planner.plan_apply(spec.name, resolved.resources, {})
     except SpecError as error:
         return [(each.what, each.keys) for each in error.mistakes]
-    return resolved.resources, plan.steps, opening.actors_of(resolved.resources)
+    return resolved.resources, plan.steps, actors_of(resolved.resources)
 
 
 def same(data: dict[str, Any], folder: Path) -> Spec:

@@ -15,6 +15,7 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action, Key
 from openstack_prep.core.plan import ApplyFailed, Plan
 from openstack_prep.resources.compute.flavor import Flavor
+from openstack_prep.resources.identity.actors import actors_of
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.identity.role_assignment import RoleAssignment
 from openstack_prep.resources.identity.user import User
@@ -302,5 +303,5 @@ def test_the_first_user_of_the_spec_acts_in_the_project(cloud: Cloud, flavors: F
     names = ("first", "second")
     users = [User(name=name, password=Secret("a")) for name in names]
     roles = [RoleAssignment(user=name, role="member", project="lab") for name in reversed(names)]
-    actors = opening.actors_of([User(name="zero"), *users, *roles])
+    actors = actors_of([User(name="zero"), *users, *roles])
     assert [each.user.name for each in actors.values()] == ["first"]

@@ -10,18 +10,23 @@ import pytest
 import requests_mock
 import yaml
 
+from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import PlanRefused
+from openstack_prep.base.secret import Secret
 from openstack_prep.cloud import clouds_yaml
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, observation, planner
-from openstack_prep.core.model import Action, OwnershipTag
+from openstack_prep.core.model import Action, Context, OwnershipTag
 from openstack_prep.core.plan import Plan
 from openstack_prep.resources.credentials.application_credential import (
     AccessRule,
     ApplicationCredential,
     RotatedCredential,
 )
+from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.user import User
 from tests.unit.conftest import (
     ADMIN_PROJECT,
     ADMIN_USER,
@@ -349,6 +354,61 @@ def test_somebody_elses_credential_is_not_taken(
     wanted = credential(run, path)
     (step,) = planner.plan_destroy("lab", [wanted], observation.observe(run.fresh(), [wanted]))
     assert step.action is Action.KEEP
+
+
+def elsewhere(keystone: Keystone) -> dict[str, Any]:
+    """A credential of the same user and name, for another project."""
+    other = {"id": "x1", "user_id": ADMIN_USER, "project_id": "p2", "unrestricted": None, "description": ""}
+    return {**other, "expires_at": None, "access_rules": [], "name": "app", "roles": []}
+
+
+def test_a_name_that_the_user_has_in_another_project_is_a_mistake(
+    run: CloudRun, keystone: Keystone, path: Path, services: requests_mock.Mocker
+) -> None:
+    services.get(f"{IDENTITY}/projects/p2", json={"project": {"id": "p2", "name": "shop"}})
+    keystone.held.append(elsewhere(keystone))
+    (refusal,) = plan(run, credential(run, path)).refusals
+    assert refusal.code == Code.PLAN_FOREIGN
+    assert "x1" in refusal.what
+    assert "shop" in refusal.what
+
+
+def test_a_name_that_the_user_gets_in_another_project_meanwhile_leaves_no_entry(
+    run: CloudRun, keystone: Keystone, path: Path, services: requests_mock.Mocker
+) -> None:
+    services.get(f"{IDENTITY}/projects/p2", json={"project": {"id": "p2", "name": "shop"}})
+    made = plan(run, credential(run, path))
+    keystone.held.append(elsewhere(keystone))
+    (failed,) = executor.execute(made, run).failed
+    assert isinstance(failed.error, PlanRefused)
+    assert [mistake.code for mistake in failed.error.mistakes] == [Code.PLAN_FOREIGN]
+    assert sum(each.method == "POST" for each in services.request_history if each.url == CREDENTIALS) == 1
+    assert not path.exists() or not yaml.safe_load(path.read_text())["clouds"]
+
+
+@pytest.mark.parametrize("name", ["app", "app-new"])
+def test_one_user_has_no_two_credentials_of_one_name(run: CloudRun, path: Path, name: str) -> None:
+    """Keystone compares the names of all projects, and a renewal needs the second one."""
+    first = ApplicationCredential(name="app", clouds_yaml=str(path), cloud="lab")
+    second = ApplicationCredential(name=name, clouds_yaml=str(path), cloud="other", project="shop")
+    context = Context(resources=(first, second), cloud=run.admin)
+    assert list(first.list_mistakes(context)) == []
+    assert [each.code for each in second.list_mistakes(context)] == [Code.SPEC_CONTRADICTION]
+
+
+def test_two_users_may(run: CloudRun, path: Path) -> None:
+    users = [User(name=each, password=Secret("pw")) for each in ("a", "b")]
+    lab, shop = Project(name="lab"), Project(name="shop")
+    roles = [
+        RoleAssignment(user=user.name, project=project.name, role="member")
+        for user, project in zip(users, (lab, shop), strict=True)
+    ]
+    declared = [
+        ApplicationCredential(name="app", clouds_yaml=str(path), cloud=each.name, project=each.name)
+        for each in (lab, shop)
+    ]
+    context = Context(resources=(lab, shop, *users, *roles, *declared), cloud=run.admin)
+    assert [list(each.list_mistakes(context)) for each in declared] == [[], []]
 
 
 def test_destroy_takes_entry_and_credentials(run: CloudRun, keystone: Keystone, path: Path) -> None:
