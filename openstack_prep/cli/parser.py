@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,9 @@ PLAIN, PRINTING, WORK = ("debug", "color"), ("debug", "color", "format"), tuple(
 DATA = ("json", "yaml")
 """The values of --format besides text."""
 LONGEST = 10**6  # seconds; eleven days
+_OPTION = re.compile(r"--[a-z-]+|-.")
+"""The name of an option, as of all programs; a word with one dash has a name of one letter."""
+_SECRET_OPTION = re.compile(r"--?[a-z-]*?(?:passw(?:or)?d|passcode|secret|token)")
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,8 +42,10 @@ class Parser(argparse.ArgumentParser):
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """End with the words that no option or argument takes, and the options that are probably meant."""
         options = [word for word in unknown if word[:1] == "-"]
-        # the value of an unknown option, as of --os-password=WORD, is unknown as well, and may be a secret
-        self.error("; ".join(f"{word.partition('=')[0]} is unknown{self._fix(word)}" for word in options or unknown))
+        shown = ((word, self._fix(word)) for word in options or unknown)
+        self.error(
+            "; ".join(f"{word if not options else _name(word, bool(fix))} is unknown{fix}" for word, fix in shown)
+        )
 
     def _fix(self, word: str) -> str:
         """Return what is probably meant by an unknown word."""
@@ -53,6 +59,17 @@ class Parser(argparse.ArgumentParser):
             choices = [*map(str, action.choices)]
             fix = _meant(str(value), choices) or f"; use {', '.join(choices)}"
             raise argparse.ArgumentError(action, f"{value} is unknown{fix}")
+
+
+def _name(word: str, is_known: bool) -> str:
+    """Return an unknown option without its value, which may be a secret: of --os-password=WORD, or of -pWORD.
+
+    ``is_known``: a similar option exists, so that the whole word is a name.
+    """
+    option = word.partition("=")[0]
+    found = _SECRET_OPTION.match(option) or _OPTION.match(option)
+    name = option if is_known or found is None else found[0]
+    return name if name == option else f"{name}..."
 
 
 def _meant(word: str, known: Iterable[str]) -> str:

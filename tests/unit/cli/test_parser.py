@@ -43,6 +43,28 @@ def test_the_value_of_an_unknown_option_is_not_unknown_as_well(capsys: pytest.Ca
     assert said.startswith("openstack-prep: graph: --html is unknown; openstack-prep graph --help")
 
 
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("-pw0rd-of-mine", "-p..."),
+        ("-pA=w0rd-of-mine", "-p..."),
+        ("-vpw0rd-of-mine", "-v..."),
+        ("--os-passwordw0rd-of-mine", "--os-password..."),
+        ("--os-keyW0rd-of-mine", "--os-key..."),
+        ("--os-password=w0rd-of-mine", "--os-password"),
+        ("--formatt=json", "--formatt"),
+    ],
+)
+def test_a_secret_glued_to_an_unknown_option_is_not_shown(
+    word: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["plan", "spec.yaml", word])
+    said = capsys.readouterr().err
+    assert f" {shown} is unknown" in said
+    assert "0rd-of-mine" not in said
+
+
 def test_a_word_that_resembles_none_gets_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["completion", "powershell"])
