@@ -244,7 +244,7 @@ class Cilium(Strict):
     """Cilium as the load balancer of Services, in place of MetalLB."""
     chart: File | None = None
     """Archive of the chart (cilium-1.18.12.tgz, 1.16 and later) whose schema checks all values."""
-    values: Mapping[Name, object] | None = None
+    values: Mapping[Name, object] | None = field(default=None, repr=False)
     """Any other Helm values, by the names of Cilium's chart."""
 
     @property

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -72,6 +73,24 @@ def hidden_in(template: Raw) -> frozenset[str]:
     return frozenset(name for name, each in declared.items() if is_hidden(each))
 
 
+SPLITTING = ("str_split", "Fn::Split")
+SHORTEST_PART = 4
+"""Characters of a part of a secret that is hidden in an error; shorter ones are in any text."""
+
+
+def _calls(value: object) -> Iterator[tuple[str, object]]:
+    """Yield the functions in a template that make parts of a text, with their arguments."""
+    if isinstance(value, Mapping):
+        yield from ((name, value[name]) for name in (*SPLITTING, "yaql") if name in value)
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
+        yield from _calls(each)
+
+
+def _split(text: str, arguments: object) -> Sequence[str]:
+    delimiter = arguments[0] if isinstance(arguments, list | tuple) and arguments else None
+    return text.split(delimiter) if isinstance(delimiter, str) and delimiter else ()
+
+
 @dataclass(frozen=True)
 class Package:
     """Template, files by name, and the merged environments."""
@@ -117,6 +136,17 @@ class Package:
                 always = (each for each in definitions if "condition" not in each)
                 found |= {(name, kind) for each in always for kind in _types(each)}
         return found
+
+    def parts(self, text: str) -> Iterator[str]:
+        """Yield the parts of a value that functions of the templates may make of it, without short ones.
+
+        Heat quotes such a part in an error, where the whole value does not occur.
+        """
+        functions = [*_calls([self.template, *map(_parsed, self.files.values())])]
+        found = {each for _, arguments in functions for each in _split(text, arguments)}
+        if any(name == "yaql" for name, _ in functions):
+            found |= {*re.findall(r"\w+", text)}
+        yield from sorted(each for each in found - {text} if len(each) >= SHORTEST_PART)
 
     def visible(self, parameters: Raw) -> Values:
         """Return the parameters without those that Heat hides."""

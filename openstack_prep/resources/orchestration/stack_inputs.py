@@ -87,7 +87,7 @@ class Inputs(ByProjectUser, Adoptable):
     """Name of the stack, unique in its project."""
     template: Template = field(repr=False)  # the URL may contain a login
     """Path or URL of the template, or shipped:rke-cluster.yaml and the like for a template of openstack_prep."""
-    parameters: Mapping[Name, object] | None = None
+    parameters: Mapping[Name, object] | None = field(default=None, repr=False)  # also of hidden parameters
     """Values of the template's parameters; they override those of environments."""
     secret_parameters: Mapping[Name, Secret] | None = field(default=None, repr=False)
     """Values of its hidden parameters. Heat does not return them, so a new value alone changes nothing in the stack."""
@@ -160,7 +160,7 @@ class Inputs(ByProjectUser, Adoptable):
         return {name: secret for name, secret in self.secrets.items() if name not in held}
 
     def body(self, tags: Iterable[str], *, absent: Collection[str] = ()) -> tuple[Values, list[Secret]]:
-        """Return the request body, and its secret parts.
+        """Return the request body, and its secrets, with the parts of them that the template makes.
 
         ``tags`` are those to have besides the declared ones; ``absent`` the parameters that name images which do not
         exist yet, for a preview.
@@ -181,7 +181,8 @@ class Inputs(ByProjectUser, Adoptable):
         }
         if all_tags := {*(self.tags or ()), *tags}:
             body["tags"] = ",".join(sorted(all_tags))
-        return body | ({"timeout_mins": self.timeout} if self.timeout else {}), list(secrets.values())
+        parts = [Secret(part) for secret in secrets.values() for part in package.parts(secret.reveal())]
+        return body | ({"timeout_mins": self.timeout} if self.timeout else {}), [*secrets.values(), *parts]
 
     def absent_images(self, run: CloudRun) -> list[str]:
         """Return the parameters that name images with secrets which do not exist yet."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from requests_mock import Mocker
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.given_file import MOST
-from openstack_prep.resources.heat.heat_package import digest, hidden_in, is_hidden, read, template_source
+from openstack_prep.resources.heat.heat_package import Package, digest, hidden_in, is_hidden, read, template_source
 from tests.unit.texts import Wording, expect_error
 
 TEMPLATE = """
@@ -271,3 +272,13 @@ def test_types_of_nested_templates_and_of_members_of_groups_are_known(folder: Pa
     found = read(str(folder / "cluster.yaml"), ()).types()
     inner = {"OS::Heat::SoftwareConfig", "OS::Heat::ResourceGroup", "OS::Nova::Server"}
     assert found == {("", "node.yaml"), *(("node.yaml", each) for each in inner)}
+
+
+def test_parts_that_a_template_makes_of_a_secret() -> None:
+    nested = json.dumps({"resources": {"a": {"properties": {"b": {"str_split": ["/", {"get_param": "x"}, 1]}}}}})
+    splits = {"outputs": {"o": {"value": {"str_split": ["+", {"get_param": "x"}]}}}}
+    package = Package(splits, {"n.yaml": nested, "script.sh": "{{"}, {})
+    assert set(package.parts("corr+horse/batt+no")) == {"corr", "horse/batt", "corr+horse", "batt+no"}
+    yaql = {"resources": {"a": {"properties": {"b": {"yaql": {"expression": "$.data[3:]", "data": 1}}}}}}
+    assert set(Package(yaql, {}, {}).parts("corr+horse/x")) == {"corr", "horse"}
+    assert list(Package({"resources": {}}, {}, {}).parts("corr+horse")) == []
