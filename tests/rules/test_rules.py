@@ -29,6 +29,7 @@ from openstack_prep.exposures.service_host import rules as service_host_rules
 from openstack_prep.exposures.virtualization import rules as virtualization_rules
 from openstack_prep.kubernetes import reading, rke2, rke2_rules, rules, stack_config
 from openstack_prep.kubernetes.cilium import rules as cilium_rules
+from openstack_prep.kubernetes.cluster import rke_parameters
 from openstack_prep.kubernetes.convert import versions
 from openstack_prep.openshift import install_config
 from openstack_prep.openshift.check.preflight import check_file
@@ -244,7 +245,7 @@ def of_resource(config: Mapping[str, Any], version: str) -> tuple[Mistake, ...]:
 
 ENTRANCES: dict[str, tuple[Callable[[Mapping[str, Any], str], tuple[Mistake, ...]], tuple[str, ...]]] = {
     "rke check": (of_file, ()),
-    "config": (of_cluster, tuple(rke2.FIELDS)),
+    "config": (of_cluster, (*rke2.FIELDS, *rke_parameters.FILES)),
     "server_config": (of_stack, (*stack_config.OF_TEMPLATE, *stack_config.SAME)),
     "server_config of a copy": (of_copy, (*stack_config.OF_TEMPLATE, *stack_config.SAME)),
     "server_config of a resource": (of_resource, (*stack_config.OF_TEMPLATE, *stack_config.SAME)),

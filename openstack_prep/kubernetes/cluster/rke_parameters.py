@@ -26,6 +26,8 @@ KEYS = {"profile": "profile", "ingress-controller": "ingress_controller"}
 """Keys of config that are such parameters: by the profile, the template also sets up the host."""
 TOKENS = {"token": "token", "agent-token": "agent_token"}
 """Keys of config that are hidden parameters."""
+FILES = ("token-file", "agent-token-file")
+"""Keys of config that name files which the nodes of a stack do not have."""
 SECRETS, REGISTRIES = "server_secret_config", "registries"
 """Hidden parameters with all other secret keys of config, and with registries.yaml."""
 SERVERS = ("server", "agent")
@@ -83,7 +85,7 @@ def of_cluster(cluster: RkeFields) -> StackValues:
     if not is_configured(cluster) or list(rke2.mistakes(cluster, None)) or list(mistakes(cluster)):
         return StackValues(values)
     plain, secrets = _parts(cluster)
-    values |= {parameter: plain.pop(key) for key, parameter in KEYS.items() if key in plain}
+    values |= {parameter: ",".join(items(plain.pop(key))) for key, parameter in KEYS.items() if key in plain}
     additions: dict[str, Any] = {"tls_san": items(plain.pop("tls-san", ()))}
     members = _members(cluster)
     if any(each.role == "server" for each in members) and not any(each.taints for each in members):
@@ -193,7 +195,7 @@ def mistakes(cluster: RkeFields) -> Iterator[Mistake]:
         field = "private_registries" if name == REGISTRIES else "config"
         what = f"secret_parameters.{name} of stack/{cluster.stack} is set as well"
         yield Mistake(field, what, "keep one of them")
-    for name in [each for each in ("token-file", "agent-token-file") if each in plain]:
+    for name in [each for each in FILES if each in plain]:
         fix = f"set secret_parameters.{name.removesuffix('-file').replace('-', '_')} of the stack"
         yield Mistake(f"config.{name}", "the nodes of the stack do not have this file", fix)
 
@@ -206,7 +208,7 @@ def _contradictions(cluster: RkeFields) -> Iterator[Mistake]:
     given = cluster.related.parameters(cluster)
     for name, value in (cluster.config or {}).items():
         parameter = KEYS.get(name)
-        if parameter and given.get(parameter) not in (None, "", value):
+        if parameter and given.get(parameter) and items(given[parameter]) != items(value):
             yield _differs(cluster, name, value, f"parameter {parameter}", given[parameter])
         for role in SERVERS:
             other = (mapping_of(given.get(f"{role}_config")) or {}).get(name)
@@ -223,6 +225,15 @@ def _differs(cluster: RkeFields, name: str, value: object, place: str, other: ob
 
 def _of_members(cluster: RkeFields) -> Iterator[Mistake]:
     """Yield roles that the nodes of the stack cannot have."""
+    private = [
+        f"roles[{index}].config.{name}"
+        for index, group in enumerate(cluster.roles)
+        for name, each in (group.config or {}).items()
+        if isinstance(each, Secret)
+    ]
+    if private:  # what follows would compare their values
+        yield from (Mistake(each, "is a secret of some nodes", "move it to config of the cluster") for each in private)
+        return
     members = _members(cluster)
     declared = (cluster.related.template(cluster) or {})["parameters"]
     for each in members:
@@ -250,9 +261,3 @@ def _of_members(cluster: RkeFields) -> Iterator[Mistake]:
     if taint is not None and wanted and TRUTH.get(str(taint).lower(), taint) is not any(wanted):
         what = f"server_taint {show(taint)} of stack/{cluster.stack} contradicts the role worker of servers"
         yield Mistake("roles", what, "remove server_taint from the parameters")
-    for index, group in enumerate(cluster.roles):
-        secret = [name for name, each in (group.config or {}).items() if isinstance(each, Secret)]
-        for name in secret:
-            yield Mistake(
-                f"roles[{index}].config.{name}", "is a secret of some nodes", "move it to config of the cluster"
-            )

@@ -91,6 +91,11 @@ NETWORKS = {"cluster_cidr": "10.42.0.0/16", "service_cidr": "10.43.0.0/16"}
                 "tls_san": ["a.example", "b.example"],
             },
         ),
+        (
+            {},
+            {"config": {"ingress-controller": ["traefik", "ingress-nginx"]}},
+            {"ingress_controller": "traefik,ingress-nginx"},
+        ),
         ({"server_config": '{"debug": true}'}, {"config": {"v": 2}}, {
             "server_config": {"debug": True, "v": 2}, "agent_config": {"v": 2}
         }),
@@ -155,6 +160,11 @@ def test_secrets_are_hidden_parameters() -> None:
     [
         ({"profile": "etcd"}, {"config": {"profile": "cis"}}, "config.profile"),
         ({"agent_config": {"debug": False}}, {"config": {"debug": True}}, "config.debug"),
+        (
+            {},
+            {"roles": (replace(SERVERS, config={"token": Secret("x")}), NodeGroup(nodes="3-", roles=("worker",)))},
+            "roles[0].config.token",
+        ),
         ({}, {"config": {"token-file": "/root/token"}}, "config.token-file"),
         ({}, {"roles": (NodeGroup(nodes="0-1", roles=MASTER), NodeGroup(nodes="2-", roles=("worker",)))}, "roles"),
         ({}, {"roles": (NodeGroup(nodes="0-3", roles=MASTER), NodeGroup(nodes="4-", roles=("worker",)))}, "roles"),
