@@ -24,6 +24,7 @@ class Code(StrEnum):
     MISSING_LOGIN = "access.missing-login"
     MISSING_RIGHT = "access.missing-right"
     OWN_CONNECTION = "plan.own-connection"
+    PAIRS_MISSING = "pairs.missing"
     PLAN_ADOPTS = "plan.adopts"
     PLAN_CHANGED = "plan.changed"
     PLAN_FOREIGN = "plan.foreign"

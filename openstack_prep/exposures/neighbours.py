@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 from openstack_prep.base import ranges
+from openstack_prep.base.ranges import Range
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, FromContext
 from openstack_prep.core.run import query
@@ -17,9 +18,12 @@ from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.neutron import NeutronRegister
 from openstack_prep.exposures.register.pool import Claim, Register
 from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses, HeldRange
+from openstack_prep.resources.addresses.stack_addresses import api_holders, extra_addresses
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.stack import Stack
 
 Pool: TypeAlias = AddressPool | PoolFile
 Finding: TypeAlias = tuple[str, str, str]
@@ -48,6 +52,11 @@ class ExposureNeighbours(FromContext):
     pools: tuple[Pool, ...] = ()
     subnets: tuple[Subnet, ...] = ()
     exposures: tuple[ExposureFields, ...] = ()
+    addresses: DeclaredAddresses = field(default_factory=DeclaredAddresses)
+    apis: tuple[HeldRange, ...] = ()
+    """The virtual addresses of the APIs of stacks."""
+    on_stacks: tuple[Range, ...] = ()
+    """Addresses that the templates of stacks allow on all nodes."""
 
     @classmethod
     def of(cls, context: Context, owner: InProject) -> ExposureNeighbours:
@@ -57,10 +66,15 @@ class ExposureNeighbours(FromContext):
     @classmethod
     def _of(cls, context: Context, owner: InProject) -> ExposureNeighbours:
         pools = [each.resolve(context)[0] for each in owner.of_project(context.declared(AddressPool))]
+        addresses = DeclaredAddresses.of(context.resources, owner)
+        stacks = owner.of_project(context.declared(Stack))
         return cls(
             pools=(*pools, *context.declared(PoolFile)),
             subnets=tuple(owner.of_project(context.declared(Subnet))),
             exposures=tuple(context.declared(ExposureFields)),
+            addresses=addresses,
+            apis=tuple(api_holders(stacks, addresses, None)),
+            on_stacks=tuple(one for each in stacks for one in extra_addresses(each)),
         )
 
     def earlier(self, exposure: ExposureFields) -> list[ExposureFields]:

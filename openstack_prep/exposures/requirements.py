@@ -21,6 +21,7 @@ from openstack_prep.exposures.external_ips.settings import hops, nodes_of
 from openstack_prep.exposures.machine_pairs import MachinePairs, on_networks
 from openstack_prep.exposures.neighbours import Pool
 from openstack_prep.exposures.pool_file import PoolFile
+from openstack_prep.exposures.rules import ON_NODES
 from openstack_prep.resources.addresses.address_pairs import AddressPairs, PairOrigin
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.floating_ip import AttachedFloatingIP, FloatingIP
@@ -34,8 +35,6 @@ from openstack_prep.resources.network.security_group import SecurityGroup, Secur
 from openstack_prep.resources.network.security_group_rule import ANYWHERE, SecurityGroupRule, in_words
 
 T = TypeVar("T")
-ON_NODES: tuple[Way, ...] = ("metallb", "cilium", "kube-vip", "external-ip")
-"""Ways in which the nodes of a cluster answer for the address, with their own MAC addresses."""
 IN_GROUPS: tuple[Way, ...] = (*ON_NODES, "floating-ip", "node-port", "bridge")
 """Ways in which requests pass the security groups of nodes."""
 

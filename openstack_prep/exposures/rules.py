@@ -10,6 +10,7 @@ from openstack_prep.base import ranges
 from openstack_prep.base.codes import Code
 from openstack_prep.base.ranges import Range
 from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.exposures.endpoint import Way
 from openstack_prep.exposures.neighbours import (
     ExposureFields,
     ExposureNeighbours,
@@ -23,6 +24,7 @@ from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.pool import key_of
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.address_room import Room
+from openstack_prep.resources.addresses.node_addresses import conflicts, held_by, without_pairs
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
 from openstack_prep.resources.network.reserved_ports import OWNER, addresses_of, shown
@@ -33,6 +35,8 @@ from openstack_prep.resources.network.subnet import Subnet
 
 WITHOUT_ADDRESS = ("node-port", "floating-ip")
 """Ways that need no address of their own: a Service on the nodes' addresses, and a port that exists already."""
+ON_NODES: tuple[Way, ...] = ("metallb", "cilium", "kube-vip", "external-ip")
+"""Ways in which the nodes of a cluster answer for the address, with their own MAC addresses."""
 OF_A_PORT = ("floating-ip", "service-host", "node-port")
 """Ways in which a machine's own address answers."""
 
@@ -122,6 +126,8 @@ def declaration_findings(
 ) -> Iterator[Finding]:
     """Yield what is wrong as the spec declares it; no cloud is needed. ``for_plan``: as in Context."""
     yield from _others(exposure, neighbours)
+    if exposure.how in (*ON_NODES, "bridge"):
+        yield from _beside_nodes(exposure, neighbours, for_plan=for_plan)
     if exposure.pool is None:
         yield from _without_pool(exposure, neighbours, for_plan=for_plan)
         return
@@ -134,6 +140,28 @@ def declaration_findings(
         yield from _in_file(exposure, pool) if isinstance(pool, PoolFile) else _in_neutron(exposure, pool)
         if is_registered(pool):
             yield from short_pool(exposure, neighbours, pool, (), ())
+
+
+# --- addresses that nodes answer for --------------------------------------------------------
+
+
+def _beside_nodes(exposure: ExposureFields, neighbours: ExposureNeighbours, *, for_plan: bool) -> Iterator[Finding]:
+    """Yield the addresses that the ports of the nodes may not use, and those that something else has."""
+    declared = neighbours.addresses
+    served = [Range.read(exposure.address)] if exposure.address else []
+    for pool in neighbours.named(exposure.pool) if not served else ():
+        served += pool.claimable() if isinstance(pool, PoolFile) else pool.ranges
+    rooms = [each for each in declared.rooms(None, for_plan=for_plan) if not declared.is_unfiltered_room(each.name)]
+    allowed = [*declared.allowed(None, lambda pairs: True), *declared.allowed_on_ports(), *neighbours.on_stacks]
+    for part, room in without_pairs(served, rooms, allowed) if exposure.how in ON_NODES else ():
+        what = f"{part} is in subnet {room.name}, and no address_pairs allow it on nodes: Neutron drops the answers"
+        fix = f"set nodes of exposed_cluster/{exposure.cluster}, which adds the pairs, or declare address_pairs"
+        yield what, fix, Code.PAIRS_MISSING
+    files = [each for each in neighbours.named(exposure.pool) if isinstance(each, PoolFile)]
+    for what, fix in held_by(served, [*declared.holders(), *neighbours.apis]):
+        yield what, fix, Code.SPEC_CONTRADICTION
+    for what, fix in conflicts(served, rooms, declared) if files else ():
+        yield what, fix, Code.SPEC_CONTRADICTION
 
 
 # --- its pool -------------------------------------------------------------------------------

@@ -42,6 +42,8 @@ FUNCTIONS = frozenset(
     )
 )
 """Functions of Heat (Heat 27.0.0, heat/engine/hot/template.py)."""
+EXTRA = "extra_addresses"
+"""The parameter with further addresses of all nodes."""
 REGISTRY_KEYS = ("mirrors", "configs", "auths")
 NETWORKS = {"cluster_cidr", "service_cidr", "cluster_dns"}
 """Parameters that are judged together, with RKE2's defaults for those that are missing."""
@@ -68,6 +70,8 @@ class StackFault(NamedTuple):
 def list_mistakes(context: Context) -> Iterator[Mistake]:
     """Yield what is wrong with the configuration in the inputs of each stack with nodes of RKE2."""
     for each in context.resources:
+        if each.kind == "stack" and each.given.get(EXTRA):  # type: ignore[attr-defined]
+            yield from _of_addresses(each, context)  # type: ignore[arg-type]
         if each.kind == "stack" and _has_rke2(each):  # type: ignore[arg-type]
             (stack, *_) = resolve(each, context)
             has_cluster = any(getattr(other, "stack_key", None) == stack.key for other in context.resources)
@@ -75,6 +79,17 @@ def list_mistakes(context: Context) -> Iterator[Mistake]:
                 place = {"parameter": found.parameter} if found.parameter else {"field": "template"}
                 what = f"{'parameters' if found.parameter else 'template'}: {found.what}"
                 yield Mistake.about(stack.key, what, found.fix, code=found.code, **place)
+
+
+def _of_addresses(stack: Stack, context: Context) -> Iterator[Mistake]:
+    """Yield the further addresses of the nodes that are not free in their subnet."""
+    from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses
+    from openstack_prep.resources.addresses.stack_addresses import extra_findings
+
+    declared = DeclaredAddresses.of(context.resources, stack)
+    for what, fix in extra_findings(stack, declared, for_plan=context.for_plan):
+        where = f"parameters: {EXTRA}: {what}"
+        yield Mistake.about(stack.key, where, fix, code=Code.SPEC_CONTRADICTION, parameter=EXTRA)
 
 
 def _has_rke2(stack: Stack) -> bool:

@@ -149,6 +149,18 @@ def test_a_gateway_that_the_spec_leaves_open_is_judged_by_the_cloud_in_a_plan() 
     refuse_mistakes(load_spec("spec.yaml"), for_plan=True)
 
 
+@pytest.mark.parametrize("case", cases("node_addresses"))
+def test_addresses_of_nodes(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    row, base = case
+    assert texts(mistakes_of_spec({**base, **row["good"]})) == ""
+    assert {each.code for each in mistakes_of_spec({**base, **row["bad"]})} == {row["code"]}
+    assert main(["validate", "spec.yaml", "--format", "json"]) == 2
+    assert f'"{row["code"]}"' in capsys.readouterr().out
+    with pytest.raises(SpecError) as caught:
+        prep.plan(prep.connect(connection=connection()), load_spec("spec.yaml"))
+    assert {each.code for each in caught.value.mistakes} == {row["code"]}
+
+
 # --- settings of exposed clusters: validate, plan and Python --------------------------------
 
 

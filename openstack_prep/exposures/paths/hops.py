@@ -16,7 +16,8 @@ from openstack_prep.exposures import services
 from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.endpoint import Exposed, ExposedPort, PlacedExposure, Way
 from openstack_prep.exposures.external_ips import manifests
-from openstack_prep.exposures.requirements import IN_GROUPS, ON_NODES, carriers
+from openstack_prep.exposures.requirements import IN_GROUPS, carriers
+from openstack_prep.exposures.rules import ON_NODES
 from openstack_prep.exposures.virtualization import VisibleNodes, diagnose
 from openstack_prep.exposures.virtualization import manifests as machines
 from openstack_prep.exposures.virtualization.manifests import served

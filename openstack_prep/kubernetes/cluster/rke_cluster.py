@@ -22,7 +22,7 @@ from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import WrittenFile
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
-from openstack_prep.kubernetes.cluster import rke_files, rke_parameters
+from openstack_prep.kubernetes.cluster import pool_addresses, rke_files, rke_parameters
 from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, all_members, member, mistakes, warnings
 from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, RelatedResources, RkeFields
 from openstack_prep.kubernetes.keys.schema import value_at
@@ -274,11 +274,12 @@ class RkeCluster(RkeFields):
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         (resolved,) = self.resolve(context)
-        return resolved._mistakes(None, ())
+        pools = pool_addresses.list_mistakes(resolved, for_plan=context.for_plan)
+        return (*resolved._mistakes(None, ()), *pools)
 
     def list_warnings(self, context: Context) -> Iterable[str]:
         (resolved,) = self.resolve(context)
-        return rke_files.warnings(resolved, None)
+        return (*rke_files.warnings(resolved, None), *pool_addresses.list_warnings(resolved))
 
     def _mistakes(self, outputs: Outputs | None, taken: Sequence[Taken]) -> Iterator[Mistake]:
         found = list(rke_files.mistakes(self, outputs))
@@ -305,6 +306,7 @@ class RkeCluster(RkeFields):
         described = None if self.related.stack(self) else settled
         found = list(self._mistakes(described, self._taken(run, described)))
         yield from found
+        yield from dict.fromkeys(pool_addresses.check(self, run, settled.parameters if settled else {}))
         known = settled is not None and not found and not list(rke_files.mistakes(self, settled))
         names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)
         for path in self.files(run).of_others(names) if self.related.has_own_directory(self.name) else ():

@@ -23,6 +23,7 @@ from openstack_prep.kubernetes.metallb import MetalLB
 from openstack_prep.kubernetes.model import ClusterName, KubernetesCluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
 from openstack_prep.resources.addresses.address_pool import AddressPool
+from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses
 from openstack_prep.resources.heat.heat_package import Package
 from openstack_prep.resources.heat.heat_parameters import items
 from openstack_prep.resources.network.subnet import Subnet
@@ -50,6 +51,8 @@ class RelatedResources(FromContext):
     stacks: Mapping[Key, Stack] = dataclass_field(default_factory=dict)
     pools: Mapping[Key, AddressPool] = dataclass_field(default_factory=dict)
     taken: tuple[Taken, ...] = ()
+    declared_by_place: Mapping[Sequence[str], DeclaredAddresses] = dataclass_field(default_factory=dict)
+    """What the spec declares about addresses in the projects of its clusters."""
 
     allocated_from: ClusterNetworks = dataclass_field(default_factory=ClusterNetworks)
 
@@ -85,6 +88,7 @@ class RelatedResources(FromContext):
             stacks=stacks,
             pools=pools,
             taken=tuple(taken),
+            declared_by_place={each.place: DeclaredAddresses.of(others, each) for each in clusters},
             allocated_from=allocated_from,
         )
 
@@ -118,6 +122,10 @@ class RelatedResources(FromContext):
     def addresses(self, cluster: RkeFields) -> dict[str, tuple[str, ...]]:
         """Return the addresses of the pools of a cluster's project, by the pool's name."""
         return {each.name: tuple(each.addresses) for each in self.pools.values() if each.place == cluster.place}
+
+    def declared_addresses(self, cluster: RkeFields) -> DeclaredAddresses:
+        """Return what the spec declares about addresses in a cluster's project."""
+        return self.declared_by_place.get(cluster.place, DeclaredAddresses())
 
     # --- checks -----------------------------------------------------------------------------
 

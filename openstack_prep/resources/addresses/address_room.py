@@ -73,17 +73,26 @@ class Room:
             if each.first not in whole or each.last not in whole:
                 yield f"{each} is outside {self.cidr} of subnet {self.name}", "choose addresses inside that subnet"
                 continue
-            for address, whose, fix in self._special():
-                if address in each:
-                    yield f"{address} is {whose} of subnet {self.name}", fix
-            if outside and not self.computed:
-                for pool in self.pools:
-                    if both := each.overlap(pool):
-                        what = f"{both} is in the allocation pool {pool} of subnet {self.name}"
-                        yield f"{what}, so any port may get it", "shrink the allocation pools, or set reserve: ports"
+            yield from self.special_in([each])
+            if outside:
+                for what in self.assignable([each]):
+                    yield what, "shrink the allocation pools, or set reserve: ports"
         if self.computed and not outside:
             what = f"subnet {self.name} derives addresses from MAC addresses, so ports cannot reserve them"
             yield what, "set reserve: outside"
+
+    def special_in(self, ranges: Sequence[Range]) -> Iterator[tuple[str, str]]:
+        """Yield the addresses of ranges that no port can have, and the fix."""
+        for address, whose, fix in self._special():
+            if any(address in each for each in ranges):
+                yield f"{address} is {whose} of subnet {self.name}", fix
+
+    def assignable(self, ranges: Sequence[Range]) -> Iterator[str]:
+        """Yield the parts of ranges that Neutron may assign to any port."""
+        for each in ranges if not self.computed else ():
+            for pool in self.pools:
+                if both := each.overlap(pool):
+                    yield f"{both} is in the allocation pool {pool} of subnet {self.name}, so any port may get it"
 
     def _special(self) -> Iterator[tuple[Ip, str, str]]:
         fix = "remove it from the pool"
