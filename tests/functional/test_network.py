@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from openstack.exceptions import HttpException
 
 from openstack_prep.base.errors import PlanRefused
 from openstack_prep.cloud.connection import Cloud
@@ -23,6 +27,7 @@ from openstack_prep.resources.network.subnet import Route, Subnet
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
 from openstack_prep.verbs.export import export
+from tests import rules
 from tests.devcloud.faults import Fault
 from tests.devcloud.pytest_devcloud import Devcloud
 from tests.devcloud.tenant import connect
@@ -104,7 +109,7 @@ def test_what_is_changed_and_what_drifted(lab: Lab) -> None:
 def test_what_cannot_be_is_seen_before(lab: Lab) -> None:
     lab.apply(NETWORK, NODES)
     with pytest.raises(PlanRefused, match=r"overlaps 10.0.0.0/24 of subnet nodes"):
-        lab.run(NETWORK, NODES, Subnet(name="more", network="net", cidr="10.0.0.128/25"))
+        lab.run(NETWORK, Subnet(name="more", network="net", cidr="10.0.0.128/25"))
     with pytest.raises(PlanRefused, match=r"cidr '10.0.0.0/24' -> '10.0.0.0/16'"):
         lab.run(NETWORK, replace(NODES, cidr="10.0.0.0/16"))
 
@@ -254,3 +259,70 @@ def test_an_absent_volume_type_is_refused_before_anything_exists(lab: Lab) -> No
     with pytest.raises(PlanRefused, match="volume type no-such does not exist"):
         lab.run(NETWORK, Quota(volume_types={"no-such": VolumeTypeQuota(volumes=1)}))
     assert lab.admin.identity.find_project(lab.name) is None
+
+
+# --- rules that need no cloud: Neutron refuses and accepts what they do ----------------------
+
+
+RULES = [
+    row
+    for row in yaml.safe_load((Path(rules.__file__).parent / "kinds.yaml").read_text())["rows"]
+    if row["section"] in ("subnets", "routers", "ports")
+]
+
+
+def create(lab: Lab, sections: dict[str, Any]) -> None:
+    """Create what a spec declares by plain requests, in the order of a spec; raises the SDK's errors."""
+    neutron = lab.admin.network
+    placing = {"project_id": lab.project_id}
+    ids: dict[str, str] = {}
+
+    def id_of(kind: str, name: str) -> str:
+        return ids[f"{kind}/{name}"]
+
+    for each in sections.get("networks", ()):
+        ids[f"network/{each['name']}"] = neutron.create_network(**each, **placing).id
+    for each in sections.get("subnets", ()):
+        body = each | {"network_id": id_of("network", each["network"]), "ip_version": 6 if ":" in each["cidr"] else 4}
+        del body["network"]
+        ids[f"subnet/{each['name']}"] = neutron.create_subnet(**body, **placing).id
+    for each in sections.get("ports", ()):
+        fixed = [
+            {"subnet_id": id_of("subnet", one["subnet"]), "ip_address": one["address"]}
+            for one in each.get("fixed_ips", ())
+        ]
+        body = {name: value for name, value in each.items() if name == "mac_address"} | (
+            {"fixed_ips": fixed} if fixed else {}
+        )
+        neutron.create_port(name=each["name"], network_id=id_of("network", each["network"]), **body, **placing)
+    for each in sections.get("routers", ()):
+        router = neutron.create_router(name=each["name"], **placing)
+        for name in each.get("interfaces", ()):
+            neutron.add_interface_to_router(router, subnet_id=id_of("subnet", name))
+        if "routes" in each:
+            neutron.update_router(router, routes=each["routes"])
+
+
+@pytest.mark.parametrize("kind", ["good", "bad"])
+def test_neutron_agrees_with_the_rules(lab: Lab, kind: str) -> None:
+    lab.apply()
+    for row in (each for each in RULES if each.get("of") != "openstack-prep"):
+        refusal = pytest.raises(HttpException) if kind == "bad" else contextlib.nullcontext()
+        with refusal as caught:
+            create(lab, row[kind])
+        assert caught is None or caught.value.status_code in (400, 409), row
+        empty(lab)
+
+
+def empty(lab: Lab) -> None:
+    neutron = lab.admin.network
+    mine = {"project_id": lab.project_id}
+    for router in neutron.routers(**mine):
+        neutron.update_router(router, routes=[])
+        for port in neutron.ports(device_id=router.id):
+            neutron.remove_interface_from_router(router, port_id=port.id)
+        neutron.delete_router(router)
+    for port in neutron.ports(**mine):
+        neutron.delete_port(port)
+    for network in neutron.networks(**mine):
+        neutron.delete_network(network)

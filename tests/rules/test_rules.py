@@ -135,6 +135,8 @@ def test_a_spec(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     assert row["code"] in {each.code for each in mistakes_of_spec(row["bad"])}
     assert main(["validate", "spec.yaml", "--format", "json"]) == 2
     assert f'"{row["code"]}"' in capsys.readouterr().out
+    if row.get("entrances") == ["validate"]:  # a plan asks the cloud first
+        return
     with pytest.raises(SpecError) as caught:
         prep.plan(prep.connect(connection=connection()), load_spec("spec.yaml"))
     assert row["code"] in {each.code for each in caught.value.mistakes}

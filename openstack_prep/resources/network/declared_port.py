@@ -189,6 +189,16 @@ class Port(NetworkResource[PortRecord]):
                 what = f"subnet {each.subnet} is on network {other}, the port on network {self.network}"
                 yield self.mistake(what, "choose a subnet of the port's network")
 
+    def _outside(self, context: Context) -> Iterator[Mistake]:
+        """Yield addresses outside of the subnet that they name (Neutron 29.0.0: InvalidIpForSubnet)."""
+        declared = self.of_project(context.declared(Subnet))
+        cidrs = {each.name: each.cidr for each in declared if each.cidr and each.network == self.network}
+        for each in self.fixed_ips or ():
+            cidr = cidrs.get(each.subnet or "")
+            if cidr and each.address and ipaddress.ip_address(each.address) not in ipaddress.ip_network(cidr):
+                what = f"{each.address} is outside {cidr} of subnet {each.subnet}"
+                yield self.mistake(what, "choose an address inside it", Code.SPEC_CONTRADICTION)
+
     def _declared_twice(self, context: Context) -> Iterator[Mistake]:
         mine = {each.address for each in self.fixed_ips or () if each.address}
         for other in self.of_project(context.declared(Port)) if mine else ():
@@ -313,6 +323,12 @@ class Port(NetworkResource[PortRecord]):
             what = "port_security_enabled: false excludes security groups and address pairs"
             fix = "set security_groups: [] and remove allowed_address_pairs"
             yield self.mistake(what, fix, Code.SPEC_CONTRADICTION, "port_security_enabled")
+        yield from self._outside(context)
+        for other in self.of_project(context.declared(Port)) if self.mac_address else ():
+            same = other.network == self.network and other.mac_address == self.mac_address
+            if same and other.key < self.key:
+                what = f"{self.mac_address} is also the MAC address of {other.key} on network {self.network}"
+                yield self.mistake(what, "choose another one, or leave it out", Code.SPEC_CONTRADICTION, "mac_address")
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         if self.dns_name and "dns-integration" not in queries.extensions(run):

@@ -5,8 +5,10 @@ Source: Networking API v2.0, "Routers".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, ClassVar
 
 from openstack_prep.base.codes import Code
@@ -19,6 +21,7 @@ from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import INTERFACES, Route, RouterRecord
+from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of, subnets_on
 from openstack_prep.resources.network.neutron import NetworkResource, changed
 from openstack_prep.resources.network.subnet import Subnet
@@ -111,6 +114,51 @@ class Router(NetworkResource[RouterRecord]):
             if getattr(self, field) is not None and not self.external_network:
                 what = f"{field} only applies together with external_network"
                 yield self.mistake(what, "set external_network", Code.SPEC_CONTRADICTION, field)
+        for what, fix in self._refused_interfaces(context):
+            yield self.mistake(what, fix, Code.SPEC_CONTRADICTION, "interfaces")
+
+    def _refused_interfaces(self, context: Context) -> Iterator[tuple[str, str]]:
+        """Yield what Neutron refuses in its interfaces and routes, as far as the spec declares their subnets.
+
+        Source: Neutron 29.0.0, db/l3_db.py (_add_interface_by_subnet, _check_for_dup_router_subnets),
+        db/extraroute_db.py (_validate_routes_nexthop).
+        """
+        declared = {each.name: each for each in self.of_project(context.declared(Subnet)) if each.cidr}
+        mine = [declared[name] for name in dict.fromkeys(self.interfaces or ()) if name in declared]
+        for subnet in mine:
+            if subnet.gateway_ip is False:
+                what = f"{subnet.key} has no gateway_ip, which the interface gets"
+                yield what, "set gateway_ip there, or leave it out"
+        for one, other in itertools.combinations(mine, 2):
+            if ip_network(str(one.cidr)).overlaps(ip_network(str(other.cidr))):
+                what = f"{one.cidr} of {one.key} overlaps {other.cidr} of {other.key}"
+                yield what, "change one cidr, or use two routers"
+        yield from self._refused_gateways(context, mine)
+        if self.external_network is None and len(mine) == len({*(self.interfaces or ())}):
+            yield from self._refused_routes(mine)
+
+    def _refused_gateways(self, context: Context, mine: Sequence[Subnet]) -> Iterator[tuple[str, str]]:
+        """Yield who else has the address that an interface gets; ``mine``: the declared subnets of the interfaces."""
+        for router in self.of_project(context.declared(Router)):
+            for name in sorted({*(router.interfaces or ())} & {*(self.interfaces or ())}):
+                if router.key < self.key:
+                    what = f"{router.key} has the gateway address of subnet {name} already"
+                    yield what, "leave the interface to one of the two routers"
+        known = ((subnet, subnet.gateway(is_new=not context.for_plan)) for subnet in mine)
+        gateways = {(str(subnet.network), address): subnet for subnet, address in known if address}
+        for port in self.of_project(context.declared(Port)):
+            for fixed in port.fixed_ips or ():
+                if subnet_of := gateways.get((port.network, str(fixed.address))):
+                    what = f"{port.key} has {fixed.address}, the gateway of {subnet_of.key}"
+                    yield what, "give the port another address"
+
+    def _refused_routes(self, mine: Sequence[Subnet]) -> Iterator[tuple[str, str]]:
+        """Yield the next hops that no interface reaches; ``mine``: the subnets of all interfaces."""
+        for hop in dict.fromkeys(route.nexthop for route in self.routes or ()):
+            if not any(ip_address(hop) in ip_network(str(subnet.cidr)) for subnet in mine):
+                yield f"the next hop {hop} is in no subnet of the router", "add its subnet to interfaces"
+            elif hop in {subnet.gateway_ip for subnet in mine}:
+                yield f"the next hop {hop} is the router itself", "write the address of another router"
 
     # --- the router itself ----------------------------------------------------------------
 

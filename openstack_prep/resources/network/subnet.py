@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -63,6 +63,8 @@ NO_GATEWAY = Condition("none")
 """How plans show a ``gateway_ip`` of no gateway."""
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+LEAST_MTU = {4: 68, 6: 1280}
+"""The least MTU of a network with subnets of an IP version."""
 COMPUTED = ("slaac", "dhcpv6-stateless")
 """IPv6 modes in which the address of a port is derived from its MAC address, whatever the allocation pools are."""
 Ipv6Mode = Literal["slaac", "dhcpv6-stateful", "dhcpv6-stateless"]
@@ -181,9 +183,21 @@ class Subnet(NetworkResource[SubnetRecord]):
             clear(self.maker(run)[0], use, f"{self.key} {observed.id}")
         super().delete(run, observed)
 
+    def gateway(self, *, is_new: bool) -> str | None:
+        """Return the address of its gateway, as far as it is known; None if it has none.
+
+        If the spec leaves it open, a new subnet gets its first address, and an existing one may have any.
+        """
+        if self.gateway_ip is None and self.cidr is not None and is_new:
+            return str(ipaddress.ip_network(self.cidr).network_address + 1)
+        return self.gateway_ip or None
+
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         if self.cidr is not None:
-            yield from self._check_ranges(ipaddress.ip_network(self.cidr))
+            whole = ipaddress.ip_network(self.cidr)
+            yield from self._check_ranges(whole, is_new=not context.for_plan)
+            yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in self._refused(whole))
+            yield from self._check_neighbours(context, whole)
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
         if observed is None and not (self.network and self.cidr):
@@ -191,7 +205,10 @@ class Subnet(NetworkResource[SubnetRecord]):
                 "does not exist, and cannot be created without network and cidr", "set both, or correct the name"
             )
         if self.cidr is not None:
-            yield from self._check_others(run, observed, ipaddress.ip_network(self.cidr))
+            whole = ipaddress.ip_network(self.cidr)
+            yield from self._check_others(run, observed, whole)
+            if observed is None and self.gateway_ip is None:
+                yield from self._check_ranges(whole, is_new=True)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         subnet = observed.record_as(SubnetRecord)
@@ -201,10 +218,69 @@ class Subnet(NetworkResource[SubnetRecord]):
             fix = "first delete that port, or remove its address"
             yield self.mistake(f"{user} has an address of the subnet", fix, Code.STILL_USED)
 
-    def _check_ranges(self, whole: _Network) -> Iterable[Mistake]:
+    def _refused(self, whole: _Network) -> Iterator[tuple[str, str]]:
+        """Yield what Neutron refuses in a subnet alone, and the fix.
+
+        Source: Neutron 29.0.0, db/db_base_plugin_v2.py (_validate_subnet, _validate_ipv6_attributes,
+        _validate_host_route), db/ipam_backend_mixin.py (_validate_subnet_cidr), ipam/utils.py
+        (check_gateway_invalid_in_subnet); neutron-lib, api/validators (validate_nameservers).
+        """
+        v4 = whole.version == 4
+        if self.enable_dhcp is not False:
+            if whole.prefixlen > (30 if v4 else 126):
+                yield f"{whole} is too small for DHCP", "choose a larger cidr, or set enable_dhcp: false"
+            if whole.is_multicast or whole.is_loopback or (v4 and not int(whole.network_address)):
+                yield f"DHCP does not serve {whole}", "choose a private network, or set enable_dhcp: false"
+        if not whole.prefixlen or (not v4 and not int(whole.network_address)):
+            yield f"{whole} is not a network of addresses", "choose a private network"
+        if v4 and self.gateway_ip in (str(whole.network_address), str(whole.broadcast_address)):
+            yield f"{self.gateway_ip} is no address of a host in {whole}", "choose another address for gateway_ip"
+        names = self.dns_nameservers or ()
+        if len(set(names)) < len(names):
+            yield "dns_nameservers has an address twice", "remove one of them"
+        routes = ((route.destination, route.nexthop) for route in self.host_routes or ())
+        for each in (*names, *itertools.chain(*routes)):
+            if ipaddress.ip_interface(each).version != whole.version:
+                yield f"{each} is not of IPv{whole.version}, as the subnet is", f"choose one of IPv{whole.version}"
+        yield from self._refused_modes(whole)
+
+    def _refused_modes(self, whole: _Network) -> Iterator[tuple[str, str]]:
+        modes = [each for each in (self.ipv6_ra_mode, self.ipv6_address_mode) if each]
+        if not modes:
+            return
+        if whole.version == 4:
+            yield "ipv6_ra_mode and ipv6_address_mode do not apply to IPv4", "remove them"
+            return
+        if len(set(modes)) > 1:
+            yield f"ipv6_ra_mode is {modes[0]}, and ipv6_address_mode {modes[1]}", "write the same mode in both"
+        if self.enable_dhcp is False:
+            yield "ipv6_ra_mode and ipv6_address_mode need enable_dhcp", "set enable_dhcp: true, or remove them"
+        if set(modes) & set(COMPUTED) and whole.prefixlen != 64:
+            yield f"mode {modes[0]} needs a /64, and {whole} is none", "write a cidr with /64"
+
+    def _check_neighbours(self, context: Context, whole: _Network) -> Iterator[Mistake]:
+        """Yield what contradicts the network, and its other subnets, as the spec declares them.
+
+        Source: Neutron 29.0.0, db/db_base_plugin_v2.py (_validate_subnet_network_mtu), db/ipam_backend_mixin.py
+        (_validate_subnet_cidr).
+        """
+        for network in self.of_project(context.declared(Network)):
+            least = LEAST_MTU[whole.version]
+            if network.name == self.network and network.mtu and network.mtu < least:
+                what = f"{network.key} has an mtu of {network.mtu}, and IPv{whole.version} needs {least} or more"
+                yield self.mistake(what, f"raise the mtu to {least} or more", Code.SPEC_CONTRADICTION)
+        for other in self.of_project(context.declared(Subnet)):
+            same = other.network == self.network is not None and other.cidr is not None and other.key < self.key
+            if same and whole.overlaps(ipaddress.ip_network(str(other.cidr))):
+                what = f"{whole} overlaps {other.cidr} of {other.key} on the same network"
+                yield self.mistake(what, "choose another cidr", Code.SPEC_CONTRADICTION)
+
+    def _check_ranges(self, whole: _Network, *, is_new: bool) -> Iterable[Mistake]:
         pools = sorted((_ends(each) for each in self.allocation_pools or ()), key=lambda ends: int(ends[0]))
-        gateway = ipaddress.ip_address(self.gateway_ip) if self.gateway_ip else None
-        for each in filter(None, (gateway, *itertools.chain(*pools))):
+        known = self.gateway(is_new=is_new)
+        gateway = ipaddress.ip_address(known) if known else None
+        declared = gateway if self.gateway_ip else None
+        for each in filter(None, (declared, *itertools.chain(*pools))):
             if each not in whole:
                 yield self.mistake(f"{each} is outside {whole}", "choose an address inside it", Code.SPEC_CONTRADICTION)
         for lower, upper in itertools.pairwise(pools):
