@@ -18,13 +18,13 @@ from openstack_prep.base.fields import OLD_BOOLEANS
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
 from openstack_prep.kubernetes import cluster_yml, nodes, rke2_rules, rules
+from openstack_prep.kubernetes.foreign_files import RANCHER, foreign_file
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, load_schema, map_values, value_at
+from openstack_prep.kubernetes.registries import registry_faults
 
-Form: TypeAlias = Literal["cluster.yml", "server", "agent"]
-"""The config.yaml of an RKE2 server or agent, or RKE's cluster.yml."""
+Form: TypeAlias = Literal["cluster.yml", "server", "agent", "registries"]
+"""The config.yaml of an RKE2 server or agent, RKE2's registries.yaml, or RKE's cluster.yml."""
 
-RANCHER = "rancher_kubernetes_engine_config"
-"""The key of Rancher's own form of cluster.yml that holds the cluster.yml of RKE."""
 STDIN = Path("/dev/stdin")
 
 
@@ -53,7 +53,7 @@ def read(path: Path, form: Form = "cluster.yml", minor: int | None = None) -> Rk
             return value
         if not document.is_quoted(steps):
             return OLD_BOOLEANS.get(value.lower(), value)
-        if form == "cluster.yml" and value.lower() in (*OLD_BOOLEANS, "true", "false"):
+        if form in ("cluster.yml", "registries") and value.lower() in (*OLD_BOOLEANS, "true", "false"):
             quoted.append(Fault(steps, f"{value!r} is a string, because it is in quotes", "remove the quotes"))
         return value
 
@@ -82,21 +82,9 @@ def read(path: Path, form: Form = "cluster.yml", minor: int | None = None) -> Rk
 
 def _refuse_other_files(data: Raw, document: Document, path: Path, form: Form) -> None:
     """Raise SpecError for a file of another kind: what is wrong with each of its keys would say nothing."""
-    file = shlex.quote(str(path))
-    if "rke_clusters" in data:
-        where, what = document.place(["rke_clusters"]), "is a spec of openstack-prep"
-        fix = f"run openstack-prep apply {file}, then check the files that it writes"
-    elif RANCHER in data and (form != "cluster.yml" or not isinstance(data[RANCHER], Mapping)):
-        where = document.place([RANCHER])
-        what, fix = "is a cluster.yml of Rancher", f"run openstack-prep rke check {file}"
-        if form == "cluster.yml":
-            what, fix = f"{RANCHER} of a cluster.yml of Rancher is not a mapping", "write the keys of RKE below it"
-    elif isinstance(data.get("kind"), str) and isinstance(data.get("apiVersion"), str):
-        where, what = document.place(["kind"]), f"is the Kubernetes object {data['kind']} of {data['apiVersion']}"
-        fix = f"name the {NAMES[form]}; from Rancher, that is what Edit as YAML shows of the cluster"
-    else:
-        return
-    raise SpecError([Mistake(where, what, fix)])
+    if found := foreign_file(data, form, shlex.quote(str(path)), NAMES[form]):
+        key, what, fix = found
+        raise SpecError([Mistake(document.place([key]), what, fix)])
 
 
 def _mistake(fault: Fault, document: Document) -> Mistake:
@@ -107,6 +95,7 @@ NAMES: dict[Form, str] = {
     "cluster.yml": "cluster.yml of RKE",
     "server": "config.yaml of an RKE2 server",
     "agent": "config.yaml of an RKE2 agent",
+    "registries": "registries.yaml of RKE2",
 }
 
 
@@ -135,6 +124,9 @@ def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:
 
 
 def _faults(data: Raw, form: Form, of_rancher: bool, minor: int | None) -> Iterator[Fault]:
+    if form == "registries":
+        yield from registry_faults(data)
+        return
     if form != "cluster.yml":
         yield from rke2_rules.document_faults(data, load_schema(form), minor)
         return

@@ -210,7 +210,7 @@ def _in_flag(of: Raw, flag: str) -> Iterator[tuple[Steps, str]]:
         yield from ((steps, item) for item in value.split(",") if name.rstrip("+-") == flag)
 
 
-def _revealed(value: object) -> object:
+def revealed(value: object) -> object:
     """Return a value that no message may contain, if it is a secret; None if its source has not been asked for it."""
     if isinstance(value, Secret):
         return value.reveal() if value.fetched else None
@@ -338,7 +338,7 @@ def _names(of: Raw) -> Iterator[Fault]:
     if isinstance(domain, str) and domain and not re.fullmatch(SUBDOMAIN, domain):
         yield Fault(("cluster-domain",), f"{domain!r} is not a domain", "write one such as cluster.local")
     registry = of.get("system-default-registry")
-    if isinstance(registry, str) and registry and not _is_endpoint(registry.partition("/")[0]):
+    if isinstance(registry, str) and registry and not is_endpoint(registry.partition("/")[0]):
         fix = "write HOST, HOST:PORT or HOST/PATH, without a scheme"
         yield Fault(("system-default-registry",), f"{registry!r} is not a registry", fix)
     for steps, item in _listed(of, "tls-san"):
@@ -385,15 +385,15 @@ def _s3(of: Raw) -> Iterator[Fault]:
     if isinstance(endpoint, str) and endpoint:
         scheme, mark, rest = endpoint.partition("://")
         host = (rest if mark else endpoint).rstrip("/")
-        if mark or not _is_endpoint(endpoint):
-            right = f"write {host}" if _is_endpoint(host) else "write one such as s3.example.com:8080"
+        if mark or not is_endpoint(endpoint):
+            right = f"write {host}" if is_endpoint(host) else "write one such as s3.example.com:8080"
             more = ", and etcd-s3-insecure: true" if scheme.lower() == "http" and mark else ""
             yield Fault(("etcd-s3-endpoint",), f"{endpoint!r} is not a host, optionally with a port", right + more)
     bucket = of.get("etcd-s3-bucket")
     if isinstance(bucket, str) and bucket and (not BUCKET.fullmatch(bucket) or is_address(bucket)):
         fix = "use 3 to 63 letters, digits, hyphens, underscores and dots; a folder belongs into etcd-s3-folder"
         yield Fault(("etcd-s3-bucket",), f"{bucket!r} is not a name of a bucket", fix)
-    proxy = _revealed(of.get("etcd-s3-proxy"))
+    proxy = revealed(of.get("etcd-s3-proxy"))
     if isinstance(proxy, str) and proxy not in ("", "none") and not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]", proxy):
         what = "the value has no scheme and host"
         yield Fault(("etcd-s3-proxy",), what, "write one such as http://proxy.example.com:3128, or none")
@@ -404,7 +404,7 @@ def _s3(of: Raw) -> Iterator[Fault]:
         yield Fault(("etcd-s3-config-secret",), what, fix)
 
 
-def _is_endpoint(text: str) -> bool:
+def is_endpoint(text: str) -> bool:
     """Whether a text is HOST or HOST:PORT."""
     try:
         parts = urlsplit(f"//{text}")
@@ -450,7 +450,7 @@ def _tokens(of: Raw) -> Iterator[Fault]:
         value = of.get(name)
         if value and of.get(f"{name}-file"):
             yield Fault((name,), f"RKE2 ignores it because {name}-file is set", "remove one of them")
-        text = str(_revealed(value) or "")
+        text = str(revealed(value) or "")
         sha256 = text.removeprefix("K10").partition("::")[0]
         if text.startswith("K10") and "::" in text and len(sha256) not in (0, 64):
             what = f"the sha256 between K10 and :: has {len(sha256)} characters in place of 64"
@@ -701,7 +701,7 @@ def _placeholders(of: Raw) -> Iterator[Fault]:
     for name, value in of.items():
         texts = value if isinstance(value, list | tuple) else [value]
         for index, given in enumerate(texts):
-            if found := find_placeholder(_revealed(given), of_home=name == "data-dir", of_url=name == "server"):
+            if found := find_placeholder(revealed(given), of_home=name == "data-dir", of_url=name == "server"):
                 steps: Steps = (str(name), index) if texts is value else (str(name),)
                 yield Fault(steps, f"{found} is a placeholder, which RKE2 takes as it is", RENDERED)
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError
+from openstack_prep.base.given_file import MOST_SECRET, read_text
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.suggestion import suggest
+from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Context
 from openstack_prep.core.resource import resolve
 from openstack_prep.kubernetes.keys.schema import dotted, load_schema
@@ -44,7 +46,6 @@ FUNCTIONS = frozenset(
 """Functions of Heat (Heat 27.0.0, heat/engine/hot/template.py)."""
 EXTRA = "extra_addresses"
 """The parameter with further addresses of all nodes."""
-REGISTRY_KEYS = ("mirrors", "configs", "auths")
 NETWORKS = {"cluster_cidr", "service_cidr", "cluster_dns"}
 """Parameters that are judged together, with RKE2's defaults for those that are missing."""
 
@@ -100,7 +101,8 @@ def _has_rke2(stack: Stack) -> bool:
 def _of_stack(stack: Stack, *, has_cluster: bool) -> Iterator[StackFault]:
     """Yield the mistakes of one stack; those of its networks are reported by its cluster if it has one."""
     assert not isinstance(stack.package, PrepError)
-    for each in _configurations(stack.package.template, stack.given, stack.package.files):
+    given = {**stack.given, **(stack.secret_parameters or {})}
+    for each in _configurations(stack.package.template, given, stack.package.files):
         for found in _of_configuration(each, has_cluster=has_cluster):
             if each.resource:  # its parameters are properties in the template
                 found = found._replace(parameter="", what=f"resources.{each.resource}.properties.{found.what}")
@@ -237,7 +239,32 @@ def _parameter(key: str) -> str:
 
 
 def _registries(given: object) -> Iterator[StackFault]:
-    for name in given if isinstance(given, Mapping) else ():
-        if name not in REGISTRY_KEYS:
-            fix = suggest(str(name), REGISTRY_KEYS) or f"write one of {', '.join(REGISTRY_KEYS)}"
-            yield StackFault("registries", f"registries.{name}: unknown key", fix, Code.SPEC_UNKNOWN_KEY)
+    """Yield what is wrong with registries.yaml in a parameter; a hidden one is a text, which Heat reads as JSON."""
+    from openstack_prep.kubernetes.keys.schema import dotted  # few specs have such a stack
+    from openstack_prep.kubernetes.registries import registry_faults
+
+    content = _known(given) if isinstance(given, Secret) else given
+    if isinstance(content, str) and content:
+        try:
+            content = json.loads(content)
+        except (ValueError, RecursionError):
+            if not (isinstance(given, Secret) and not given.fetched):
+                return  # the stack reports it
+            fix = "write {mirrors: ..., configs: ...} as JSON: Heat reads no YAML here"
+            yield StackFault("registries", "registries: the value is not JSON", fix, Code.SPEC_INVALID_VALUE)
+            return
+    for fault in registry_faults(content):
+        place = ".".join(filter(None, ("registries", dotted(fault.steps))))
+        yield StackFault("registries", f"{place}: {fault.what}", fault.fix, fault.code)
+
+
+def _known(secret: Secret) -> str:
+    """Return a secret that is known already, or in a file; empty for one whose source would have to be asked."""
+    if secret.fetched:
+        return secret.reveal()
+    if not (secret.awaited and secret.path and secret.ready):
+        return ""
+    try:  # the same apply may write the file, so that the value is not kept
+        return read_text(Path(secret.path), MOST_SECRET)
+    except (OSError, UnicodeDecodeError):
+        return ""  # apply reports it

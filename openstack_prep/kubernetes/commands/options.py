@@ -38,10 +38,12 @@ def add_rke(command: AddCommand) -> None:
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="config.yaml (with --rke2) or cluster.yml; - is standard input",
+        help="config.yaml or registries.yaml (with --rke2), or cluster.yml; - is standard input",
     )
     check.add_argument(
-        "--rke2", choices=("server", "agent"), help="the files are config.yaml of RKE2 servers or agents"
+        "--rke2",
+        choices=("server", "agent", "registries"),
+        help="the files are config.yaml of RKE2 servers or agents, or registries.yaml",
     )
     check.add_argument(
         "--kubernetes-version",

@@ -85,7 +85,7 @@ class Fault:
 
 
 @cache
-def load_schema(name: Literal["server", "agent", "cluster.yml", "node"]) -> Raw:
+def load_schema(name: Literal["server", "agent", "registries", "cluster.yml", "node"]) -> Raw:
     """Return the schema of a file, or of one node in cluster.yml."""
     definitions = _definitions()
     if name == "node":
