@@ -17,6 +17,7 @@ from openstack_prep.cli.output import interrupted_by, print_error, print_lines, 
 from openstack_prep.cli.spec import no_garbage, read_spec
 from openstack_prep.cli.style import say, style_of, warn
 from openstack_prep.cloud.connection import Cloud, connect
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core import interrupts
 from openstack_prep.core.plan import Plan, Report
 from openstack_prep.spec import Spec
@@ -26,6 +27,12 @@ from openstack_prep.verbs.opening import LivePlan
 if TYPE_CHECKING:
     from openstack_prep.cli.progress import Lines
     from openstack_prep.reports.html import Page
+
+
+def _names_cloud(options: argparse.Namespace) -> bool:
+    """Whether a person or a program names a cloud: it is then asked, also for a spec that needs none."""
+    given = (options.os_cloud, getattr(options, "connection", None))
+    return any((*given, *map(os.environ.get, ("OS_CLOUD", "OS_AUTH_URL"))))
 
 
 def connect_chosen(options: argparse.Namespace, entry: str | None) -> Cloud:
@@ -40,6 +47,8 @@ def connect_chosen(options: argparse.Namespace, entry: str | None) -> Cloud:
 def open_spec(options: argparse.Namespace, path: Path, saved: Mapping[str, object] | None = None) -> tuple[Cloud, Spec]:
     """Return a spec and its connection; ``saved`` are values of variables in a saved plan.  Raises SpecError."""
     spec = read_spec(options, path, saved)
+    if not (spec.needs_cloud or _names_cloud(options)):
+        return NoCloud.as_cloud(), spec
     with no_garbage():
         return connect_chosen(options, spec.clouds.admin), spec
 

@@ -71,7 +71,7 @@ class CloudRun(Run):
 
     def find_project_id(self, project: Resource | None) -> str | None:
         """Return a project's id; None names the project that the connection itself is scoped to."""
-        return self.admin.project_id if project is None else self.find_id(project)
+        return (self.admin.project_id or None) if project is None else self.find_id(project)
 
     def find_tenant(self, project: Resource | None) -> Cloud | None:
         """Return the connection scoped to a project, if one is available at this moment."""

@@ -84,6 +84,11 @@ class Resource(Generic[S]):
         def name(self) -> str: ...
 
     @property
+    def needs_cloud(self) -> bool:
+        """Whether anything of the resource is in a cloud; a spec of which nothing is needs no login."""
+        return True
+
+    @property
     def scope(self) -> tuple[str, ...]:
         """Where the name is unique, from the outside in; empty for resources of the whole cloud."""
         return ()

@@ -69,3 +69,7 @@ class ClusterFields(InProject):
     """Nodes that carry addresses, for exposures with how: external-ip."""
     virtualization: Virtualization | None = None
     """Bridges and networks of virtual machines, for exposures that lead to virtual machines."""
+
+    @property
+    def needs_cloud(self) -> bool:
+        return any((self.owner, self.nodes, self.open_in, self.router, self.names.designate))

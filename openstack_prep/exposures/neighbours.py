@@ -13,6 +13,7 @@ from openstack_prep.base.ranges import Range
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, FromContext
 from openstack_prep.core.run import query
+from openstack_prep.exposures.cluster_fields import ClusterFields
 from openstack_prep.exposures.endpoint import Exposed
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.neutron import NeutronRegister
@@ -40,6 +41,10 @@ class ExposureFields(Exposed, InProject):
     kind: ClassVar[str] = "exposure"
 
     @property
+    def needs_cloud(self) -> bool:
+        return self.owner is not None or self.how == "floating-ip" or self.floating_ip is not None
+
+    @property
     def needs_mac(self) -> bool:
         """Whether a MAC address is reserved, for the interface of a virtual machine."""
         return self.how == "bridge"
@@ -52,6 +57,8 @@ class ExposureNeighbours(FromContext):
     pools: tuple[Pool, ...] = ()
     subnets: tuple[Subnet, ...] = ()
     exposures: tuple[ExposureFields, ...] = ()
+    clusters: frozenset[str] = frozenset()
+    """Names of the exposed clusters."""
     addresses: DeclaredAddresses = field(default_factory=DeclaredAddresses)
     apis: tuple[HeldRange, ...] = ()
     """The virtual addresses of the APIs of stacks."""
@@ -72,6 +79,7 @@ class ExposureNeighbours(FromContext):
             pools=(*pools, *context.declared(PoolFile)),
             subnets=tuple(owner.of_project(context.declared(Subnet))),
             exposures=tuple(context.declared(ExposureFields)),
+            clusters=frozenset(each.name for each in owner.of_project(context.declared(ClusterFields))),
             addresses=addresses,
             apis=tuple(api_holders(stacks, addresses, None)),
             on_stacks=tuple(one for each in stacks for one in extra_addresses(each)),

@@ -39,6 +39,10 @@ class PoolFile(PoolSettings, InProject):
     """The file."""
 
     @property
+    def needs_cloud(self) -> bool:
+        return self.owner is not None
+
+    @property
     def settings(self) -> PoolSettings:
         return PoolSettings(**_values(self))
 

@@ -153,7 +153,8 @@ def _beside_nodes(exposure: ExposureFields, neighbours: ExposureNeighbours, *, f
         served += pool.claimable() if isinstance(pool, PoolFile) else pool.ranges
     rooms = [each for each in declared.rooms(None, for_plan=for_plan) if not declared.is_unfiltered_room(each.name)]
     allowed = [*declared.allowed(None, lambda pairs: True), *declared.allowed_on_ports(), *neighbours.on_stacks]
-    for part, room in without_pairs(served, rooms, allowed) if exposure.how in ON_NODES else ():
+    has_nodes = exposure.how in ON_NODES and exposure.cluster in neighbours.clusters  # else nobody says where they are
+    for part, room in without_pairs(served, rooms, allowed) if has_nodes else ():
         what = f"{part} is in subnet {room.name}, and no address_pairs allow it on nodes: Neutron drops the answers"
         fix = f"set nodes of exposed_cluster/{exposure.cluster}, which adds the pairs, or declare address_pairs"
         yield what, fix, Code.PAIRS_MISSING

@@ -13,6 +13,7 @@ from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.resource import (
     ListsInherited,
@@ -24,7 +25,6 @@ from openstack_prep.core.resource import (
     supports,
 )
 from openstack_prep.spec.spec import Spec
-from openstack_prep.spec.targets import NoCloud
 
 if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud

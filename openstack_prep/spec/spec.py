@@ -80,6 +80,11 @@ class Spec:
         return self.complete and self.only is None
 
     @property
+    def needs_cloud(self) -> bool:
+        """Whether anything of the spec is in a cloud; an entry that it names for its work is one, too."""
+        return bool(self.clouds.admin or self.clouds.tenant) or any(each.needs_cloud for each in self.resources)
+
+    @property
     def chosen(self) -> tuple[Resource, ...]:
         """The selected resources."""
         return tuple(filter(self.is_chosen, self.resources))

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
 
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.base.key import Key, labels
 from openstack_prep.base.suggestion import ask, similar
-from openstack_prep.cloud.entries import Reached
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.planner import dependencies
 from openstack_prep.core.resource import resolve
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.spec import Spec
-
-if TYPE_CHECKING:
-    from openstack_prep.cloud.connection import Cloud
-
-
-@dataclass(frozen=True)
-class NoCloud:
-    """Stands for a connection: what an entry of clouds.yaml takes from it is left open."""
-
-    auth_url: str = ""
-    region: str | None = None
-    interface: str | None = None
-    reached: Reached = field(default_factory=Reached)
-    config: Mapping[str, object] = field(default_factory=dict)
-
-    @classmethod
-    def as_cloud(cls) -> Cloud:
-        return cast("Cloud", cls())
 
 
 def limit_to(spec: Spec, targets: Collection[str]) -> Spec:

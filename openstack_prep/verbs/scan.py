@@ -13,6 +13,7 @@ from typing import TypeVar
 from openstack_prep import extensions
 from openstack_prep.base.errors import CloudError, NotAllowed
 from openstack_prep.cloud.cloud_run import CloudRun, in_project
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Key, Observed, Resource
 from openstack_prep.core.observation import beside, in_parallel
 from openstack_prep.core.resource import (
@@ -274,6 +275,8 @@ def _proven(run: CloudRun, standing: Iterable[Standing], family: frozenset[str])
     def is_proven(resource: Resource, found: Observed) -> bool:
         if found.doubt:
             return False
+        if isinstance(run.admin, NoCloud):  # no project proves anything: the file that records it does
+            return found.ours
         if isinstance(resource, Project):
             return bool(family & {found.id, found.home})
         if isinstance(resource, InProject) and not found.home and run.find_project_id(resource.owner) not in family:

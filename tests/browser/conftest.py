@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Action, Step
 from openstack_prep.core.plan import Plan
 from openstack_prep.pictures.topology import sources
 from openstack_prep.reports import files, html, html_content
 from openstack_prep.spec.resolution import resolve_spec
 from openstack_prep.spec.spec import load_spec
-from openstack_prep.spec.targets import NoCloud
 from tests.browser import program, started
 
 SCRIPT = "</script><script>window.ran = 1</script>"

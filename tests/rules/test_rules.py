@@ -23,6 +23,7 @@ import openstack_prep as prep
 from openstack_prep import extensions
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.cli.main import main
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.resource import Coherent, ListsMistakes, kind_supports
 from openstack_prep.exposures.external_ips import rules as external_ip_rules
 from openstack_prep.exposures.service_host import rules as service_host_rules
@@ -39,7 +40,6 @@ from openstack_prep.openshift.install_config_file import InstallConfig
 from openstack_prep.resources.heat import heat_package
 from openstack_prep.spec import load_spec
 from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
-from openstack_prep.spec.targets import NoCloud
 from tests.unit.conftest import connection
 
 HERE = Path(__file__).parent

@@ -20,11 +20,11 @@ from openstack_prep.cloud import connection as cloud
 from openstack_prep.cloud import service
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core import executor
 from openstack_prep.core.model import Context, OwnershipTag, Resource
 from openstack_prep.core.resource import ListsMistakes, resolve, supports
 from openstack_prep.resources.identity import user
-from openstack_prep.spec.targets import NoCloud
 from tests.unit.texts import StoredTexts
 
 IDENTITY = "http://keystone/v3"

@@ -8,9 +8,9 @@ from openstack_prep.base.style import visible
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import open_spec
 from openstack_prep.cli.spec import read_spec
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.pictures.graph import Graph, draw
 from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
-from openstack_prep.spec.targets import NoCloud
 from openstack_prep.verbs import api
 
 

@@ -11,10 +11,10 @@ from openstack_prep.base.errors import SpecError
 from openstack_prep.cli.output import error_data, judge_reports, print_result, report
 from openstack_prep.cli.spec import read_spec
 from openstack_prep.cli.style import warn
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core import planner
 from openstack_prep.reports.findings import of_warning
 from openstack_prep.spec.resolution import list_warnings, refuse_mistakes, resolve_spec
-from openstack_prep.spec.targets import NoCloud
 
 if TYPE_CHECKING:
     from openstack_prep.spec import Spec

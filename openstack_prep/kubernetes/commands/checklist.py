@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.cli.output import print_result
 from openstack_prep.cli.spec import read_spec
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.kubernetes.cluster import rke_checklist
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.resources.files.clouds_entry import CloudsEntry
 from openstack_prep.spec.resolution import resolve_spec
-from openstack_prep.spec.targets import NoCloud
 
 if TYPE_CHECKING:
     from openstack_prep.kubernetes.cluster.rke_checklist import ChecklistStep

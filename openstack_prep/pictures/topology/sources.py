@@ -8,6 +8,7 @@ from openstack_prep.base.errors import NotFound
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.cloud.entries import ADMINISTRATOR, MEMBER
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.executor import JOBS
 from openstack_prep.core.model import OwnershipTag
 from openstack_prep.pictures.topology.elements import Topology
@@ -17,7 +18,6 @@ from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec
-from openstack_prep.spec.targets import NoCloud
 from openstack_prep.verbs import opening
 
 

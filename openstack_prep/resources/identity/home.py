@@ -55,7 +55,7 @@ def is_our_project(run: CloudRun, home: str) -> bool:
 
 def file_ownership(run: CloudRun) -> OwnershipTag:
     """Return the ownership tag for files, which also names the cloud: its projects do not exist in another one."""
-    return replace(ownership(run), place=_cloud(run)) if run.homes else run.ownership
+    return replace(ownership(run), place=_cloud(run)) if run.homes and run.admin.auth_url else run.ownership
 
 
 def owns_file(run: CloudRun, tag: str) -> bool:

@@ -9,12 +9,13 @@ import pytest
 import yaml
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.exposures.exposed_cluster import ExposedCluster
 from openstack_prep.exposures.requirements import ExposedRecordset
 from openstack_prep.resources.dns.recordset import Recordset
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.completion import derive
-from openstack_prep.spec.resolution import NoCloud, refuse_mistakes
+from openstack_prep.spec.resolution import refuse_mistakes
 from openstack_prep.spec.spec import Spec, load_spec
 from openstack_prep.verbs import exclusion, scan
 

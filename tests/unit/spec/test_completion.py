@@ -14,6 +14,7 @@ import openstack_prep as prep
 from openstack_prep import extensions
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import SpecError
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core import planner
 from openstack_prep.core.model import Key, Resource
 from openstack_prep.resources.identity.actors import actors_of
@@ -26,7 +27,6 @@ from openstack_prep.spec import Spec, load_spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolution import resolve_spec
 from openstack_prep.spec.sections import section_of
-from openstack_prep.spec.targets import NoCloud
 from tests.doc_examples import DOCS
 from tests.kinds import KINDS
 

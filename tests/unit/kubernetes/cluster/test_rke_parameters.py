@@ -11,6 +11,7 @@ import pytest
 
 from openstack_prep.base.errors import SpecError
 from openstack_prep.base.secret import Secret
+from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.resource import resolve
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
@@ -20,7 +21,6 @@ from openstack_prep.resources.heat import heat_package
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
 from openstack_prep.spec.resolution import refuse_mistakes
-from openstack_prep.spec.targets import NoCloud
 from tests.unit.conftest import resolved
 
 GIVEN = {
