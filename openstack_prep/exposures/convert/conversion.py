@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
-from openstack_prep.exposures.convert import decisions, pools, proof
+from openstack_prep.exposures.convert import decisions, pools, proof, requests
 from openstack_prep.exposures.convert.decisions import decide
 from openstack_prep.exposures.convert.objects import (
     IN_POOL,
@@ -30,7 +30,7 @@ from openstack_prep.exposures.convert.objects import (
     OldService,
 )
 from openstack_prep.exposures.convert.proof import ServiceAddresses
-from openstack_prep.exposures.convert.sources import AUTOMATIC, COMMAND, OPENELB
+from openstack_prep.exposures.convert.sources import AUTOMATIC, CILIUM_CLASSES, COMMAND, OPENELB
 from openstack_prep.kubernetes.cilium import Cilium, address_annotation
 from openstack_prep.kubernetes.kube_vip import ANNOTATION, LABEL
 
@@ -88,7 +88,7 @@ def steps(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterator
         "nothing was changed",
     )
     setting = "enable-l2-announcements" if wanted.announce == "l2" else "enable-bgp-control-plane"
-    normal = NORMAL[wanted.to].format(setting=setting)
+    normal = NORMAL[wanted.to].format(setting=setting) + _class(wanted)
     yield ConversionStep(
         f"Check that {wanted.to} {wanted.release} runs", CHECKS[wanted.to], normal, "nothing was changed"
     )
@@ -113,6 +113,15 @@ def steps(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterator
         "; ".join(back),
     )
     yield from _nodes(old)
+
+
+def _class(wanted: LoadBalancerOptions) -> str:
+    """Return what is normal beside a class, which Services have from now on."""
+    settings = {
+        "metallb": f"the arguments of both contain --lb-class={wanted.class_name} (Helm: loadBalancerClass)",
+        "kube-vip": f'its DaemonSet has lb_class_only: "true" and the class {wanted.class_name}',
+    }
+    return f"; {settings[wanted.to]}" if wanted.class_name and wanted.to in settings else ""
 
 
 def _old_controller(old: Old) -> Iterator[ConversionStep]:
@@ -165,12 +174,12 @@ def services(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Itera
             yield _carrier(each, decision, wanted, leases.get(each.sharing, ""))
 
 
-def before(old: Old, decision: Decision) -> Iterator[Values]:
+def before(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterator[Values]:
     """Yield the changed Services as they are now."""
     changed = {each.of.key for each in decision.carriers}
     for service in old.services:
         if service.key in changed:
-            yield _unassigned(service, service.addresses)
+            yield _restored(service, wanted)
 
 
 def annotation(wanted: LoadBalancerOptions) -> str:
@@ -187,7 +196,7 @@ def _carrier(carrier: Carrier, decision: Decision, wanted: LoadBalancerOptions, 
     labels |= {OF: service.name} if carrier.is_additional else {}
     notes = {annotation(wanted): ",".join(carrier.addresses), **dict(decisions.key_annotations(carrier, wanted, lease))}
     spec: Values = {"type": "LoadBalancer"}
-    if wanted.class_name and service.type != "LoadBalancer":
+    if wanted.class_name and (carrier.is_additional or service.type != "LoadBalancer"):
         spec["loadBalancerClass"] = wanted.class_name
     if carrier.is_additional or service.type == "ClusterIP":
         spec["allocateLoadBalancerNodePorts"] = False  # as before: the addresses do not need node ports
@@ -201,7 +210,17 @@ def _carrier(carrier: Carrier, decision: Decision, wanted: LoadBalancerOptions, 
         if wanted.to == "metallb" and len(carrier.addresses) == 1 and "ipFamilyPolicy" in spec:
             spec["ipFamilyPolicy"] = "SingleStack"  # else MetalLB adds an address, perhaps one of another Service
         spec["externalIPs"] = list(decision.remaining(service))
+        stale = requests.cleared(service, wanted, notes)
+        notes |= stale.get("annotations", {})
+        spec |= stale.get("spec", {})
     return _manifest(service.namespace, carrier.name, spec, labels, notes)
+
+
+def _restored(service: OldService, wanted: LoadBalancerOptions) -> Values:
+    """Return a Service as it is now, with what its new manifest clears."""
+    found, emptied = _unassigned(service, service.addresses), requests.restored(service, wanted)
+    annotations = {"annotations": emptied["annotations"]} if "annotations" in emptied else {}
+    return found | {"metadata": found["metadata"] | annotations, "spec": found["spec"] | emptied.get("spec", {})}
 
 
 def _unassigned(service: OldService, addresses: tuple[str, ...]) -> Values:
@@ -288,12 +307,14 @@ def _numbered(found: tuple[ConversionStep, ...]) -> Iterator[str]:
 
 def convert(old: Old, wanted: LoadBalancerOptions) -> ExposureConversion:
     """Convert; raises SpecError if the load balancer refuses the pools."""
+    if old.by_cloud and not wanted.class_name:
+        wanted = replace(wanted, class_name=requests.CLASSES.get(wanted.to) or CILIUM_CLASSES[wanted.announce])
     decision = decide(old, wanted)
     manifests = pools.manifests(pools.ranges(old, decision), wanted) if decision.carriers else []
     texts = {
         POOLS: dump(*manifests),
         SERVICES: dump(*services(old, decision, wanted)),
-        BEFORE: dump(*before(old, decision)),
+        BEFORE: dump(*before(old, decision, wanted)),
     }
     kept = proof.prove(old, texts[POOLS], texts[SERVICES], wanted)
     way = tuple(steps(old, decision, wanted)) if decision.carriers else ()
@@ -307,6 +328,15 @@ def _notes(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterato
         return
     if not old.has_nodes:
         yield f"no Nodes were given, so addresses of nodes are not recognized; {COMMAND} lists them"
+    if old.by_cloud:
+        yield (
+            f"{requests.OCCM} serves {_names(list(old.by_cloud))}, and creates a load balancer of Octavia for each "
+            f"Service of type LoadBalancer without a class: the Services here get the class {wanted.class_name}"
+        )
+    for each in (one for one in decision.carriers if not one.is_additional):
+        stale = requests.cleared(each.of, wanted, [annotation(wanted)])
+        if found := [*stale.get("annotations", {}), *stale.get("spec", {})]:
+            yield f"{', '.join(found)} of Service {each.key} would keep the address from it, and is emptied"
     if old.others:
         names = f"{_names(list(old.others))} of type LoadBalancer without a class"
         if wanted.to == "cilium":

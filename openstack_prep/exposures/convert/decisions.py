@@ -185,7 +185,7 @@ def _whole(service: OldService, wanted: LoadBalancerOptions) -> Iterator[tuple[s
         )
     elif not service.spec["ports"]:
         yield "the Service has no ports", "add its ports"
-    elif wanted.class_name and service.type == "LoadBalancer" and not (service.class_name or service.balanced):
+    elif wanted.class_name and service.type == "LoadBalancer" and not _keeps_balancer(service):
         yield (
             "the Service is of type LoadBalancer already, and Kubernetes does not change the class of such a Service",
             "omit --load-balancer-class, or delete and create the Service",
@@ -228,9 +228,15 @@ def _groups(service: OldService, addresses: tuple[str, ...], wanted: LoadBalance
 
 
 def _can_have(service: OldService, addresses: tuple[str, ...], wanted: LoadBalancerOptions) -> bool:
-    if service.class_name or service.balanced:
+    if _keeps_balancer(service):
         return False
     return wanted.to != "metallb" or {*families_of(addresses)} == {*service.families}
+
+
+def _keeps_balancer(service: OldService) -> bool:
+    """Whether a Service stays with its own load balancer, or limits the sources of addresses that had no such limit."""
+    by_cloud = service.by_cloud and service.type == "LoadBalancer"  # it has no class, and Kubernetes lets it get none
+    return bool(service.class_name or service.balanced or service.source_ranges or by_cloud)
 
 
 def _pairs(addresses: Iterable[str], versions: int) -> Iterator[tuple[str, ...]]:

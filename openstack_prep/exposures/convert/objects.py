@@ -39,6 +39,12 @@ class OldService:
     is_headless: bool = False
     keeps_annotation: str = ""
     """Annotation of the old controller, which becomes meaningless."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Those by which load balancers decide about addresses; no others are read, because they may hold secrets."""
+    load_balancer_ip: str = ""
+    source_ranges: tuple[str, ...] = ()
+    by_cloud: bool = False
+    """Whether cloud-provider-openstack has annotated it."""
 
     @property
     def key(self) -> str:
@@ -83,6 +89,8 @@ class Old:
     has_claims: bool = False
     """Whether Mirantis' external IP controller is at work: there are its objects, or Services with its annotation."""
     has_nodes: bool = False
+    by_cloud: tuple[str, ...] = ()
+    """Services that cloud-provider-openstack has annotated, with the addresses of their load balancers."""
     count: int = 0
     """Number of all Services."""
 

@@ -1,6 +1,7 @@
 """Proves that each old address is kept: reads the rendered texts again, and assigns as the load balancer would.
 
-Nothing here uses what was decided before: only the old Services, and the texts that the cluster will get.
+Nothing here uses what was decided before: only the old Services, and the texts that the cluster will get, merged as
+server-side apply merges them.
 Sources: MetalLB 0.16.1, controller/service.go and internal/allocator/allocator.go; Cilium, operator/pkg/lbipam;
 kube-vip 1.2.3, pkg/instance/instance.go (FetchServiceAddresses).
 """
@@ -8,7 +9,7 @@ kube-vip 1.2.3, pkg/instance/instance.go (FetchServiceAddresses).
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,14 +17,9 @@ from openstack_prep.base.errors import InternalError
 from openstack_prep.base.formats.foreign_text import parse_yaml_documents
 from openstack_prep.base.ranges import Ip, Range
 from openstack_prep.base.raw import Raw
+from openstack_prep.exposures.convert import requests
 from openstack_prep.exposures.convert.objects import OF, LoadBalancerOptions, Old, OldService, order
 
-REQUESTS: tuple[str, ...] = (
-    "metallb.io/loadBalancerIPs",
-    "metallb.universe.tf/loadBalancerIPs",
-    "kube-vip.io/loadbalancerIPs",
-)
-REQUESTS += ("lbipam.cilium.io/ips", "io.cilium/lb-ipam-ips")
 KEYS: tuple[str, ...] = ("metallb.io/allow-shared-ip", "metallb.universe.tf/allow-shared-ip", "kube-vip.io/leaseName")
 KEYS += ("lbipam.cilium.io/sharing-key", "io.cilium/lb-ipam-sharing-key")
 ACROSS = "lbipam.cilium.io/sharing-cross-namespace"
@@ -50,16 +46,19 @@ class _Assigned:
 
 def prove(old: Old, pools: str, services: str, wanted: LoadBalancerOptions) -> tuple[ServiceAddresses, ...]:
     """Return what becomes of each Service that changes; raises InternalError if an address would be lost."""
-    ranges = list(_ranges(_documents(pools)))  # one list per pool
+    ranges = dict(_ranges(_documents(pools)))
     rendered = _documents(services)
     assigned, wrong = _Assigned(), []
+    before = {each.key: each for each in old.services}
     for each in rendered:
-        wrong += [f"{_key(each)}: {what}" for what in _assign(each, ranges, assigned, wanted, old)]
+        if requests.requested(each, wanted):  # as it will be in the cluster
+            after = requests.merged(before.get(_key(each)), each)
+            wrong += [f"{_key(each)}: {what}" for what in _assign(after, ranges, assigned, wanted, old)]
     kept = []
     changed = {_origin(each) for each in rendered}
     for service in old.services:
         if service.key in changed:
-            found = _kept(service, [each for each in rendered if _origin(each) == service.key])
+            found = _kept(service, [each for each in rendered if _origin(each) == service.key], wanted)
             wrong += [f"{service.key}: {what}" for what in _lost(service, found)]
             kept.append(found)
     if wrong:
@@ -71,29 +70,32 @@ def _documents(text: str) -> list[Raw]:
     return [each for each in parse_yaml_documents(text) if each]
 
 
-def _ranges(documents: Sequence[Raw]) -> Iterator[list[Range]]:
-    """Yield the addresses of each pool, of any kind."""
+def _ranges(documents: Sequence[Raw]) -> Iterator[tuple[str, list[Range]]]:
+    """Yield the name and the addresses of each pool, of any kind."""
     for each in documents:
+        name = each["metadata"]["name"]
         if each["kind"] == "IPAddressPool":
-            yield list(map(Range.read, each["spec"]["addresses"]))
+            yield name, list(map(Range.read, each["spec"]["addresses"]))
         elif each["kind"] == "CiliumLoadBalancerIPPool":
             blocks = [f"{block['start']}-{block['stop']}" for block in each["spec"].get("blocks", ())]
-            yield list(map(Range.read, [*blocks, *(cidr["cidr"] for cidr in each["spec"].get("cidrs", ()))]))
+            yield name, list(map(Range.read, [*blocks, *(cidr["cidr"] for cidr in each["spec"].get("cidrs", ()))]))
         elif each["kind"] == "ConfigMap":
-            for value in each["data"].values():
-                yield list(map(Range.read, value.split(",")))
+            for key, value in each["data"].items():
+                yield key, list(map(Range.read, value.split(",")))
 
 
 # --- assigning ----------------------------------------------------------------------------
 
 
 def _assign(
-    service: Raw, ranges: Sequence[list[Range]], assigned: _Assigned, wanted: LoadBalancerOptions, old: Old
+    service: Raw, pools: Mapping[str, list[Range]], assigned: _Assigned, wanted: LoadBalancerOptions, old: Old
 ) -> Iterator[str]:
     """Assign the addresses that a Service requests; yield reasons for which it would not get them."""
-    requested = _requested(service)
-    if service["spec"]["type"] != "LoadBalancer" or not requested:
-        return
+    requested, ranges = requests.requested(service, wanted), list(pools.values())
+    if service["spec"]["type"] != "LoadBalancer":
+        yield "it is not of type LoadBalancer"
+    pool = next((name for name, held in pools.items() if requested and _is_in(requested[0], held)), "")
+    yield from requests.refusals(service, pool, wanted)
     if wanted.to == "metallb":
         versions = [ipaddress.ip_address(each).version for each in requested]
         if sorted(versions) != sorted(_versions(service, old)):
@@ -142,11 +144,6 @@ def _obstacle(one: Raw, other: Raw, wanted: LoadBalancerOptions) -> str:
     return ""
 
 
-def _requested(service: Raw) -> tuple[str, ...]:
-    found = [_annotations(service)[name] for name in REQUESTS if name in _annotations(service)]
-    return tuple(each.strip() for one in found for each in one.split(","))
-
-
 def _sharing(service: Raw) -> str:
     return next((str(_annotations(service)[name]) for name in KEYS if name in _annotations(service)), "")
 
@@ -173,15 +170,17 @@ def _origin(service: Raw) -> str:
     return f"{service['metadata']['namespace']}/{origin}" if origin else _key(service)
 
 
-def _kept(service: OldService, rendered: Sequence[Raw]) -> ServiceAddresses:
-    new = tuple(address for each in rendered for address in _requested(each))
+def _kept(service: OldService, rendered: Sequence[Raw], wanted: LoadBalancerOptions) -> ServiceAddresses:
+    after = [requests.merged(service if _key(each) == service.key else None, each) for each in rendered]
+    after = [one for one, each in zip(after, rendered, strict=True) if requests.requested(each, wanted)]
+    new = tuple(address for each in after for address in requests.requested(each, wanted))
     remaining: tuple[str, ...] = ()
     for each in rendered:
         if _key(each) == service.key:
             remaining = tuple(each["spec"]["externalIPs"])
         elif _targets(each["spec"]) != _targets(service.spec):
             new = ()  # these addresses would lead to something else
-    by = tuple(_key(each) for each in rendered if _requested(each))
+    by = tuple(map(_key, after))
     return ServiceAddresses(service.key, service.addresses, new, by, remaining)
 
 

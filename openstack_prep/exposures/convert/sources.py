@@ -38,6 +38,7 @@ from openstack_prep.exposures.convert.objects import (
     To,
     families_of,
 )
+from openstack_prep.exposures.convert.requests import OF_OCCM, READ
 from openstack_prep.exposures.endpoint import HOST
 from openstack_prep.kubernetes.model import LABEL, WORD
 from openstack_prep.kubernetes.nodes import KEY
@@ -201,6 +202,7 @@ AUTOMATIC = "external-ip"
 """Annotation with which Mirantis' controller assigns an address (pkg/scheduler/scheduler.go)."""
 OPENELB = "lb.kubesphere.io/v1alpha1"
 """Annotation of Services that OpenELB serves (pkg/constant/constant.go)."""
+ASKED = tuple(dict.fromkeys(name for names in READ.values() for name in names))
 SERVICE_VERSIONS = {"IPv4": 4, "IPv6": 6}
 CHOICES = {
     "externalTrafficPolicy": ("Cluster", "Local"),
@@ -239,7 +241,16 @@ def service(item: Fields, namespace: str, name: str) -> OldService | None:
         balanced=tuple(each for each in ingress if each not in addresses),
         is_headless="None" in cluster_ips,
         keeps_annotation=OPENELB if is_openelb else AUTOMATIC if AUTOMATIC in annotations else "",
+        annotations={name: each for name in ASKED if isinstance(each := annotations.get(name), str)},
+        load_balancer_ip=item.text("spec.loadBalancerIP"),
+        source_ranges=tuple(item.items("spec.loadBalancerSourceRanges", str)),
+        by_cloud=is_by_cloud(item),
     )
+
+
+def is_by_cloud(item: Fields) -> bool:
+    """Whether a Service has annotations of cloud-provider-openstack."""
+    return any(str(name).startswith(OF_OCCM) for name in item.get("metadata.annotations", dict) or {})
 
 
 def is_balanced(item: Fields) -> bool:
@@ -438,12 +449,15 @@ def _sorted(objects: list[Fields], mistakes: list[Mistake]) -> Old:
     first: dict[str, str] = {}
     services: list[OldService] = []
     others: dict[str, tuple[str, ...]] = {}
+    by_cloud: list[str] = []
     for each in by_kind["Service"]:
         name, namespace = each.name("metadata.name"), each.name("metadata.namespace", default="default")
         key = f"{namespace}/{name}"
         if name and namespace and key in first:
             mistakes.append(Mistake(each.where, f"Service {key} is also in {first[key]}", "pass each Service once"))
         first.setdefault(key, each.where)
+        if is_by_cloud(each):
+            by_cloud.append(f"{key} ({', '.join(_ingress(each)) or 'no address yet'})")
         found = service(each, namespace, name)
         if found is not None:
             services.append(found)
@@ -462,6 +476,7 @@ def _sorted(objects: list[Fields], mistakes: list[Mistake]) -> Old:
         has_claims=any(by_kind[kind] for kind in ("IpClaimPool", "IpClaim", "IpNode"))
         or any(each.keeps_annotation == AUTOMATIC for each in services),
         has_nodes=bool(by_kind["Node"]),
+        by_cloud=tuple(sorted(by_cloud)),
         count=len(by_kind["Service"]),
     )
 
