@@ -6,8 +6,9 @@ package index anybody could have registered its name.
 
 from __future__ import annotations
 
-import shlex
 from importlib import metadata
+
+from openstack_prep.base import shell
 
 PACKAGE = "openstack_prep"
 
@@ -20,4 +21,4 @@ def install(extra: str) -> str:
         return f"pip install '.[{extra}]' in the clone of its repository"
     found = [each.partition(";") for each in required]
     names = [name.strip() for name, _, marker in found if f"extra == '{extra}'" in marker.replace('"', "'")]
-    return shlex.join(["pip", "install", *names])
+    return shell.join(["pip", "install", *names])

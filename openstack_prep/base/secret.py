@@ -9,7 +9,6 @@ import json
 import os
 import re
 import secrets
-import shlex
 import stat
 import sys
 import threading
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.fields import file_path
@@ -286,7 +286,7 @@ def _readable_file(path: str) -> str:
     mode = _readable_mode(path)
     if not mode or not os.access(path, os.W_OK) or os.stat(path).st_uid != os.geteuid():
         return ""
-    return f"{path} holds a secret and has mode {mode}, so other users can read it; chmod 600 {shlex.quote(path)}"
+    return f"{path} holds a secret and has mode {mode}, so other users can read it; chmod 600 {shell.quote(path)}"
 
 
 def _from_file(name: str, base: Path) -> Secret:
@@ -381,7 +381,7 @@ def _close_to_others(path: str, warn: Callable[[str], None] = lambda text: None,
         return
     what = f"{path} has mode {mode}, so other users of this machine can read or replace the secret"
     if os.stat(path).st_uid != os.geteuid():
-        fix = f"have its owner run chmod 600 {shlex.quote(path)}, or copy it to a file of your own"
+        fix = f"have its owner run chmod 600 {shell.quote(path)}, or copy it to a file of your own"
         raise InvalidValue(f"{what}, and it belongs to another user", fix, Code.SECRET_READABLE)
     if not change:
         warn(f"{what}; apply sets mode 0600")

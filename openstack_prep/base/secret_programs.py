@@ -8,11 +8,11 @@ Sources: Vault's HTTP API, "KV Secrets Engine" versions 1 and 2 and "/sys/intern
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.extras import install
 from openstack_prep.base.given_file import MOST_SECRET
@@ -45,7 +45,7 @@ def from_command(words: object, base: Path) -> Fetch:
         if len(ran.printed) > MOST_SECRET:
             raise ConfigError(f"{shown} printed more than 1 MiB")
         if ran.code:
-            again = f"run it yourself in {shlex.quote(str(base))} to see why"
+            again = f"run it yourself in {shell.quote(str(base))} to see why"
             raise ConfigError(f"{shown} ended with exit code {ran.code}; {again}")
         return _text(ran.printed, shown)
 
@@ -132,7 +132,7 @@ def from_keyring(where: object) -> Fetch:
         except keyring.errors.KeyringError as error:
             raise ConfigError(f"the keyring cannot be read: {type(error).__name__}; unlock it") from None
         if not found:
-            add = shlex.join(["keyring", "set", service, user])
+            add = shell.join(["keyring", "set", service, user])
             raise ConfigError(f"the keyring has no password of {user} for {service}; add it: {add}")
         return str(found)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import threading
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self, TextIO
 
+from openstack_prep.base import shell
 from openstack_prep.base.style import PLAIN, Style, printable
 from openstack_prep.core import text
 from openstack_prep.core.executor import Event
@@ -137,6 +137,6 @@ def _next(report: Report, spec: Path) -> Iterator[str]:
     """Yield the commands that clusters tell themselves, and the one that uses an install-config."""
     for each in report.changed:
         if each.step.key.kind == "install_config" and each.step.action is not Action.DELETE:
-            yield f"openstack-prep ipi --spec {shlex.quote(str(spec))} {INSTALL}"
+            yield f"openstack-prep ipi --spec {shell.quote(str(spec))} {INSTALL}"
         elif each.observed and "next" in each.observed.outputs:
             yield each.observed.outputs["next"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError, Mistake, PrepError, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json, parse_yaml
 from openstack_prep.base.formats.yaml_places import shared_document
@@ -136,7 +136,7 @@ def explain(cloud: str | None, reason: str, named: str | Path | None, usual: Seq
     fix = f"{choose}, or set OS_CLIENT_CONFIG_FILE to the file (in Python: the arguments cloud, clouds_file of connect)"
     hidden = _hidden(cloud or os.environ.get("OS_CLOUD"), named, usual)
     if hidden:
-        fix = f"export OS_CLIENT_CONFIG_FILE={shlex.quote(hidden)}, or run this in another directory"
+        fix = f"export OS_CLIENT_CONFIG_FILE={shell.quote(hidden)}, or run this in another directory"
         fix = "unset OS_CLIENT_CONFIG_FILE" if named and hidden == _first(None, usual) else fix
     # both if the file can be read; the SDK passes over one that does not exist
     entries = _entries(named, usual) + (f" and hides {hidden}, which has this entry" if hidden else "")

@@ -23,7 +23,6 @@ import os
 import random
 import re
 import secrets
-import shlex
 import socket
 import threading
 import time
@@ -32,6 +31,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import CloudError, LeaseHeld, LeaseLost, NotAllowed, NotFound, PrepError, is_transient
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, in_project
@@ -592,7 +592,7 @@ class _Wait:
         """The command that ends the lease; a project other than the connection's is named by the spec alone."""
         if self.sight.project is not None:
             return "openstack-prep unlock SPEC"
-        return shlex.join(["openstack-prep", "unlock", "--os-cloud", self.run.admin.name, "--name", self.sight.spec])
+        return shell.join(["openstack-prep", "unlock", "--os-cloud", self.run.admin.name, "--name", self.sight.spec])
 
     def take(self) -> Held:
         """Return the lease; raises LeaseHeld, Vanished, CloudError."""

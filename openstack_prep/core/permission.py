@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Loss, Mistake
 from openstack_prep.base.key import Key
@@ -78,7 +78,7 @@ def _nearest(given: str, known: Mapping[str, str]) -> str:
 def _loss(step: Step, losses: Sequence[DeletionLoss]) -> Mistake:
     """Return the refusal of losses of one kind."""
     first = losses[0]
-    options = " ".join(shlex.join([OPTION, each.address]) for each in losses)
+    options = " ".join(shell.join([OPTION, each.address]) for each in losses)
     if first.effect is LossEffect.UNREAD:
         what = f"its deletion may take along what cannot be read: {', '.join(each.detail for each in losses)}"
         fix = first.fix or "run the command again when the service answers"

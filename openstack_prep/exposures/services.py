@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
+from openstack_prep.base import shell
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Values
 from openstack_prep.exposures.endpoint import ExposedPort, PlacedExposure
@@ -79,5 +79,5 @@ def patch(placed: PlacedExposure, kubectl: str = "kubectl") -> str:
     if notes := whole["metadata"].get("annotations"):
         change = {"metadata": {"annotations": notes}} | change
     target = placed.exposure.target
-    namespace, name = shlex.quote(target.namespace), shlex.quote(target.object_name)
-    return f"{kubectl} -n {namespace} patch service {name} --type merge -p {shlex.quote(json.dumps(change))}"
+    namespace, name = shell.quote(target.namespace), shell.quote(target.object_name)
+    return f"{kubectl} -n {namespace} patch service {name} --type merge -p {shell.quote(json.dumps(change))}"

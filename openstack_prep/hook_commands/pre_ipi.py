@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.style import visible
 from openstack_prep.cli.of_spec import variable_words
@@ -60,10 +60,10 @@ def _next(options: argparse.Namespace, ready: Ready) -> Iterator[str]:
     given = {"--os-cloud": options.os_cloud, "--hosts": options.hosts}
     words = [word for option, value in given.items() if value for word in (option, str(value))]
     words += variable_words(options)
-    yield "next: " + shlex.join(["openstack-prep", "ipi", *words, "--spec", str(options.spec), "--", *CREATE])
+    yield "next: " + shell.join(["openstack-prep", "ipi", *words, "--spec", str(options.spec), "--", *CREATE])
     variables = {"OS_CLOUD": ready.cloud, "OS_CLIENT_CONFIG_FILE": str(ready.clouds_file)}
-    environment = (f"{name}={shlex.quote(value)}" for name, value in variables.items())
-    yield " ".join(["or without openstack-prep:", *environment, shlex.join([*CREATE, "--dir", str(ready.folder)])])
+    environment = (f"{name}={shell.quote(value)}" for name, value in variables.items())
+    yield " ".join(["or without openstack-prep:", *environment, shell.join([*CREATE, "--dir", str(ready.folder)])])
 
 
 def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:

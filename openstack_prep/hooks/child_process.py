@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.core.interrupts import SIGNALS, exit_code
 
@@ -36,7 +36,7 @@ def find_program(name: str) -> Path:
     if found is not None:
         return Path(found)
     if os.sep in name and Path(name).exists():
-        fix = shlex.join(["chmod", "+x", name]) if Path(name).is_file() else "choose the program in this directory"
+        fix = shell.join(["chmod", "+x", name]) if Path(name).is_file() else "choose the program in this directory"
         raise NoSuchProgram(f"{name}: is not executable; {fix}", NOT_EXECUTABLE)
     where = "the file does not exist" if os.sep in name else "is not on PATH"
     raise NoSuchProgram(f"{name}: {where}; use its path, such as ./openshift-install", NOT_FOUND)

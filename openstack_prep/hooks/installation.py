@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shlex
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import errors
 from openstack_prep.base.errors import ConfigError, PrepError, WaitTimeout
 from openstack_prep.base.raw import Values
@@ -268,7 +268,7 @@ class Installation:
         addresses = self._addresses
         given = [("--ingress-ip", addresses.ingress_floating_ip), ("--api-ip", addresses.api_floating_ip)]
         given += [("--vip", vip) for vip in addresses.vips]
-        return shlex.join([*words, *(word for option, value in given if value for word in (option, value))])
+        return shell.join([*words, *(word for option, value in given if value for word in (option, value))])
 
 
 def _problem(error: BaseException) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError, PrepError
 from openstack_prep.download.installer_program import release_of
 from openstack_prep.hooks import child_process
@@ -105,7 +105,7 @@ def ipi(
     place = Folder(words.folder or Path())
     if not words.creates:
         if options.all:
-            given = f"{', '.join(options.all)}: `{shlex.join(command)}` attaches and allows no addresses"
+            given = f"{', '.join(options.all)}: `{shell.join(command)}` attaches and allows no addresses"
             raise ConfigError(
                 f"{given}; these options only apply to create cluster; for an existing cluster, run post-ipi"
             )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.hooks.cleanup import remaining
@@ -81,7 +81,7 @@ def _counted(left: Sequence[Leftover]) -> str:
 
 def _to_remove(place: Folder, infra_id: str) -> str:
     """Return the commands that remove a cluster, of which metadata.json may know nothing."""
-    cleanup = shlex.join(["openstack-prep", "cleanup", "--infra-id", infra_id])
+    cleanup = shell.join(["openstack-prep", "cleanup", "--infra-id", infra_id])
     named = infra_id_in(place.metadata_text() or "") == infra_id
     return f"remove it first: {f'{to_destroy(place.path)} (or {cleanup})' if named else cleanup}"
 

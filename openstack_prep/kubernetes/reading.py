@@ -7,12 +7,12 @@ the nodes from its node pools.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import OLD_BOOLEANS
 from openstack_prep.base.formats.yaml_places import Document
@@ -82,7 +82,7 @@ def read(path: Path, form: Form = "cluster.yml", minor: int | None = None) -> Rk
 
 def _refuse_other_files(data: Raw, document: Document, path: Path, form: Form) -> None:
     """Raise SpecError for a file of another kind: what is wrong with each of its keys would say nothing."""
-    if found := foreign_file(data, form, shlex.quote(str(path)), NAMES[form]):
+    if found := foreign_file(data, form, shell.quote(str(path)), NAMES[form]):
         key, what, fix = found
         raise SpecError([Mistake(document.place([key]), what, fix)])
 

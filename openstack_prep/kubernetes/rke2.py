@@ -7,10 +7,10 @@ Sources: RKE2's documentation ("Server Configuration Reference", "High Availabil
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.keys.schema import SAME_ON_SERVERS, dotted, hide_secrets, load_schema, sort_keys
@@ -191,9 +191,9 @@ def kubeconfig_hint(
     RKE2 names cluster, user and context ``default``; a different ``name`` allows several kubeconfigs side by side.
     """
     local = r"\[::1\]" if ":" in api else r"127\.0\.0\.1"  # K3s, pkg/daemons/config/types.go, Control.Loopback
-    changes = shlex.join(["-e", f"s/{local}/{_in_url(api)}/", "-e", f"s/: default$/: {name}/"])
-    jump = f"-J {shlex.quote(bastion)} " if bastion else ""
-    fetch = f"ssh {jump}{shlex.quote(f'{user}@{server}')} sudo cat /etc/rancher/rke2/rke2.yaml | sed {changes}"
+    changes = shell.join(["-e", f"s/{local}/{_in_url(api)}/", "-e", f"s/: default$/: {name}/"])
+    jump = f"-J {shell.quote(bastion)} " if bastion else ""
+    fetch = f"ssh {jump}{shell.quote(f'{user}@{server}')} sudo cat /etc/rancher/rke2/rke2.yaml | sed {changes}"
     return f"(umask 077; {fetch} > {path})\nexport KUBECONFIG={path}\nkubectl get nodes"
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import shlex
 import zoneinfo
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.fields import GO_BOOLEANS, is_address, is_host
 from openstack_prep.base.raw import Raw
@@ -581,7 +581,7 @@ def _taints(of: Raw) -> Iterator[Fault]:
 
 def refused_label(key: str) -> tuple[str, str]:
     """Return what is wrong with a label that a kubelet may not set, and the fix."""
-    fix = f"set it when the node has joined: kubectl label node NAME {shlex.quote(key)}=..."
+    fix = f"set it when the node has joined: kubectl label node NAME {shell.quote(key)}=..."
     return f"a kubelet may not set {key} on its node", fix
 
 

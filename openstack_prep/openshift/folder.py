@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import read_text, unreadable
@@ -76,7 +76,7 @@ class Folder:
     @property
     def restart_commands(self) -> str:
         """The commands for people that remove a cluster, and install from the directory again."""
-        cleanup = shlex.join(["openstack-prep", "cleanup", "--metadata", str(self.path)])
+        cleanup = shell.join(["openstack-prep", "cleanup", "--metadata", str(self.path)])
         return f"{installer.to_destroy(self.path)} (or {cleanup}), then {installer.to_create_again(self.path)}"
 
     @property

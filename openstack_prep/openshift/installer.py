@@ -11,10 +11,10 @@ pkg/asset/installconfig: the keys of the state file.  ``destroy cluster`` delete
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from openstack_prep.base import shell
 from openstack_prep.base.formats.foreign_text import parse_json
 from openstack_prep.base.given_file import MIB, read_text
 from openstack_prep.base.raw import Raw
@@ -126,7 +126,7 @@ def infra_ids_in(folder: Path) -> Iterator[str]:
 
 def to_destroy(folder: Path, what: str = "cluster") -> str:
     """Return the command that destroys the cluster of a folder, or its bootstrap machine, for a person to type."""
-    return shlex.join(["openshift-install", "destroy", what, "--dir", str(folder)])
+    return shell.join(["openshift-install", "destroy", what, "--dir", str(folder)])
 
 
 def to_continue(folder: Path, *, bootstrap: bool) -> str:
@@ -135,7 +135,7 @@ def to_continue(folder: Path, *, bootstrap: bool) -> str:
     ``wait-for install-complete`` alone would leave the bootstrap machine, its floating IP and the image with its
     ignition, which contains secrets.
     """
-    waits = [shlex.join(["openshift-install", "wait-for", each, "--dir", str(folder)]) for each in STAGES]
+    waits = [shell.join(["openshift-install", "wait-for", each, "--dir", str(folder)]) for each in STAGES]
     return " && ".join([waits[0], to_destroy(folder, "bootstrap"), waits[1]]) if bootstrap else waits[1]
 
 
@@ -145,4 +145,4 @@ STAGES = ("bootstrap-complete", "install-complete")
 def to_create_again(folder: Path) -> str:
     """Return the command that puts the folder right and installs from it again."""
     installer = ["openshift-install", "create", "cluster", "--dir", str(folder)]
-    return shlex.join(["openstack-prep", "ipi", "--again", "--", *installer])
+    return shell.join(["openstack-prep", "ipi", "--again", "--", *installer])

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from urllib.parse import quote
 
 import tenacity
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import (
     CloudError,
     Mistake,
@@ -541,7 +541,7 @@ class Leftover(Resource[CloudRun], Undeclarable):
         for what in find(run, record, going, self.infra_id) if find else ():
             yield Mistake.about(self.key, f"is not used by {self.infra_id} alone: {what}", "move or delete that first")
         if isinstance(record, ImageRecord) and record.protected:
-            fix = shlex.join(["openstack", "image", "set", "--unprotected", self.id])
+            fix = shell.join(["openstack", "image", "set", "--unprotected", self.id])
             yield Mistake.about(self.key, "is protected", fix)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:

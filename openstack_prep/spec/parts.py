@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from openstack_prep import extensions
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
@@ -48,7 +48,7 @@ def _foreign(path: Path, data: Mapping[Any, Any]) -> Mistake | None:
         return None
     what = f"is not a spec: it has no section of one, but {', '.join(map(shown, list(data)[:FOREIGN]))}"
     fix = "choose a spec; `openstack-prep example` lists ready-made ones"
-    fix = f"use the command for such a file: {check} {shlex.quote(str(path))}" if check else fix
+    fix = f"use the command for such a file: {check} {shell.quote(str(path))}" if check else fix
     return Mistake(f"{path}:1", what, fix, code=Code.SPEC_UNREADABLE)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, ConfigError, EntryUnusable, LoginBlocked, Mistake
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -93,5 +93,5 @@ def list_warnings(cloud: Cloud, plan: Plan, spec: Spec) -> Iterator[str]:
         yield (
             f"{place}{resource.key}: apply creates {path}, which hides {hidden}: openstack-prep, openstack and other "
             f"clients in {path.parent} then find no entry {cloud.name}; write {resource.file_field}: {better}, "
-            f"or export OS_CLIENT_CONFIG_FILE={shlex.quote(hidden)}"
+            f"or export OS_CLIENT_CONFIG_FILE={shell.quote(hidden)}"
         )

@@ -5,7 +5,6 @@ It contains names instead of ids, and no secrets. Resources that a spec cannot e
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -13,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError, NotAllowed, NotFound, SpecError
 from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.style import printable
@@ -141,7 +141,7 @@ def _hidden_stacks(run: CloudRun, home: Project, kinds: frozenset[str]) -> Itera
 
 
 def _template_of(stack: str) -> str:
-    return f"only Heat stores its template: openstack stack template show {shlex.quote(stack)}"
+    return f"only Heat stores its template: openstack stack template show {shell.quote(stack)}"
 
 
 def _in_stacks(standing: Iterable[scan.Standing]) -> dict[str, str]:

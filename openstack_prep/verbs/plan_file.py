@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import secrets
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, PlanRefused, PrepError, SpecError
 from openstack_prep.base.formats.foreign_text import parse_json
@@ -359,7 +359,7 @@ class SavedPlan:
         made_from = f"was created from spec {saved.name} ({saved.path})"
         if not existing:
             what = f"{made_from}, but {' and '.join(map(str, dict.fromkeys(places)))} does not exist"
-            command = f"{shlex.join(['openstack-prep', 'apply', '--plan', str(self.path)])} SPEC"
+            command = f"{shell.join(['openstack-prep', 'apply', '--plan', str(self.path)])} SPEC"
             raise PlanRefused([Mistake(str(self.path), what, f"pass the spec: {command}")])
         what = f"{made_from}, but {existing[0]} is a different spec, or has changed since"
         raise PlanRefused([Mistake(str(self.path), what, f"pass the spec that it was created from, or {AGAIN}")])

@@ -1,4 +1,4 @@
-"""Commands that a person may copy: whatever is put into one goes through shlex, or cannot hold anything odd."""
+"""Commands that a person may copy: whatever is put into one goes through base.shell, or cannot hold anything odd."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMAND = re.compile(
     r"(^|[:;`(] |&& |\| )"
     r"(openstack-prep|openstack|kubectl|oc|export|unset|chmod|curl|openssl|podman|helm|ssh|rke (up|check|mesh)) "
 )
-QUOTED = ("shlex.quote", "shlex.join", "AGAIN.format", "full")
+QUOTED = ("shell.quote", "shell.join", "shlex.quote", "AGAIN.format", "full")  # shlex: in files that are written
 SAFE = {
     # quoted where they are made, or by whoever calls
     *(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.cli.output import print_result
 from openstack_prep.cli.running import open_spec
@@ -35,4 +35,4 @@ def _running(options: argparse.Namespace) -> Running | None:
         listing = server.services()
     words = ["kubectl", "--kubeconfig", str(options.kubeconfig)]
     words += ["--context", options.context] if options.context else []
-    return Running(services=records(listing.text), kubectl=shlex.join(words), cluster=options.cluster)
+    return Running(services=records(listing.text), kubectl=shell.join(words), cluster=options.cluster)

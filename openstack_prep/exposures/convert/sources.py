@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.fields import is_address
@@ -563,7 +563,7 @@ def newer_than_known(to: To, release: str | None) -> str:
     if found is None or (int(found[1]), int(found[2])) <= (int(known[1]), int(known[2])):
         return ""
     what = f"--release {release}: {to} is known up to {DEFAULTS[to]}, and what is rendered is for that release"
-    return f"{what}; compare the release notes of {to}, or write --release {shlex.quote(DEFAULTS[to])}"
+    return f"{what}; compare the release notes of {to}, or write --release {shell.quote(DEFAULTS[to])}"
 
 
 def _announcement(

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic
 from openstack_prep.exposures import services
 from openstack_prep.exposures.cluster_fields import ClusterFields
@@ -108,7 +108,7 @@ class View:
     @property
     def apply(self) -> str:
         """The command that makes what the spec declares."""
-        return f"openstack-prep apply {shlex.quote(self.spec)}"
+        return f"openstack-prep apply {shell.quote(self.spec)}"
 
 
 def hops(placed: PlacedExposure, view: View) -> Iterator[Diagnostic]:
@@ -400,7 +400,7 @@ class _ServiceHop:
             return self._diagnostic("kubernetes-service.wrong-address", what, self._change)
         why = f"{self._how} does not run, has no pool with the address, or has given it to another Service"
         namespace, _, bare = self.name.partition("/")
-        fix = f"{self.running.kubectl} -n {shlex.quote(namespace)} describe service {shlex.quote(bare)}"
+        fix = f"{self.running.kubectl} -n {shell.quote(namespace)} describe service {shell.quote(bare)}"
         return self._diagnostic(
             "kubernetes-service.no-address", f"{self.name} requests {address}, and was given {words}", fix, why
         )
@@ -446,4 +446,4 @@ class _ServiceHop:
     def _apply(self, name: str) -> str:
         path = os.path.join(self.directory, name)
         near = os.path.relpath(path)
-        return f"{self.running.kubectl} apply -f {shlex.quote(path if near.startswith(os.pardir) else near)}"
+        return f"{self.running.kubectl} apply -f {shell.quote(path if near.startswith(os.pardir) else near)}"

@@ -11,10 +11,10 @@ ls_in_l2_lkup). Seen with OVN's own programs: of two ports with the MAC address 
 from __future__ import annotations
 
 import ipaddress
-import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.exposures.virtualization.manifests import Attachment, attachments
@@ -60,7 +60,7 @@ class VisibleNodes:
 
     def openstack(self, *words: str) -> str:
         """Return a line for the shell: the client's command, with the entry of clouds.yaml in use."""
-        return shlex.join(["openstack", "--os-cloud", self.cloud, *words])
+        return shell.join(["openstack", "--os-cloud", self.cloud, *words])
 
     def on(self, network: NetworkRecord) -> list[PortRecord]:
         """Return the visible ports on a network."""

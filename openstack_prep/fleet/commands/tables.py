@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from openstack_prep.base import shell
 from openstack_prep.core.text import counted
 from openstack_prep.fleet.order import TargetOutcome, TargetStatus, words_of
 
@@ -83,7 +83,7 @@ def failures(result: FleetResult, fleet: str, verb: str) -> Iterator[str]:
     if bad:
         name = bad[0].target
         words = ["openstack-prep", "fleet", "plan", fleet, "--only", name, "--show", name]
-        yield f"look at one of them: {shlex.join(words + (['--destroy'] if verb == 'destroy' else []))}"
+        yield f"look at one of them: {shell.join(words + (['--destroy'] if verb == 'destroy' else []))}"
 
 
 def names(outcomes: Iterable[TargetOutcome], most: int = 10) -> str:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.base.formats.yaml_places import Document
@@ -128,7 +128,7 @@ def _environment(what: str, plugin: Raw) -> dict[str, str]:
 def _see(command: str, plugin: Raw) -> str:
     """Return how to see what the plugin prints; its arguments may contain a secret, and stay in the kubeconfig."""
     more = " with its args" if plugin.get("args") else ""
-    return f"run {shlex.quote(command)}{more} yourself, or kubectl with this context, to see why"
+    return f"run {shell.quote(command)}{more} yourself, or kubectl with this context, to see why"
 
 
 # --- kubeconfig -------------------------------------------------------------------------------

@@ -5,12 +5,12 @@ Source: Cilium's system requirements ("Firewall Rules") and its guide to cluster
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, permutations
 from typing import Literal
 
+from openstack_prep.base import shell
 from openstack_prep.kubernetes.cilium.settings import SHARED_CA_SINCE, Cilium, full
 from openstack_prep.kubernetes.cilium.values import Member
 
@@ -112,11 +112,11 @@ def _of_apiserver(meshed: Sequence[Member]) -> Iterator[str]:
 
 def install(member: Member, context: str = "") -> str:
     """Return the command that applies the values of a cluster; RKE2 runs Helm itself."""
-    cilium, file = member.cilium, shlex.quote(member.values_file)
+    cilium, file = member.cilium, shell.quote(member.values_file)
     if member.cluster.distribution == "rke2":
-        chosen = f"--context {shlex.quote(context)} " if context else ""
+        chosen = f"--context {shell.quote(context)} " if context else ""
         return f"kubectl {chosen}apply -f {file}"
-    chosen = f"--kube-context {shlex.quote(context)} " if context else ""
+    chosen = f"--kube-context {shell.quote(context)} " if context else ""
     helm = f"helm {chosen}upgrade --install cilium cilium"
     chart = f"--repo {CHARTS} --version {full(cilium.release)} --namespace {cilium.namespace}"
     chart += "" if cilium.namespace == DEFAULT_NAMESPACE else " --create-namespace"

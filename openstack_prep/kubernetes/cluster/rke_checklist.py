@@ -6,10 +6,10 @@ Cilium's ("Cluster Mesh").
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from openstack_prep.base import shell
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
 from openstack_prep.kubernetes.cilium import Member
 from openstack_prep.kubernetes.cluster import rke_files
@@ -39,7 +39,7 @@ def steps(clusters: Sequence[RkeFields], spec: str, entry: tuple[str, str] | Non
 
     ``entry`` are the clouds.yaml file and the name of the project's own entry, if the spec writes one.
     """
-    path, folders = shlex.quote(spec), {each.name: shlex.quote(each.directory) for each in clusters}
+    path, folders = shell.quote(spec), {each.name: shell.quote(each.directory) for each in clusters}
     found = [
         ChecklistStep(
             "Create the stacks",
@@ -51,7 +51,7 @@ def steps(clusters: Sequence[RkeFields], spec: str, entry: tuple[str, str] | Non
     found += list(_network(clusters))
     command = "openstack-prep"
     if entry is not None:
-        file, name = map(shlex.quote, entry)
+        file, name = map(shell.quote, entry)
         command = f"OS_CLIENT_CONFIG_FILE={file} openstack-prep --os-cloud {name}"
     found += list(_balance(clusters, folders, f"{command} address-pairs sync {path}"))
     found += list(_mesh(clusters, path))

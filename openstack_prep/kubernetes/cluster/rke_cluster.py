@@ -8,13 +8,13 @@ Source: RKE's documentation, "Adding and Removing Nodes": the next ``rke up`` ap
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import Loss, Mistake, SpecError
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -95,11 +95,11 @@ def _in_a_mesh(cluster: RkeFields) -> bool:
 
 def _kubeconfig(cluster: RkeFields, outputs: Outputs, folder: str) -> str:
     if cluster.distribution == "rke":
-        return cluster_yml.kubeconfig_hint(shlex.quote(f"{folder}/{cluster_yml.FILE}"))
+        return cluster_yml.kubeconfig_hint(shell.quote(f"{folder}/{cluster_yml.FILE}"))
     api = outputs.values.get("api_floating_address") or outputs.values["api_address"]
     hidden = _unreachable_server(cluster, outputs)
     server = hidden or outputs.values["node_floating_addresses"][0]
-    user, kubeconfig = cluster.user or cluster_yml.DEFAULT_USER, shlex.quote(f"{folder}/kubeconfig")
+    user, kubeconfig = cluster.user or cluster_yml.DEFAULT_USER, shell.quote(f"{folder}/kubeconfig")
     return rke2.kubeconfig_hint(user, server, api, kubeconfig, cluster.name, BASTION if hidden else "")
 
 

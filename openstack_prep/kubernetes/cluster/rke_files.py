@@ -7,12 +7,12 @@ class); MetalLB and kube-vip's cloud provider, which also assign addresses to ea
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.formats.yaml_text import dump
@@ -90,7 +90,7 @@ def addon_commands(manifest: str, cilium: Cilium | None, vip: KubeVip | None, co
         "#    helm uninstall metallb --namespace metallb-system",
         "#    kubectl delete namespace metallb-system",
         f"# 3. Install the pools{' and announcements' * (not of_vip)}:",
-        f"{kubectl} apply -f {shlex.quote(manifest)}",
+        f"{kubectl} apply -f {shell.quote(manifest)}",
     ]
     if of_vip:
         lines += [

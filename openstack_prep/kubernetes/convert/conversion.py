@@ -8,11 +8,11 @@ a migration in place.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from openstack_prep.base import shell
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw, Values
@@ -94,7 +94,7 @@ def _labels(draft: Draft, labels: Mapping[str, Any]) -> Iterator[tuple[str, str]
         if rke2_rules.kubelet_may_set(str(name)):
             yield str(name), "" if value is None else str(value)
         else:
-            command = f"kubectl label node NAME {shlex.quote(f'{name}={value}')}"
+            command = f"kubectl label node NAME {shell.quote(f'{name}={value}')}"
             note = f"a kubelet may not set {name}: {command}"
             draft.note("nodes[].labels", None, note)
 
@@ -203,7 +203,7 @@ def _new_cluster(
     apply = "openstack-prep plan new.yaml, then openstack-prep apply new.yaml; nodes are NotReady until the CNI runs."
     yield apply + " Without agents, servers have no taint, and so run all pods." * (servers == len(nodes))
     applied = [each for each in files if each.startswith(FOR_KUBECTL)]
-    commands = [f"kubectl apply -f {shlex.quote(each)}" for each in [*applied, *included]]
+    commands = [f"kubectl apply -f {shell.quote(each)}" for each in [*applied, *included]]
     if commands:
         yield f"In the new cluster: {'; '.join(commands)}."
     if value_at(data, "cloud_provider.name") not in (None, "", "none"):

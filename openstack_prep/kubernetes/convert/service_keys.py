@@ -13,10 +13,10 @@ later have no built-in cloud providers.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from openstack_prep.base import shell
 from openstack_prep.base.fields import words
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.convert.outcome import ENABLED, FOLDER, Draft, Handler, lost, to
@@ -407,7 +407,7 @@ def included(value: Sequence[Any] | None) -> list[str]:
 
 def _include(draft: Draft, key: str, value: list[Any]) -> None:
     for each in included(value):
-        draft.note(key, None, f"kubectl apply -f {shlex.quote(hide_in_url(each))}")
+        draft.note(key, None, f"kubectl apply -f {shell.quote(hide_in_url(each))}")
 
 
 def _provider(draft: Draft, key: str, value: str) -> None:

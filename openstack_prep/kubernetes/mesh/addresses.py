@@ -6,10 +6,10 @@ Source: Networking API v2.0, "Allowed address pairs" and "Routers" (routes).
 from __future__ import annotations
 
 import ipaddress
-import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.kubernetes.mesh.routing import longest
 from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
@@ -190,7 +190,7 @@ def _routes_by_kubectl(
     path = f'{{range .items[*]}}{{.spec.podCIDRs[{number}]}} {{.status.addresses[*].address}}{{"\\n"}}{{end}}'
     add = f'{visible.openstack("router", "set")} --route "destination=$pods,gateway=$address" {router_id}'
     each = f"for address in $addresses; do case $address in {'|'.join(addresses)}) {add};; esac; done"
-    nodes = shlex.join(["kubectl", "get", "nodes", "-o", f"jsonpath={path}"])
+    nodes = shell.join(["kubectl", "get", "nodes", "-o", f"jsonpath={path}"])
     return f"{nodes} | while read -r pods addresses; do {each}; done  # with the kubeconfig of cluster {cluster.name}"
 
 

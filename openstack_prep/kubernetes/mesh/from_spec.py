@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from openstack_prep.base import ranges
+from openstack_prep.base import ranges, shell
 from openstack_prep.base.diagnostic import Diagnostic, by_weight
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.ranges import Range
@@ -97,7 +96,7 @@ def fixed_by_spec(found: Iterable[Diagnostic], left: Iterable[Diagnostic], path:
             yield each
         else:
             verb = "address-pairs sync" if each.code in ("pairs.missing", "pairs.partial") else "apply"
-            yield replace(each, fix=f"openstack-prep {verb} {shlex.quote(path)}")
+            yield replace(each, fix=f"openstack-prep {verb} {shell.quote(path)}")
 
 
 # --- from spec --------------------------------------------------------------------------------
@@ -194,7 +193,7 @@ def _without_port(
         where=cluster.name,
         what=f"no server of stack/{cluster.stack} has a port with the address of {', '.join(lost)}",
         why="address pairs and security groups apply to its port",
-        fix=f"openstack-prep apply {shlex.quote(path)}"
+        fix=f"openstack-prep apply {shell.quote(path)}"
         if stacks
         else f"ask the owner of stack/{cluster.stack} to re-create these servers",
     )
@@ -217,7 +216,7 @@ def _unreadable(
         where=cluster.name,
         what=f"stack/{cluster.stack} {state}; addresses, groups and pairs of its nodes were not checked",
         why="whether nodes reach one another depends on their ports",
-        fix="name an entry of the project by --os-cloud" if hidden else f"openstack-prep apply {shlex.quote(path)}",
+        fix="name an entry of the project by --os-cloud" if hidden else f"openstack-prep apply {shell.quote(path)}",
     )
 
 

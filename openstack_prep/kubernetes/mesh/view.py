@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.cloud.service import Service
 from openstack_prep.neutron.rules import Address, Block
@@ -94,7 +94,7 @@ class VisibleNetworks:
 
     def openstack(self, *words: str) -> str:
         """Return a line for the shell: the client's command, with the entry of clouds.yaml in use."""
-        return shlex.join(["openstack", "--os-cloud", self.cloud, *words])
+        return shell.join(["openstack", "--os-cloud", self.cloud, *words])
 
     def for_owner(self, thing: NeutronRecord) -> list[str]:
         """Return the client's options to create something in a resource's project, if that is a different one."""

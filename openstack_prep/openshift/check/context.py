@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from openstack_prep.base import shell
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import OwnershipTag
@@ -63,7 +63,7 @@ class CheckContext:
 
     def openstack(self, *words: str) -> str:
         """Return a line for the shell: the client's command, with the installer's own entry of clouds.yaml."""
-        return shlex.join(["openstack", "--os-cloud", self.cloud.name, *words])
+        return shell.join(["openstack", "--os-cloud", self.cloud.name, *words])
 
     def leave_name(self, kind: str, others: Mapping[str, str], kept_id: str, *, own: bool) -> str:
         """Return the commands that rename networks or images (``kind``), so that one of them alone has its name.
@@ -73,6 +73,6 @@ class CheckContext:
         lines = []
         for other_id, name in others.items():
             words = (kind, "set", "--name", f"{name}-{other_id[:8]}", other_id)
-            lines.append(self.openstack(*words) if own else shlex.join(["openstack", *words]))
+            lines.append(self.openstack(*words) if own else shell.join(["openstack", *words]))
         who = "" if own else "as an administrator; "
         return f"{' && '.join(lines)}  # {who}leaves the name to {kept_id}"

@@ -7,10 +7,10 @@ credentials".
 from __future__ import annotations
 
 import itertools
-import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import NotAllowed, NotFound
 from openstack_prep.openshift.check.context import CheckContext
@@ -71,7 +71,7 @@ def _password(context: CheckContext, where: str) -> Diagnostic:
 def grant(context: CheckContext, role: str) -> str:
     """Return the command by which an administrator gives the user of the entry a role in its project."""
     on = ("--user", context.cloud.user_id, "--project", context.cloud.project_id)
-    return f"{shlex.join(['openstack', 'role', 'add', *on, role])}  # as an administrator"
+    return f"{shell.join(['openstack', 'role', 'add', *on, role])}  # as an administrator"
 
 
 def create_credential(context: CheckContext, *options: str, who: str = "the user") -> str:
@@ -82,7 +82,7 @@ def create_credential(context: CheckContext, *options: str, who: str = "the user
     """
     words = ("application", "credential", "create", *options, _free_name(context))
     by_entry = context.cloud.application_credential_id is None
-    command = context.openstack(*words) if by_entry else shlex.join(["openstack", *words])
+    command = context.openstack(*words) if by_entry else shell.join(["openstack", *words])
     return (
         f"{command}  # {'' if by_entry else f'as {who}, with the password; '}then let the entry have auth_type: "
         f"v3applicationcredential and, below auth, auth_url: {context.cloud.auth_url}, application_credential_id "

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.given_file import read_text
 from openstack_prep.base.raw import Raw
@@ -73,7 +73,7 @@ def _missing(cloud: str, clouds_file: Path | None) -> Diagnostic:
         others = (str(each) for each in places(CLOUDS) if each != path and each.is_file())
         if hidden := next((each for each in others if cloud in readable(None, [each])), None):
             what += f", and hides {hidden}, which has this entry"
-            fix = f"export OS_CLIENT_CONFIG_FILE={shlex.quote(hidden)}"
+            fix = f"export OS_CLIENT_CONFIG_FILE={shell.quote(hidden)}"
     return Diagnostic(
         code="clouds-yaml.no-entry",
         where=str(path or CLOUDS),
@@ -245,14 +245,14 @@ def _ignored(given: Raw, auth: Raw) -> Iterator[EntryMistake]:
 
 
 def _environment(cloud: str) -> Iterator[Diagnostic]:
-    shell = os.environ.get("OS_CLOUD")
-    if shell and shell != cloud:
+    chosen = os.environ.get("OS_CLOUD")
+    if chosen and chosen != cloud:
         yield Diagnostic(
             code="environment.other-cloud",
             where="OS_CLOUD",
-            what=f"is {shell!r}, but install-config.yaml makes the installer use {cloud!r}",
+            what=f"is {chosen!r}, but install-config.yaml makes the installer use {cloud!r}",
             why="other tools in this shell show another cloud or project than the cluster's",
-            fix=f"export OS_CLOUD={shlex.quote(cloud)}",
+            fix=f"export OS_CLOUD={shell.quote(cloud)}",
             status=DiagnosticStatus.WARNING,
         )
     named = os.environ.get("OS_CLIENT_CONFIG_FILE")
@@ -271,6 +271,6 @@ def _environment(cloud: str) -> Iterator[Diagnostic]:
             where="environment",
             what=f"{', '.join(ignored)} {'is' if len(ignored) == 1 else 'are'} set",
             why="the installer ignores all but OS_CLOUD and OS_CLIENT_CONFIG_FILE: only clouds.yaml counts",
-            fix=shlex.join(["unset", *ignored]),
+            fix=shell.join(["unset", *ignored]),
             status=DiagnosticStatus.WARNING,
         )

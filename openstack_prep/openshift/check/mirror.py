@@ -22,7 +22,6 @@ import http.client
 import json
 import os
 import re
-import shlex
 import socket
 import ssl
 import time
@@ -37,6 +36,7 @@ from urllib.parse import urlencode, urlsplit
 
 import yaml
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import PrepError
 from openstack_prep.base.formats.foreign_text import parse_yaml_documents
@@ -404,14 +404,14 @@ def _ask(context: CheckContext, mirrored: str, digest: str, policy: str) -> Diag
         return _no_image(context, mirrored, digest, signature)
     at_boot = context.release in SIGNED_AT_BOOT
     nothing = "is no Sigstore signature" if signature.answer is ManifestState.FOUND else "does not exist"
-    copied = shlex.join(["oc", "image", "mirror", f"{RELEASE}:{tag}", f"{mirrored}:{tag}"])
+    copied = shell.join(["oc", "image", "mirror", f"{RELEASE}:{tag}", f"{mirrored}:{tag}"])
     return Diagnostic(
         code="mirror.no-signature",
         where=mirrored,
         what=f"has the release image sha256:{digest[:12]}..., but its signature, the tag {tag}, {nothing}",
         why=f"the ClusterImagePolicy {policy} demands it: "
         + ("no machine pulls the release at its first boot" if at_boot else "nodes refuse the release image"),
-        fix=f"{AGAIN.format(shlex.quote(host))}  # copies signatures too; oc adm release mirror does not"
+        fix=f"{AGAIN.format(shell.quote(host))}  # copies signatures too; oc adm release mirror does not"
         if at_boot
         else f"{copied}  # or mirror again with oc mirror --v2",
         status=DiagnosticStatus.ERROR if at_boot else DiagnosticStatus.WARNING,
@@ -427,8 +427,8 @@ def _has_signature(outcome: ManifestAnswer) -> bool:
 def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: ManifestAnswer) -> Diagnostic:
     """Return why a mirror does not give the release image or its signature."""
     host = mirrored.partition("/")[0]
-    again, url = AGAIN.format(shlex.quote(host)), shlex.quote(f"https://{host}/v2/")
-    server = shlex.quote(_with_port(host))
+    again, url = AGAIN.format(shell.quote(host)), shell.quote(f"https://{host}/v2/")
+    server = shell.quote(_with_port(host))
     match outcome.answer:
         case ManifestState.MISSING:
             return documented(
@@ -444,7 +444,7 @@ def _no_image(context: CheckContext, mirrored: str, digest: str, outcome: Manife
                 where=mirrored,
                 what=f"refuses the request {'with its login in pullSecret' if login else 'without a login'}: "
                 f"{outcome.detail}",
-                fix=f"podman login --authfile pull-secret.json {shlex.quote(host)}  # then put it into pullSecret",
+                fix=f"podman login --authfile pull-secret.json {shell.quote(host)}  # then put it into pullSecret",
             )
         case ManifestState.UNTRUSTED:
             return documented(

@@ -6,9 +6,9 @@ Source: OpenShift installer docs/user/openstack/README.md, "Create API and Ingre
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.openshift.check.context import CheckContext
 from openstack_prep.openshift.check.network.topology import listed, virtual_addresses
@@ -111,4 +111,4 @@ def _write(context: CheckContext, *options: str) -> str:
                 if which == "api" and not known:  # none will be attached
                     known = set(map(str, virtual_addresses(context)["api_vips"]))
                 words += [f"--{which}", known.pop() if len(known) == 1 else "ADDR"]
-    return shlex.join(["openstack-prep", "names", *words, "--as", "hosts", "--write", str(context.hosts)])
+    return shell.join(["openstack-prep", "names", *words, "--as", "hosts", "--write", str(context.hosts)])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus, by_weight, errors
 from openstack_prep.base.errors import CloudError, ConfigError, Mistake
 from openstack_prep.base.given_file import read_text
@@ -225,7 +225,7 @@ def _of_cloud(
             code="login.failed",
             where=f"{mine.path}: {cluster.cloud}",
             what=f"{error}{secured}",
-            fix=f"openstack --os-cloud {shlex.quote(cluster.cloud)} token issue  # correct the entry until it succeeds",
+            fix=f"openstack --os-cloud {shell.quote(cluster.cloud)} token issue  # correct the entry until it succeeds",
         )
         return [refused]
     run = CloudRun(cloud, READER)
@@ -248,7 +248,7 @@ def installed(path: Path) -> Iterator[Diagnostic]:
     metadata, guard = path.parent / METADATA, guard_of(path.parent)
     if not metadata.exists() and not guard:
         return
-    verify = shlex.join(["openstack-prep", "verify", "--metadata", str(metadata)])
+    verify = shell.join(["openstack-prep", "verify", "--metadata", str(metadata)])
     again = f"for a new one use another folder, or first {to_destroy(path.parent)}, then {to_create_again(path.parent)}"
     lost = "the installer would overwrite this file, without which it cannot destroy the cluster"
     fails = f"because of {guard} the installer fails, after it has deleted install-config.yaml"

@@ -6,12 +6,12 @@ common name.
 
 from __future__ import annotations
 
-import shlex
 import socket
 import ssl
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.openshift.check.context import CheckContext
@@ -50,7 +50,7 @@ def _host(url: str) -> tuple[str, int]:
 
 
 def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Diagnostic]:
-    where, quoted = f"https://{host}:{port}", shlex.quote(f"{host}:{port}")
+    where, quoted = f"https://{host}:{port}", shell.quote(f"{host}:{port}")
     try:
         names = _names(host, port, cacert)
     except ssl.SSLCertVerificationError as error:
@@ -65,7 +65,7 @@ def _one(host: str, port: int, release: int, cacert: str | None) -> Iterator[Dia
             code="endpoint.unreachable",
             where=where,
             what=f"this machine cannot connect: {error}",
-            fix=f"curl -v {shlex.quote(where)}  # shows what fails: name, route or firewall",
+            fix=f"curl -v {shell.quote(where)}  # shows what fails: name, route or firewall",
             status=DiagnosticStatus.WARNING,  # a proxy may lead there
         )
     else:

@@ -7,11 +7,11 @@ The installer asks no cloud for them.  Source: OpenShift installer at 5.0: pkg/t
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.fields import is_address
 from openstack_prep.base.formats.yaml_places import Document
@@ -67,8 +67,8 @@ def names(path: Path, cluster: InstallConfigFields, hosts: Path) -> Iterator[Dia
             where=f"names: {name}",
             what=f"nothing in {hosts}, and {nothing}",
             why=why,
-            fix=f"openstack-prep names --install-config {shlex.quote(str(path))} --api ADDR --ingress ADDR "
-            f"--api-int ADDR --as hosts --write {shlex.quote(str(hosts))}",
+            fix=f"openstack-prep names --install-config {shell.quote(str(path))} --api ADDR --ingress ADDR "
+            f"--api-int ADDR --as hosts --write {shell.quote(str(hosts))}",
             status=status,
         )
 

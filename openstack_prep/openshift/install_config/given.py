@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake, SpecError
 from openstack_prep.base.formats import go_scalars
 from openstack_prep.base.formats.yaml_places import Document
@@ -64,7 +64,7 @@ class InstallConfigValues:
     def _of_something_else(self) -> Mistake:
         platform = self.value("platform")
         if self.value("apiVersion") is None and self.value("install_config") is not None:
-            name = shlex.quote(str(self._document.path)) if self._document else "it"
+            name = shell.quote(str(self._document.path)) if self._document else "it"
             fix = f"openstack-prep apply {name}, then give the install-config.yaml that it writes"
             return Mistake(self.place("install_config"), "this is a spec of openstack-prep", fix)
         there = ", ".join(map(str, platform)) if isinstance(platform, Mapping) else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from openstack_prep.base import shell
 from openstack_prep.base.errors import NotAllowed
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.connection import Cloud
@@ -248,7 +248,7 @@ class AccessPath:
     @property
     def repair(self) -> str:
         """The command that attaches floating IPs and writes pairs, without its operands."""
-        return shlex.join(["openstack-prep", "post-ipi", *self._cloud, "--infra-id", self.infra_id])
+        return shell.join(["openstack-prep", "post-ipi", *self._cloud, "--infra-id", self.infra_id])
 
     @property
     def attach(self) -> str:
@@ -258,7 +258,7 @@ class AccessPath:
     @property
     def client(self) -> str:
         """The openstack client, with the option for the same cloud."""
-        return shlex.join(["openstack", *self._cloud])
+        return shell.join(["openstack", *self._cloud])
 
     def add_router(self, subnets: Sequence[str], routers: Sequence[str], external: str | None) -> str:
         """Return the command that gives subnets a router with a gateway on an external network."""

@@ -8,9 +8,9 @@ v2.0, "Allowed address pairs" and "Security groups".
 from __future__ import annotations
 
 import ipaddress
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.neutron.ovn import WHY, networks_around, runs_ovn
 from openstack_prep.neutron.rules import Admission, Traffic, admission, allows
@@ -127,7 +127,7 @@ def _rules(path: AccessPath, ports: Sequence[PortRecord], tcp: int, version: int
             added = [*words, "--protocol", "tcp", "--dst-port", str(tcp), *source, (own or ids)[0]]
         else:
             added = ["port", "set", "--security-group", f"{path.infra_id}-{path.role(port)}", port.id]
-        commands.append(f"{path.client} {shlex.join(added)}")
+        commands.append(f"{path.client} {shell.join(added)}")
     return " && ".join(dict.fromkeys(commands))
 
 
@@ -201,7 +201,7 @@ def _ports_down(path: AccessPath) -> Iterator[Diagnostic]:
     running = [port for port in path.nodes if active is None or port.device_id in active]
     down = [port for port in running if port.status != "ACTIVE"]
     if down:
-        names = shlex.quote(f"^{path.infra_id}-")
+        names = shell.quote(f"^{path.infra_id}-")
         yield Diagnostic(
             code="port.down",
             where=MACHINES,
@@ -232,7 +232,7 @@ def _filter_again(path: AccessPath, ports: Sequence[PortRecord], virtual: Sequen
     pairs = [word for address in virtual for word in ("--allowed-address", f"ip-address={address}")]
     words = ["port", "set", "--enable-port-security"]
     commands = (
-        shlex.join([*words, "--security-group", f"{path.infra_id}-{path.role(port)}", *pairs, port.id])
+        shell.join([*words, "--security-group", f"{path.infra_id}-{path.role(port)}", *pairs, port.id])
         for port in ports
     )
     return " && ".join(f"{path.client} {each}" for each in commands)

@@ -6,10 +6,10 @@ Source: OpenShift installer docs/source, "What gets created, names and tags"; Ne
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.openshift.names.resolver import ResolvedName
 from openstack_prep.openshift.verify.access_path import AccessPath, ProjectView, addresses, some
@@ -55,7 +55,7 @@ def _write_names(path: AccessPath, expected: Mapping[str, str | None], file: Pat
         "--write": str(file),
     }
     words = (word for option in given.items() for word in option)
-    return f"openstack-prep names {shlex.join(words)} --replace  # or correct the DNS"
+    return f"openstack-prep names {shell.join(words)} --replace  # or correct the DNS"
 
 
 def floating_ip(path: AccessPath) -> Diagnostic:

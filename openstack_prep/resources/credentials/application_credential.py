@@ -14,7 +14,6 @@ not.
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -23,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Loss, Mistake, PlanRefused, PrepError
 from openstack_prep.base.fields import Count, File, Name, Timestamp, timestamp
@@ -204,7 +204,7 @@ class ApplicationCredential(InCloudsYaml):
             return
         fields = ", ".join(sorted(RENEWED & changed)) + (f" ({role_changes})" if role_changes else "")
         what = f"{live.name} ({live.id}) would be deleted because it differs in {fields}, and {DEPENDS}"
-        command = f"openstack-prep credential rotate SPEC --name {shlex.quote(self.name)} --keep-old"
+        command = f"openstack-prep credential rotate SPEC --name {shell.quote(self.name)} --keep-old"
         fix = f"keep the old credential ({command}), or allow the deletion (--allow-replace)"
         yield replace(Loss.about(self.key, what, fix), lost=(live.id,))
 

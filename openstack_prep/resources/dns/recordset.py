@@ -7,13 +7,13 @@ no twins), objects/recordset.py (the status, and 160 characters of description).
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 from annotated_types import Ge, Le
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound
 from openstack_prep.base.fields import Name, Reads, Text
@@ -232,7 +232,7 @@ class Recordset(ByProjectUser, Adoptable[CloudRun], Coherent):
     def _conflicts(self, listed: Iterable[RecordsetRecord]) -> Iterator[Mistake]:
         for each in listed:
             if each.name == self.name and "CNAME" in (each.type, self.type) and each.type != self.type:
-                fix = f"delete it first: {shlex.join(['openstack', 'recordset', 'delete', f'{self.zone}.', each.id])}"
+                fix = f"delete it first: {shell.join(['openstack', 'recordset', 'delete', f'{self.zone}.', each.id])}"
                 yield self._beside_cname(f"{each.type} {', '.join(each.records)}", fix)
 
     # --- operations -----------------------------------------------------------------------

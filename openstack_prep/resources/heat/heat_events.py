@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from urllib.parse import quote
 
 import tenacity
 
-from openstack_prep.base import secret_forms
+from openstack_prep.base import secret_forms, shell
 from openstack_prep.base.errors import CloudError, NotFound, ResourceFailed, WaitTimeout, is_transient
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.resources.heat.heat_list import DEPTH
@@ -308,7 +307,7 @@ class Waiting:
         """Return a reason without secrets."""
         if self.is_private(at):
             stack_id = self.path.rpartition("/")[2]
-            command = shlex.join(["openstack", "stack", "event", "list", "--nested-depth", str(DEPTH), stack_id])
+            command = shell.join(["openstack", "stack", "event", "list", "--nested-depth", str(DEPTH), stack_id])
             return f"its reason is not shown, because it may repeat a hidden parameter; {command} has what Heat knows"
         return secret_forms.hide(text, self.hidden())
 

@@ -6,7 +6,6 @@ Source: Identity API v3, "Domains", "Projects" and "Project Tags".
 from __future__ import annotations
 
 import random
-import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from urllib.parse import quote
 
 from annotated_types import Len
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, is_transient
 from openstack_prep.base.fields import Name
@@ -190,7 +190,7 @@ class Project(Adoptable[CloudRun], OnePerSpec):
             fix = "run destroy with another entry of clouds.yaml (--os-cloud or OS_CLOUD)"
             yield Mistake.about(self.key, what, fix, code=Code.OWN_CONNECTION)
         if observed.record_as(ProjectRecord).is_immutable:  # keystone 30.0.0, resource/core.py, _delete_project: 403
-            command = shlex.join(["openstack", "project", "set", "--no-immutable", observed.id])
+            command = shell.join(["openstack", "project", "set", "--no-immutable", observed.id])
             yield Mistake.about(
                 self.key, "has the option immutable", f"unset that first: {command}", code=Code.STILL_USED
             )

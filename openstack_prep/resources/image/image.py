@@ -11,12 +11,12 @@ finished one.
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, cast
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Loss, Mistake, PlanRefused, ResourceFailed
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
@@ -269,7 +269,7 @@ class Image(ImageFields):
         """Yield the protection of images that the spec does not declare as protected, whoever has set it."""
         for image in observed.record_as(Family).members if not self.protected else ():
             if image.protected and image.name == self.name:
-                fix = f"if nobody needs it: openstack image set --unprotected {shlex.quote(image.id)}"
+                fix = f"if nobody needs it: openstack image set --unprotected {shell.quote(image.id)}"
                 yield self.mistake(
                     f"image {image.id} is protected, and the spec does not declare that", fix, Code.STILL_USED
                 )

@@ -7,11 +7,10 @@ gets an address of each IPv6 subnet whose addresses are derived from MAC address
 from __future__ import annotations
 
 import ipaddress
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from openstack_prep.base import multicast
+from openstack_prep.base import multicast, shell
 from openstack_prep.base.fields import Address, Name, block
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.multicast import PairBlock, PairMac
@@ -129,4 +128,4 @@ def multicast_obstacle(run: CloudRun, port: PortRecord, staying: Iterable[Addres
     ]
     what = f"port {port.name} {port.id} has address pairs that overlap multicast, {', '.join(shown)}; "
     what += "this cloud's Neutron refuses every update of pairs that keeps them"
-    return what, f"remove them: openstack port unset {shlex.join(words)} {shlex.quote(port.id)}"
+    return what, f"remove them: openstack port unset {shell.join(words)} {shell.quote(port.id)}"

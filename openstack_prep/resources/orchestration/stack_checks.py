@@ -5,12 +5,12 @@ Source: Orchestration API v1, "Preview stack" and "Preview stack update".
 
 from __future__ import annotations
 
-import shlex
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import (
     CloudError,
@@ -157,7 +157,7 @@ def _shortages(run: CloudRun, stack: Inputs, needs: Mapping[Key, Need]) -> Itera
         enough = quota.used + number
         field = f"raise quota.{name} in the spec to {enough}"
         project = stack.owner.name if stack.owner else run.admin.project_id
-        command = f"raise the quota: {shlex.join(quota_stores.set_command(name, enough, project))}"
+        command = f"raise the quota: {shell.join(quota_stores.set_command(name, enough, project))}"
         what = f"{word} {number} {heat_need.label(name)}, {left}"
         yield Mistake.about(users, what, field if name in declared else command, code=Code.QUOTA_SHORT)
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import base64
+import shlex
 
 import pytest
 
-from openstack_prep.base import secret_forms
+from openstack_prep.base import secret_forms, shell
+from openstack_prep.base.errors import Mistake
 from openstack_prep.base.secret import HIDDEN
 
 
@@ -39,3 +41,10 @@ def test_stars_stand_for_a_secret_in_the_forms_of_services(secret: str, text: st
 @pytest.mark.parametrize("secret", ["", "{", '{"a": 1}', "[1, null]", "[" * 5000, '{"a": "b"}'])
 def test_other_texts_stay(secret: str) -> None:
     assert secret_forms.hide("Invalid: abc", [secret]) == "Invalid: abc"
+
+
+@pytest.mark.parametrize("word", ["a:b@c d", "it's:me@h; x", "a b:c@@d:e@f", "@", "a:b@c", "$x:y@z", "plain word", ""])
+def test_a_printed_command_stays(word: str) -> None:
+    command = shell.join(["openstack", "--os-cloud", word, word])
+    assert shlex.split(command) == ["openstack", "--os-cloud", word, word]
+    assert Mistake("spec.yaml", "what", command).fix == command

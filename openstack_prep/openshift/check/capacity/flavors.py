@@ -6,10 +6,10 @@ Source: OpenShift installer docs/user/openstack/README.md and its validation
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.openshift.check.capacity.machines import POOLS, effective, flavors, said_in
 from openstack_prep.openshift.check.context import CheckContext
@@ -68,7 +68,7 @@ def _missing(context: CheckContext, where: str, name: str) -> Diagnostic:
     names = ", ".join(sorted(flavors(context))[:10])
     pools = [pool for pool in POOLS if effective(context.cluster, pool).flavor == name]
     least = MINIMA[pools[0] if pools else POOLS[0]]  # the control plane's, which comes first, is the larger one
-    private = shlex.join(["openstack", "flavor", "set", "--project", context.cloud.project_id, name])
+    private = shell.join(["openstack", "flavor", "set", "--project", context.cloud.project_id, name])
     return Diagnostic(
         code="flavor.missing",
         where=where,
@@ -80,7 +80,7 @@ def _missing(context: CheckContext, where: str, name: str) -> Diagnostic:
 
 def _create(name: str, least: Minimum) -> str:
     sizes = ["--ram", str(least.ram), "--vcpus", str(least.vcpus), "--disk", str(GOOD_DISK)]
-    return shlex.join(["openstack", "flavor", "create", *sizes, name])
+    return shell.join(["openstack", "flavor", "create", *sizes, name])
 
 
 def _suggest_flavor(context: CheckContext, pool: str, like: Machines) -> str:

@@ -11,12 +11,12 @@ clusterOSImage names one; the bootstrap machine's Ignition config since 4.4.
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import get_args
 from urllib.parse import parse_qs, urlsplit
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import DownloadError, NotFound, PrepError
 from openstack_prep.download.address import shown
@@ -104,7 +104,7 @@ def _activate(context: CheckContext, image: ImageRecord) -> str:
     if image.status == "deactivated":
         if image.owner == context.cloud.project_id:
             return context.openstack(*words)
-        return f"{shlex.join(['openstack', *words])}  # as an administrator, or a member of project {image.owner}"
+        return f"{shell.join(['openstack', *words])}  # as an administrator, or a member of project {image.owner}"
     if image.status in ON_ITS_WAY:
         return f"{context.openstack('image', 'show', '-c', 'status', image.id)}  # wait, unless its upload broke off"
     return "upload it again"
@@ -222,7 +222,7 @@ def image_limits(context: CheckContext) -> Iterator[Diagnostic]:
                 where=f"quota.{name}",
                 what=f"{need}{unit} are needed, {max(0, limit - used)} of {limit}{unit} are free",
                 why="Glance refuses the installer's upload, and the installer stops",
-                fix=f"{shlex.join(['openstack', 'limit', *_raise(context, name, used + need)])}  # as an administrator",
+                fix=f"{shell.join(['openstack', 'limit', *_raise(context, name, used + need)])}  # as an administrator",
             )
 
 

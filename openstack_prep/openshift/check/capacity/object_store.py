@@ -6,9 +6,9 @@ swiftoperator, otherwise the registry gets a volume of 100 GiB.  Up to 4.3 the b
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import CloudError
 from openstack_prep.core.run import query
@@ -56,6 +56,6 @@ def _fix(context: CheckContext) -> str:
     if ROLE in context.cloud.roles:  # the role of the installer's documentation is not what this Swift requires
         return "ask the administrator for a role of operator_roles (section filter:keystoneauth of Swift's proxy)"
     create, _, who = grant(context, ROLE).partition("  # ")
-    role = shlex.join(["openstack", "role", "create", "--or-show", ROLE])
+    role = shell.join(["openstack", "role", "create", "--or-show", ROLE])
     again = f"; then: {create_credential(context)}" if context.cloud.application_credential_id else ""
     return f"{role} && {create}  # {who}{again}"

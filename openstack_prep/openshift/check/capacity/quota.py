@@ -9,10 +9,10 @@ replica, and not one per machine set; the group rules are those of IPv4.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.errors import CloudError, NotAllowed, NotFound
 from openstack_prep.openshift.check.capacity.machines import MachineSet, flavors, groups
@@ -192,5 +192,5 @@ def _short(context: CheckContext, name: str, need: Need, current: quota_stores.Q
         where=f"quota.{name}",
         what=f"{need.number}{suffix} are needed ({need.parts}), {current.left} of {current.limit}{suffix} are free",
         why=SKIPPED,
-        fix=f"{shlex.join(words)}  # as an administrator; or set quota in the spec, which otherwise resets it",
+        fix=f"{shell.join(words)}  # as an administrator; or set quota in the spec, which otherwise resets it",
     )

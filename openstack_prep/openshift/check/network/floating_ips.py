@@ -6,9 +6,9 @@ Source: Networking API v2.0, "Floating IPs"; the OpenShift installer's validatio
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.base.fields import is_address
 from openstack_prep.openshift.check.context import CheckContext
@@ -110,7 +110,7 @@ def _missing(context: CheckContext) -> Iterator[Diagnostic]:
             if context.release < INGRESS_SINCE
             else "no floating IP is set"
         )
-        later = f"openstack-prep post-ipi --metadata {shlex.quote(str(context.path.with_name('metadata.json')))}"
+        later = f"openstack-prep post-ipi --metadata {shell.quote(str(context.path.with_name('metadata.json')))}"
         later += " --ingress-ip ADDRESS --wait 3600"
         yield Diagnostic(
             code="floating-ip.ingress-unset",

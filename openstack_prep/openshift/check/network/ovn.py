@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
+from openstack_prep.base import shell
 from openstack_prep.base.diagnostic import Diagnostic, DiagnosticStatus
 from openstack_prep.neutron.ovn import WHY, networks_around, runs_ovn
 from openstack_prep.openshift.check.context import CheckContext
@@ -48,6 +48,6 @@ def _fix(context: CheckContext, port: PortRecord, address: str) -> str:
     infra_id = _VIRTUAL.fullmatch(port.name)
     if infra_id and naming.is_infra_id(infra_id[1]):
         words = ["--os-cloud", context.cloud.name, "--infra-id", infra_id[1], "--vip", address]
-        return shlex.join(["openstack-prep", "post-ipi", *words])
+        return shell.join(["openstack-prep", "post-ipi", *words])
     added = f"port set --allowed-address ip-address={address} ID"
     return context.openstack("port", "list", "--network", port.network_id) + f"  # and, for each machine's: {added}"
