@@ -118,7 +118,7 @@ class _Walk:
 
     def below(self, node: object, path: str, shown: str) -> Iterator[Mistake]:
         """Yield findings below a path; ``shown`` is this path as the document spells it."""
-        if not _below(path):
+        if path not in _names_by_path():
             return
         if isinstance(node, list) and path not in _folders():
             for index, each in enumerate(node):
@@ -205,17 +205,19 @@ def _parents() -> Iterator[str]:
             yield from (".".join(steps[:end]) for end in range(1, len(steps)))
 
 
-def _below(path: str) -> list[str]:
-    """Return the known names below a path, as the installer spells them."""
-    prefix = f"{path}." if path else ""
+@cache
+def _names_by_path() -> dict[str, list[str]]:
+    """Return by lowercase path the known names below it, as the installer spells them."""
     spellings = {each: path for each, (path, _) in known_paths().items()}
     spellings |= {each: path for each, (path, _, _) in _known().items()}
-    paths = (each for each in spellings if each.startswith(prefix) and "." not in each[len(prefix) :])
-    return [spellings[each].rpartition(".")[2].removesuffix("[]") for each in paths]
+    names: dict[str, list[str]] = {}
+    for each, path in spellings.items():
+        names.setdefault(each.rpartition(".")[0], []).append(path.rpartition(".")[2].removesuffix("[]"))
+    return names
 
 
 def _nearest(path: str, name: str) -> str:
-    return suggest(name, _below(path), "take it out")
+    return suggest(name, _names_by_path().get(path, ()), "take it out")
 
 
 def _unknown(where: str, what: str, release: int, fix: str) -> Mistake:
