@@ -1,4 +1,4 @@
-"""Lines of a hosts or dnsmasq file that give names addresses, outside of the block that we write.
+"""Lines of a hosts or dnsmasq file that give names addresses: those that we write, and those outside of our block.
 
 Sources: hosts(5), whose lines with one name all count (glibc's nss_files merges them for getaddrinfo); dnsmasq(8),
 which answers with all addresses of ``host-record`` and ``address`` lines for a name.

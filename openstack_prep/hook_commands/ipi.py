@@ -1,4 +1,4 @@
-"""``ipi``: run ``openshift-install`` with pre-checks, floating IPs and address pairs."""
+"""The commands before, around and after ``openshift-install``: ``pre-ipi``, ``ipi``, ``post-ipi`` and ``wait-for``."""
 
 from __future__ import annotations
 
@@ -7,28 +7,44 @@ import contextlib
 import os
 import sys
 import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openstack_prep.base.errors import ConfigError
+from openstack_prep.base import shell
+from openstack_prep.base.errors import ConfigError, PrepError
+from openstack_prep.base.raw import Values
 from openstack_prep.base.style import visible
-from openstack_prep.cli.running import code_of
+from openstack_prep.cli.of_spec import variable_words
+from openstack_prep.cli.output import print_result
+from openstack_prep.cli.reading import reading
+from openstack_prep.cli.running import carry_out, code_of, confirm_plan, execute, open_spec, print_warnings
 from openstack_prep.cli.spec import read_of
+from openstack_prep.cli.style import warn
+from openstack_prep.cloud.connection import connect
 from openstack_prep.core.plan import Report
 from openstack_prep.hook_commands.options import USAGE
-from openstack_prep.hook_commands.post_ipi import given_addresses
-from openstack_prep.hook_commands.pre_ipi import prepare
+from openstack_prep.hooks.cleanup import remaining
 from openstack_prep.hooks.installation import InstallOptions
 from openstack_prep.hooks.ipi import Command, ipi
-from openstack_prep.hooks.pre_ipi import NotReady, checked, entry_file, installation_of, warnings
-from openstack_prep.hooks.reinstallation import start_over
+from openstack_prep.hooks.post_ipi import find_bootstrap, spec_of, wait_for_ports
+from openstack_prep.hooks.pre_ipi import NotReady, checked, entry_file, examine, installation_of, warnings
+from openstack_prep.hooks.reinstallation import advice, start_over
+from openstack_prep.hooks.wait_for import wait_for
 from openstack_prep.openshift.check.preflight import HOSTS
+from openstack_prep.openshift.cluster import ClusterAddresses, find_metadata, read_metadata
+from openstack_prep.openshift.commands.of_cluster import chosen_cluster, cloud_of
+from openstack_prep.openshift.folder import Folder
+from openstack_prep.openshift.installer import to_continue
+from openstack_prep.verbs import api
 
 if TYPE_CHECKING:
+    from openstack_prep.base.diagnostic import Diagnostic
+    from openstack_prep.cloud.connection import Cloud
     from openstack_prep.hooks import Ready
 
 
-def run(options: argparse.Namespace) -> int:
+def run_ipi(options: argparse.Namespace) -> int:
     try:
         return _around(options)
     except NotReady as error:  # each line gets our prefix, unlike the installer's
@@ -108,3 +124,107 @@ def _tell(text: str) -> None:
             sys.stderr.flush()
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # Python flushes what is left at the exit
+
+
+# --- ``pre-ipi``: before ``openshift-install``, apply the spec and check its install-config ---
+
+
+CREATE = ("openshift-install", "create", "cluster")
+
+
+def run_pre_ipi(options: argparse.Namespace) -> int:
+    ready = prepare(options)
+    print_result(
+        options, "\n".join([ready.report.summary, *map(str, ready.findings)]), _data(ready.report, ready.findings)
+    )
+    code = code_of(ready.report)
+    if ready.ok and options.format == "text":
+        print(visible("\n".join(_there(ready, options.jobs) if ready.installed else _next(options, ready))))
+    return code or (0 if ready.ok else 1)
+
+
+def _there(ready: Ready, jobs: int) -> Iterator[str]:
+    """Yield what to do in the folder of a cluster, which cannot be used for another one, by what exists of it."""
+    folder = Folder(ready.folder)
+    yield f"cluster {ready.installed} was installed from {folder.path}, or is being installed: {folder.metadata} exists"
+    try:
+        infra_id = read_metadata(folder.metadata).infra_id
+        left = remaining(connect(ready.cloud, clouds_file=ready.clouds_file), infra_id, jobs=jobs)
+    except PrepError as error:
+        yield f"what exists of it is unknown: {error}"
+        yield f"to start over: {folder.restart_commands}"
+        return
+    yield from advice(folder, infra_id, left, code=None, masters=1)
+
+
+def _next(options: argparse.Namespace, ready: Ready) -> Iterator[str]:
+    given = {"--os-cloud": options.os_cloud, "--hosts": options.hosts}
+    words = [word for option, value in given.items() if value for word in (option, str(value))]
+    words += variable_words(options)
+    yield "next: " + shell.join(["openstack-prep", "ipi", *words, "--spec", str(options.spec), "--", *CREATE])
+    variables = {"OS_CLOUD": ready.cloud, "OS_CLIENT_CONFIG_FILE": str(ready.clouds_file)}
+    environment = (f"{name}={shell.quote(value)}" for name, value in variables.items())
+    yield " ".join(["or without openstack-prep:", *environment, shell.join([*CREATE, "--dir", str(ready.folder)])])
+
+
+def prepare(options: argparse.Namespace, *, look: bool = True) -> Ready:
+    """Apply the spec after confirmation, and check what the installer will read."""
+    cloud, spec = open_spec(options, options.spec)
+    hosts = options.hosts or HOSTS
+    examine(spec, hosts if look else None)
+    with reading(options):
+        plan = api.plan(cloud, spec, allow_replace=options.allow_replace, jobs=options.jobs)
+    print_warnings(plan, spec)
+    confirm_plan(options, plan)
+    report = execute(options, cloud, plan)
+    try:
+        return checked(spec, report, look=look, hosts=hosts, jobs=options.jobs)
+    except PrepError as error:  # what apply has done is part of the result
+        print_result(options, report.summary, _data(report, error.diagnostics))
+        raise
+
+
+def _data(report: Report, findings: Iterable[Diagnostic]) -> Values:
+    return report.data() | {"findings": [each.data() for each in findings]}
+
+
+# --- ``post-ipi``: after ``openshift-install``, attach floating IPs and add allowed address pairs ---
+
+
+def given_addresses(options: argparse.Namespace) -> Values:
+    """Return the fields of ClusterAddresses that the options give."""
+    return {field: getattr(options, field) for field in ("ingress_floating_ip", "api_floating_ip", "vips")}
+
+
+def run_post_ipi(options: argparse.Namespace) -> int:
+    metadata = chosen_cluster(options)
+    spec = spec_of(metadata, ClusterAddresses(**given_addresses(options)), move=options.move)
+    cloud = cloud_of(options, metadata)
+    wait_for_ports(cloud, spec, options.wait)
+    with reading(options):
+        plan = api.plan(cloud, spec, jobs=options.jobs)
+    code = carry_out(options, cloud, plan)
+    if code == 0:
+        _name_bootstrap(options, cloud, metadata.infra_id)
+    return code
+
+
+def _name_bootstrap(options: argparse.Namespace, cloud: Cloud, infra_id: str) -> None:
+    """Print how to remove the bootstrap machine, if it exists."""
+    name = find_bootstrap(cloud, infra_id)
+    if name:
+        folder = Path("DIR") if options.infra_id else find_metadata(options.metadata or Path()).parent
+        fix = f"if the installer has ended: {to_continue(folder, bootstrap=True)}"
+        warn(f"{name} exists: the installation is not complete; {fix}")
+
+
+# --- ``wait-for``: wait until the installer has created a virtual port ---
+
+
+def run_wait_for(options: argparse.Namespace) -> int:
+    metadata = chosen_cluster(options)
+    cloud = cloud_of(options, metadata)
+    port = wait_for(cloud, options.port, metadata, seconds=options.timeout)
+    data = {"id": port.id, "name": port.name, "addresses": list(port.addresses)}
+    print_result(options, f"{port.name}  {port.id}  {', '.join(port.addresses)}", data)
+    return 0

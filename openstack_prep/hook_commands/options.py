@@ -18,7 +18,7 @@ SECONDS = 1800.0
 
 
 def add_pre_ipi(command: AddCommand) -> None:
-    parser = command("pre-ipi", f"{_HERE}.pre_ipi:run")
+    parser = command("pre-ipi", f"{_HERE}.ipi:run_pre_ipi")
     add_spec(parser, "YAML file with an install_config")
     add_preparation(parser)
 
@@ -33,7 +33,7 @@ def add_preparation(parser: argparse.ArgumentParser) -> None:
 
 
 def add_ipi(command: AddCommand) -> None:
-    parser = command("ipi", f"{_HERE}.ipi:run")
+    parser = command("ipi", f"{_HERE}.ipi:run_ipi")
     parser.usage = USAGE
     parser.add_argument(
         "--spec",
@@ -63,7 +63,7 @@ def add_ipi(command: AddCommand) -> None:
 
 
 def add_post_ipi(command: AddCommand) -> None:
-    parser = command("post-ipi", f"{_HERE}.post_ipi:run")
+    parser = command("post-ipi", f"{_HERE}.ipi:run_post_ipi")
     add_cluster_options(parser)
     add_addresses(parser)
     parser.add_argument(
@@ -84,7 +84,7 @@ def add_addresses(parser: argparse.ArgumentParser) -> None:
 
 
 def add_wait_for(command: AddCommand) -> None:
-    parser = command("wait-for", f"{_HERE}.wait_for:run")
+    parser = command("wait-for", f"{_HERE}.ipi:run_wait_for")
     parser.add_argument("port", choices=PORTS, help="the virtual port")
     add_cluster_options(parser)
     parser.add_argument("--timeout", type=seconds, default=SECONDS, metavar="SECONDS", help=f"(default: {SECONDS:.0f})")

@@ -1,4 +1,4 @@
-"""What security group rules let through.
+"""What security group rules and address pairs let through.
 
 Source: Networking API v2.0, "Security group rules" and "Address groups".  Groups only add to one another.
 """

@@ -1,4 +1,4 @@
-"""What a run has found, and where, in the form that the writers of reports share."""
+"""What a run has found, and where; written as JUnit XML and as SARIF."""
 
 from __future__ import annotations
 

@@ -25,8 +25,7 @@ from openstack_prep.resources.network.security_group_rule import SELF
 from openstack_prep.resources.orchestration import stack_outputs
 from openstack_prep.resources.orchestration.existing import Existing
 from openstack_prep.resources.orchestration.stack import Stack
-from openstack_prep.resources.orchestration.stack_nodes import servers_of
-from openstack_prep.resources.orchestration.stack_outputs import Outputs
+from openstack_prep.resources.orchestration.stack_outputs import Outputs, servers_of
 
 # --- declaration ------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ from openstack_prep.resources.network.port import ports_of
 from openstack_prep.resources.network.port_addresses import multicast_mistakes, multicast_obstacle
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.orchestration.existing import Existing
-from openstack_prep.resources.orchestration.stack_nodes import ports_in, servers_of
+from openstack_prep.resources.orchestration.stack_outputs import ports_in, servers_of
 
 # --- the selection of ports in a project: by name, by tag, by cluster, by stack, or by security group ---
 #
@@ -170,7 +170,7 @@ def _security_groups(run: CloudRun, project_id: str) -> Sequence[tuple[str, str]
     return [(raw["id"], raw["name"]) for raw in listed]
 
 
-# ---
+# --- address pairs --------------------------------------------------------------------------
 
 
 JOBS = 4

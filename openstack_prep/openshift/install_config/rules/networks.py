@@ -96,7 +96,7 @@ def _different(cluster: InstallConfigFields, given: dict[str, list[Address]]) ->
 VIP_RULES = (_vips,)
 
 
-# ---
+# --- networks ------------------------------------------------------------------------------
 
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

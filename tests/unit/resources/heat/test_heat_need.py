@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from openstack_prep.resources.heat.heat_need import difference, label, shape, together, wants
 from openstack_prep.resources.lists.nova_records import FlavorRecord
+from openstack_prep.resources.orchestration.stack_checks import difference, label, shape, together, wants
 
 FLAVORS = [FlavorRecord(id="f1", name="small", vcpus=2, ram=4096)]
 
