@@ -103,7 +103,6 @@ def add_cleanup(command: AddCommand) -> None:
 
 
 def add_address_pairs(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("address-pairs sync", f"{_HERE}.address_pairs:run")
     add_spec(parser, "YAML file with address_pairs", optional=True)
     parser.add_argument(

@@ -54,7 +54,6 @@ def add_verbs(command: AddCommand) -> None:
 
 
 def add_validate(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("validate", f"{_HERE}.validate:run", cloud=False, data=True)
     parser.add_argument("specs", type=Path, nargs="+", metavar="SPEC", help="the specs, YAML files")
     add_variables(parser)
@@ -62,7 +61,6 @@ def add_validate(command: AddCommand) -> None:
 
 
 def add_audit(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("audit", f"{_HERE}.audit:run")
     add_html(parser)
     add_spec(parser)
@@ -70,14 +68,12 @@ def add_audit(command: AddCommand) -> None:
 
 
 def add_graph(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("graph", f"{_HERE}.graph:run", forms=FORMS)
     parser.add_argument("--plan", action="store_true", help="read the cloud, and colour what apply would do")
     add_spec(parser)
 
 
 def add_support_bundle(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("support-bundle", f"{_HERE}.support_bundle:run")
     parser.add_argument(
         "--output",
@@ -90,7 +86,6 @@ def add_support_bundle(command: AddCommand) -> None:
 
 
 def add_export(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("export", f"{_HERE}.export:run")
     parser.add_argument("--project", metavar="NAME", help="the project (default: that of the connection)")
     parser.add_argument("--project-domain", metavar="NAME", default="Default", help="its domain (Default)")
@@ -100,7 +95,6 @@ def add_export(command: AddCommand) -> None:
 
 
 def add_unlock(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("unlock", f"{_HERE}.unlock:run")
     add_spec(parser, optional=True)
     parser.add_argument("--name", metavar="NAME", help="instead of a spec: an infraID in the connection's own project")
@@ -108,7 +102,6 @@ def add_unlock(command: AddCommand) -> None:
 
 
 def add_credential(command: AddCommand) -> None:
-    """Add it to the parser."""
     rotate = command("credential rotate", f"{_HERE}.credential:run")
     add_spec(rotate)
     rotate.add_argument("--name", metavar="NAME", help="only the application credential of this name")

@@ -11,13 +11,11 @@ HOW = "Example: openstack-prep completion bash > /etc/bash_completion.d/openstac
 
 
 def add_explain(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("explain", f"{_HERE}.explain:run", cloud=False, data=True)
     parser.add_argument("code", nargs="?", metavar="CODE", help="code printed in brackets, such as quota.short")
 
 
 def add_schema(command: AddCommand) -> None:
-    """Add both to the parser."""
     what = command("schema", f"{_HERE}.schema:run_schema", cloud=False).add_mutually_exclusive_group()
     what.add_argument(
         "--output", action="store_true", help="the schema of what commands print with --format json or yaml"
@@ -30,7 +28,6 @@ def add_schema(command: AddCommand) -> None:
 
 
 def add_completion(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("completion", f"{_HERE}.completion:run", cloud=False)
     parser.add_argument("shell", choices=SHELLS, help="the shell")
     parser.epilog = HOW

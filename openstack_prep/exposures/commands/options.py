@@ -13,7 +13,6 @@ _HERE = "openstack_prep.exposures.commands"
 
 
 def add_convert(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("exposures convert", f"{_HERE}.convert:run", cloud=False, data=True)
     parser.add_argument(
         "files",
@@ -39,7 +38,6 @@ def add_convert(command: AddCommand) -> None:
 
 
 def add_show(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("exposures show", f"{_HERE}.show:run")
     add_spec(parser, "YAML file")
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file to read before the resolver")

@@ -48,7 +48,6 @@ def add_verbs(command: AddCommand) -> None:
 
 
 def add_reading(command: AddCommand) -> None:
-    """Add both to the parser."""
     audit = add_fleet(command, "audit", f"{_HERE}.verbs:run_audit")
     audit.add_argument("--all", action="store_true", help="show targets without drift, and all findings, too")
     audit.add_argument(
@@ -61,7 +60,6 @@ def add_reading(command: AddCommand) -> None:
 
 
 def add_validate(command: AddCommand) -> None:
-    """Add it to the parser."""
     add_fleet(command, "validate", f"{_HERE}.verbs:run_validate", lines=False)
 
 

@@ -13,13 +13,11 @@ _HERE = "openstack_prep.kubernetes.commands"
 
 
 def add_checklist(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("kubernetes checklist", f"{_HERE}.checklist:run", cloud=False, data=True)
     add_spec(parser, "YAML file with rke_clusters")
 
 
 def add_convert(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("kubernetes convert", f"{_HERE}.convert:run", cloud=False, data=True)
     parser.add_argument("file", type=Path, metavar="FILE", help="cluster.yml of RKE; - is standard input")
     parser.add_argument(
@@ -31,7 +29,6 @@ def add_convert(command: AddCommand) -> None:
 
 
 def add_rke(command: AddCommand) -> None:
-    """Add it to the parser."""
     check = command("rke check", f"{_HERE}.rke:run", cloud=False, data=True)
     check.add_argument(
         "files",
@@ -54,13 +51,11 @@ def add_rke(command: AddCommand) -> None:
 
 
 def add_rke_mesh(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("rke mesh", f"{_HERE}.rke_mesh:run")
     add_spec(parser, "YAML file")
 
 
 def add_rke_render(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("rke render", f"{_HERE}.rke_render:run")
     add_spec(parser, "YAML file; its stacks must exist", optional=True)
     parser.add_argument("--cluster", metavar="NAME", help="only this cluster of the spec")

@@ -14,7 +14,6 @@ CONFIG = Path("install-config.yaml")
 
 
 def add_topology(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("topology", f"{_HERE}.topology:run", forms=FORMS)
     which = add_cluster_options(parser)
     which.add_argument(
@@ -26,7 +25,6 @@ def add_topology(command: AddCommand) -> None:
 
 
 def add_check(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("check", f"{_HERE}.check:run")
     parser.add_argument(
         "paths",
@@ -37,13 +35,17 @@ def add_check(command: AddCommand) -> None:
         help=f"install-config.yaml or its folder (./{CONFIG}); several only with --offline",
     )
     parser.add_argument("--offline", action="store_true", help="check the files alone, without clouds.yaml and a cloud")
+    _add_release(parser)
+    add_html(parser)
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file of the installer's machine (/etc/hosts)")
+    add_reports(parser, "paths")
+
+
+def _add_release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--release", metavar="RELEASE", help="OpenShift release such as 4.20 (that of the installer)")
     parser.add_argument(
         "--installer", type=Path, metavar="FILE", help="openshift-install (beside the file, or on PATH)"
     )
-    add_html(parser)
-    parser.add_argument("--hosts", type=Path, metavar="FILE", help="hosts file of the installer's machine (/etc/hosts)")
-    add_reports(parser, "paths")
 
 
 def add_import(command: AddCommand) -> None:
@@ -56,10 +58,7 @@ def add_import(command: AddCommand) -> None:
         metavar="INSTALL_CONFIG",
         help=f"install-config.yaml, its copy or its folder (./{CONFIG})",
     )
-    parser.add_argument("--release", metavar="RELEASE", help="OpenShift release such as 4.20 (that of the installer)")
-    parser.add_argument(
-        "--installer", type=Path, metavar="FILE", help="openshift-install (beside the file, or on PATH)"
-    )
+    _add_release(parser)
     parser.add_argument(
         "--output",
         type=Path,
@@ -69,7 +68,6 @@ def add_import(command: AddCommand) -> None:
 
 
 def add_verify(command: AddCommand) -> None:
-    """Add it to the parser."""
     parser = command("verify", f"{_HERE}.verify:run")
     add_cluster_options(parser)
     parser.add_argument("--ingress-ip", metavar="ADDR", help="floating IP of the routers (that of their port)")
