@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -22,6 +21,7 @@ from openstack_prep.exposures.external_ips import (
     mistakes,
 )
 from openstack_prep.exposures.external_ips.settings import carried, hops
+from tests.unit import kubernetes_schemas
 from tests.unit.exposures.external_ips.declared import ALL, FORMS, NODES, PLAIN, placed
 
 SHELLCHECK = Path(sys.executable).with_name("shellcheck")
@@ -43,7 +43,7 @@ def test_the_order_of_exposures_does_not_matter(name: str) -> None:
 
 def test_services_are_valid() -> None:
     (service,) = yaml.safe_load_all(files(PLAIN, ALL)["external-ip-services.yaml"])
-    kubernetes_validate.validate(service, "1.36", strict=True)
+    kubernetes_schemas.validate(service, "1.36")
     assert service["spec"]["externalIPs"] == ["200.1.1.1", "2001:db8:1::1"]
 
 

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import jsonschema
-import kubernetes_validate
+
+from tests.unit import kubernetes_schemas
 
 LABEL = "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
@@ -255,7 +256,7 @@ def validate(document: Any) -> None:
     elif "kind" not in document:
         jsonschema.validate(document, MERGE_PATCH if "spec" in document else NETWORK_DATA)
     elif document["kind"] == "Service":
-        kubernetes_validate.validate(document, "1.33", strict=True)
+        kubernetes_schemas.validate(document, "1.33")
     else:
         checker = jsonschema.FormatChecker()
         jsonschema.Draft202012Validator(SCHEMAS[document["kind"]], format_checker=checker).validate(document)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import jsonschema
-import kubernetes_validate
 import pytest
 import yaml
 
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.kubernetes.cilium import Cilium, Member, document, helm_chart_config, manifests, mistakes
 from openstack_prep.kubernetes.model import KubernetesCluster
+from tests.unit import kubernetes_schemas
 
 RELEASES = ("1.13.4", "1.14", "1.15", "1.16.1", "1.17", "1.18.0")
 
@@ -181,7 +181,7 @@ def test_metallb_is_asked_for_the_address_in_one_way_only() -> None:
 def test_the_managed_etcd_has_a_service_of_ours(old_metallb: bool, service: Any) -> None:
     cilium = replace(PLAIN, mesh="etcd", version="1.15", mesh_service=service)
     (found,) = manifests(mesh(cilium, old_metallb=old_metallb)[0])
-    kubernetes_validate.validate(found, "1.31", strict=True)
+    kubernetes_schemas.validate(found, "1.31")
     assert found["spec"]["ports"][0].get("nodePort") == (32379 if service == "NodePort" else None)
     asked = found["spec"].get("loadBalancerIP") or found["metadata"].get("annotations", {}).get(
         "metallb.io/loadBalancerIPs"
