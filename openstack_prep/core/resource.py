@@ -255,6 +255,13 @@ class ListsMistakes(Protocol):
         """
 
 
+class CarriesTag(Protocol):
+    """A kind whose ownership tag shares a text of limited length with what the user writes and how it is named."""
+
+    def list_long_texts(self, spec: str) -> Iterable[Mistake]:
+        """Yield the texts that are longer than the service stores, with the tag of the spec of this name."""
+
+
 class ListsWarnings(Protocol):
     """A kind that warns about valid settings."""
 

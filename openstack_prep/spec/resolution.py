@@ -16,6 +16,7 @@ from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.resource import (
+    CarriesTag,
     ListsInherited,
     ListsMistakes,
     ListsWarnings,
@@ -41,6 +42,7 @@ def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
     for each in spec.chosen:
         try:
             found += each.list_mistakes(context) if supports(each, ListsMistakes) else ()
+            found += each.list_long_texts(spec.name) if supports(each, CarriesTag) else ()
         except SpecError as error:
             found += error.mistakes
     checks: list[Callable[[Context], Iterable[Mistake]]] = [partial(list_file_conflicts, spec)]

@@ -13,9 +13,10 @@ import pytest
 import yaml
 from openstack.exceptions import HttpException
 
-from openstack_prep.base.errors import PlanRefused
+from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor
+from openstack_prep.core.model import OwnershipTag
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
 from openstack_prep.resources.identity.project import Project
@@ -112,6 +113,10 @@ def test_what_cannot_be_is_seen_before(lab: Lab) -> None:
         lab.run(NETWORK, Subnet(name="more", network="net", cidr="10.0.0.128/25"))
     with pytest.raises(PlanRefused, match=r"cidr '10.0.0.0/24' -> '10.0.0.0/16'"):
         lab.run(NETWORK, replace(NODES, cidr="10.0.0.0/16"))
+    longest = "d" * (255 - len(OwnershipTag(lab.name).describe("net", "")) - 1)
+    lab.apply(replace(NETWORK, description=longest), NODES)
+    with pytest.raises(SpecError):
+        lab.plan(replace(NETWORK, description=f"{longest}d"), NODES)
 
 
 @pytest.mark.parametrize("skip", [0, 1])

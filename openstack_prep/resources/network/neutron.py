@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
-from openstack_prep.base.errors import CloudError, NotFound
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import CloudError, Mistake, NotFound
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, in_project, only_one
-from openstack_prep.core.model import Adoptable, Change, Key, Observed, Resource
+from openstack_prep.core.model import Adoptable, Change, Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
 from openstack_prep.resources.identity.in_project import ByProjectUser
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from openstack_prep.cloud.connection import Cloud
 
 R = TypeVar("R", bound=NeutronRecord)
+
+LONGEST = 255
+"""Characters of a description (neutron-lib, db/constants.py, DESCRIPTION_FIELD_SIZE)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,13 @@ class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
 
     description: str | None = None
     """Free text; an ownership tag is appended."""
+
+    def list_long_texts(self, spec: str) -> Iterable[Mistake]:
+        text = self.description or ""
+        text = text if self.adopt is True else OwnershipTag(spec).describe(self.name, text)
+        if len(text) > LONGEST:
+            what = f"description has {len(text)} characters with the ownership tag, and Neutron stores {LONGEST}"
+            yield self.mistake(what, f"shorten it, or the name, by {len(text) - LONGEST}", Code.SPEC_INVALID_VALUE)
 
     # --- what a kind may override ------ ---------------------------------------------------
 

@@ -22,7 +22,7 @@ from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.lists.rule_owners import SharedRules, has_any_of, left_records, owners_of
-from openstack_prep.resources.network.neutron import NetworkResource
+from openstack_prep.resources.network.neutron import LONGEST, NetworkResource
 from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
 from openstack_prep.resources.network.uses import Use, blockers_of_group, of_group
 
@@ -51,6 +51,15 @@ class SecurityGroup(NetworkResource[GroupRecord], Coherent):
         if self.takes_over and not self.can_be_managed:
             fix = "set adopt: true, or remove it"
             yield InvalidValue("the group default belongs to its project; Neutron deletes it only with that", fix)
+
+    def list_long_texts(self, spec: str) -> Iterable[Mistake]:
+        yield from super().list_long_texts(spec)
+        for index, rule in enumerate(self.rules or ()):
+            text = OwnershipTag(spec).describe(self.name, rule.description)
+            if len(text) > LONGEST:
+                what = f"description has {len(text)} characters with the ownership tag, and Neutron stores {LONGEST}"
+                fix = f"shorten it by {len(text) - LONGEST}"
+                yield self.mistake(what, fix, Code.SPEC_INVALID_VALUE, f"rules[{index}]")
 
     @property
     def can_be_managed(self) -> bool:
