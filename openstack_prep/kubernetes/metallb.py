@@ -28,7 +28,9 @@ from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
+from openstack_prep.kubernetes import metallb_releases as releases
 from openstack_prep.kubernetes.keys.schema import value_at
+from openstack_prep.kubernetes.metallb_releases import MetalLBRelease
 from openstack_prep.kubernetes.model import Namespace
 from openstack_prep.kubernetes.service_pools import (
     Addresses,
@@ -140,6 +142,8 @@ class MetalLB(Strict):
 
     pools: tuple[MetalLBPool, ...]
     """Addresses for Services."""
+    version: MetalLBRelease | None = None
+    """Release of MetalLB, in quotes; which fields it has depends on it. Default: the newest one."""
     peers: tuple[MetalLBPeer, ...] = ()
     """BGP routers."""
     manifests: Literal["crd", "configmap"] = "crd"
@@ -331,8 +335,9 @@ NOT_IN_A_CONFIGMAP = (
 )
 
 
-def mistakes(metallb: MetalLB, addresses: Addresses) -> Iterator[Mistake]:
-    """Yield all mistakes; ``addresses`` are those of the spec's address pools."""
+def mistakes(metallb: MetalLB, addresses: Addresses, kubernetes: str | None = None) -> Iterator[Mistake]:
+    """Yield all mistakes; ``addresses`` are those of the spec's address pools, ``kubernetes`` is its version."""
+    yield from _of_release(metallb, kubernetes)
     for what, fix in label_findings(metallb.namespace):
         yield Mistake("namespace", what, fix)
     yield from list_mistakes(metallb.pools, addresses)
@@ -375,7 +380,38 @@ def _pool_warnings(metallb: MetalLB, addresses: Addresses) -> Iterator[str]:
                 yield f"{where}.bgp.communities: MetalLB needs a Community with the alias {community!r}"
 
 
+# --- release ------------------------------------------------------------------------------
+
+
+def _of_release(metallb: MetalLB, kubernetes: str | None) -> Iterator[Mistake]:
+    version, by_crd = metallb.version, metallb.manifests == "crd"
+    if version and by_crd != (releases.parts(version) >= releases.CRD_SINCE):
+        what = f"MetalLB {version} {'has no custom resources' if by_crd else 'reads no ConfigMap'}"
+        yield Mistake("manifests", what, f"write {'configmap' if by_crd else 'crd'}, or correct version")
+    why = releases.refused_peers(version or releases.NEWEST, kubernetes) if metallb.peers and by_crd else ""
+    if why:
+        fix = f"install MetalLB {releases.shown(releases.PEERS_SINCE)} or later and write its version, or use layer2"
+        yield Mistake("version", why, fix)
+
+
 # --- pools --------------------------------------------------------------------------------
+
+
+def _released(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
+    if metallb.version is None or metallb.manifests == "configmap":
+        return
+    for field, since in releases.SINCE.items():
+        if _value(pool, field) not in (None, (), False) and releases.parts(metallb.version) < since:
+            yield (
+                field,
+                f"MetalLB {metallb.version} does not have it",
+                f"remove it, or use {releases.shown(since)} or later",
+            )
+    for community in pool.bgp.communities if pool.bgp else ():
+        since = releases.LARGE_COMMUNITIES_SINCE
+        if _is_large(community) and releases.parts(metallb.version) < since:
+            what = f"MetalLB {metallb.version} does not support {community!r}"
+            yield "bgp.communities", what, f"remove it, or use {releases.shown(since)} or later"
 
 
 def _named(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -> Findings:
@@ -465,6 +501,7 @@ def _in_a_configmap(metallb: MetalLB, pool: MetalLBPool, addresses: Addresses) -
 
 
 POOL_RULES: tuple[Callable[[MetalLB, MetalLBPool, Addresses], Findings], ...] = (
+    _released,
     _named,
     _filled,
     _announced,

@@ -31,6 +31,7 @@ from openstack_prep.exposures.convert.objects import (
 )
 from openstack_prep.exposures.convert.proof import ServiceAddresses
 from openstack_prep.exposures.convert.sources import AUTOMATIC, CILIUM_CLASSES, COMMAND, OPENELB
+from openstack_prep.kubernetes import metallb_releases
 from openstack_prep.kubernetes.cilium import Cilium, address_annotation
 from openstack_prep.kubernetes.kube_vip import ANNOTATION, LABEL
 
@@ -307,6 +308,7 @@ def _numbered(found: tuple[ConversionStep, ...]) -> Iterator[str]:
 
 def convert(old: Old, wanted: LoadBalancerOptions) -> ExposureConversion:
     """Convert; raises SpecError if the load balancer refuses the pools."""
+    wanted = replace(wanted, kubernetes=old.kubernetes)
     if old.by_cloud and not wanted.class_name:
         wanted = replace(wanted, class_name=requests.CLASSES.get(wanted.to) or CILIUM_CLASSES[wanted.announce])
     decision = decide(old, wanted)
@@ -328,6 +330,9 @@ def _notes(old: Old, decision: Decision, wanted: LoadBalancerOptions) -> Iterato
         return
     if not old.has_nodes:
         yield f"no Nodes were given, so addresses of nodes are not recognized; {COMMAND} lists them"
+    if wanted.to == "metallb" and wanted.peers and not old.kubernetes and wanted.version < metallb_releases.PEERS_SINCE:
+        first = metallb_releases.PEERS_REFUSED_BY
+        yield f"Kubernetes 1.{first} and later refuse each BGPPeer of MetalLB {wanted.release}: it is fixed in 0.16.0"
     if old.by_cloud:
         yield (
             f"{requests.OCCM} serves {_names(list(old.by_cloud))}, and creates a load balancer of Octavia for each "

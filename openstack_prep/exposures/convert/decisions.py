@@ -27,6 +27,7 @@ from openstack_prep.exposures.convert.objects import (
     families_of,
     order,
 )
+from openstack_prep.kubernetes.metallb_releases import METALLB_IO_SINCE
 
 # --- shared address ---------------------------------------------------------------------------
 
@@ -111,8 +112,8 @@ def key_annotations(carrier: Carrier, wanted: LoadBalancerOptions, lease_namespa
 
 
 def metallb_prefix(wanted: LoadBalancerOptions) -> str:
-    """Return the prefix of MetalLB's annotations (controller/service.go of 0.14.8 and 0.14.9)."""
-    return "metallb.io" if wanted.version >= (0, 14, 9) else "metallb.universe.tf"
+    """Return the prefix of MetalLB's annotations."""
+    return "metallb.io" if wanted.version >= METALLB_IO_SINCE else "metallb.universe.tf"
 
 
 def lease_namespaces(carriers: Sequence[Carrier]) -> Mapping[str, str]:

@@ -89,6 +89,8 @@ class Old:
     has_claims: bool = False
     """Whether Mirantis' external IP controller is at work: there are its objects, or Services with its annotation."""
     has_nodes: bool = False
+    kubernetes: str = ""
+    """Newest version of the nodes; the API server has it, or a newer one."""
     by_cloud: tuple[str, ...] = ()
     """Services that cloud-provider-openstack has annotated, with the addresses of their load balancers."""
     count: int = 0
@@ -114,6 +116,8 @@ class LoadBalancerOptions:
     my_asn: int | None = None
     peers: tuple[BgpPeer, ...] = ()
     class_name: str = ""
+    kubernetes: str = ""
+    """Version of Kubernetes, the newest one of the nodes; empty if it is not known."""
 
     @property
     def minor(self) -> tuple[int, int]:

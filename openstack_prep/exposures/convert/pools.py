@@ -73,6 +73,7 @@ Built = tuple[list[dict[str, object]], list[Mistake]]
 def _metallb(pools: Texts, wanted: LoadBalancerOptions) -> Built:
     layer2 = wanted.announce == "l2"
     config = metallb.MetalLB(
+        version=wanted.release,
         pools=tuple(
             metallb.MetalLBPool(
                 name=name,
@@ -90,7 +91,7 @@ def _metallb(pools: Texts, wanted: LoadBalancerOptions) -> Built:
             for number, each in enumerate(wanted.peers, 1)
         ),
     )
-    return metallb.document(config, {}), list(metallb.mistakes(config, {}))
+    return metallb.document(config, {}), list(metallb.mistakes(config, {}, wanted.kubernetes))
 
 
 def _cilium(pools: Texts, wanted: LoadBalancerOptions) -> Built:

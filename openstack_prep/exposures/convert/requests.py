@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.exposures.convert.objects import LoadBalancerOptions, OldService, To
+from openstack_prep.kubernetes.metallb_releases import METALLB_IO_SINCE
 
 POOLS = ("metallb.io/address-pool", "metallb.universe.tf/address-pool")
 ADDRESSES = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
@@ -33,7 +34,6 @@ OCCM, OF_OCCM = "cloud-provider-openstack", "loadbalancer.openstack.org/"
 """What creates load balancers of Octavia, and the prefix of its annotations."""
 CLASSES: Mapping[To, str] = {"metallb": "metallb", "kube-vip": "kube-vip.io/kube-vip-class"}
 """Classes beside cloud-provider-openstack, which takes each Service without one. Cilium's are of its announcements."""
-METALLB_IO_SINCE = (0, 14, 9)
 CILIUM_ANNOTATION_SINCE = (1, 16)
 
 

@@ -467,6 +467,7 @@ def _sorted(objects: list[Fields], mistakes: list[Mistake]) -> Old:
     pools = [each for each in read_pools if each is not None]
     _distinct(pools, mistakes)
     nodes = {address: name for each in by_kind["Node"] for name, address in _node(each)}
+    versions = (each.text("status.nodeInfo.kubeletVersion") for each in by_kind["Node"])
     return Old(
         services=tuple(sorted(services, key=lambda each: (each.namespace, each.name))),
         pools=tuple(pools),
@@ -476,9 +477,15 @@ def _sorted(objects: list[Fields], mistakes: list[Mistake]) -> Old:
         has_claims=any(by_kind[kind] for kind in ("IpClaimPool", "IpClaim", "IpNode"))
         or any(each.keeps_annotation == AUTOMATIC for each in services),
         has_nodes=bool(by_kind["Node"]),
+        kubernetes=max(versions, key=_minor, default=""),
         by_cloud=tuple(sorted(by_cloud)),
         count=len(by_kind["Service"]),
     )
+
+
+def _minor(version: str) -> int:
+    found = re.match(r"v?1\.(\d{1,4})", version)
+    return int(found[1]) if found else 0
 
 
 def _node(item: Fields) -> Iterator[tuple[str, str]]:

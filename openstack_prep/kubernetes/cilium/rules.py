@@ -457,6 +457,29 @@ def _plugin(member: Member) -> Findings:
         yield "network_plugin", f"{plugin} conflicts with the section cilium", "remove it, or write cilium"
 
 
+def _features(member: Member) -> Findings:
+    """Yield features that the chart refuses to render, or the agent to start, without another one.
+
+    Source: Cilium 1.13 to 1.19, install/kubernetes/cilium/templates/validate.yaml (Hubble's relay and UI) and
+    Documentation/network/servicemesh (prerequisites of ingress and Gateway API).
+    """
+    cilium = member.cilium
+    values = cilium.values or {}
+    has_ports = cilium.kube_proxy_replacement or value_at(values, "nodePort.enabled") is True
+    for name in (each for each in ("gatewayAPI", "ingressController") if value_at(values, f"{each}.enabled") is True):
+        if not has_ports:
+            what = f"{name}.enabled requires the kube-proxy replacement, or nodePort.enabled"
+            yield "values", what, "write kube_proxy_replacement: true into the section cilium"
+        if value_at(values, "l7Proxy") is False:
+            yield "values", f"{name}.enabled requires l7Proxy", "remove l7Proxy: false"
+    relay = value_at(values, "hubble.relay.enabled") is True
+    if relay and value_at(values, "hubble.enabled") is False:
+        yield "values", "hubble.relay.enabled requires hubble.enabled", "remove hubble.enabled: false"
+    alone = value_at(values, "hubble.ui.standalone.enabled") is True
+    if value_at(values, "hubble.ui.enabled") is True and not (relay or alone):
+        yield "values", "hubble.ui.enabled requires hubble.relay.enabled", "write hubble.relay.enabled: true"
+
+
 RULES: tuple[Callable[[Member], Findings], ...] = (
     _names,
     _release,
@@ -466,6 +489,7 @@ RULES: tuple[Callable[[Member], Findings], ...] = (
     _node_port,
     _native,
     _plugin,
+    _features,
 )
 
 

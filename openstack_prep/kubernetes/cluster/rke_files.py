@@ -262,7 +262,7 @@ def _balancer_mistakes(cluster: RkeFields) -> Iterator[Mistake]:
     """Yield mistakes in the sections of load balancers and of Cilium."""
     addresses = cluster.related.addresses(cluster)
     if cluster.metallb:
-        for each in metallb.mistakes(cluster.metallb, addresses):
+        for each in metallb.mistakes(cluster.metallb, addresses, cluster.kubernetes_version):
             yield replace(each, where=f"metallb.{each.where}", code=Code.CLUSTER_METALLB)
     if cluster.kube_vip:
         for each in kube_vip.mistakes(cluster.kube_vip, addresses):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openstack_prep.base.errors import InternalError
+from openstack_prep.base.errors import InternalError, SpecError
 from openstack_prep.exposures.convert import Old, convert, read, wanted
 from openstack_prep.exposures.convert.objects import To
 from openstack_prep.exposures.convert.proof import prove
@@ -124,3 +124,25 @@ def test_beside_openstacks_load_balancer_services_get_a_class(
 def test_a_chosen_class_wins_beside_openstacks_load_balancer() -> None:
     found = convert(old_of(service(OCCM, **LB, status=INGRESS)), wanted("metallb", class_name="example.com/edge"))
     assert by_name(found.files["services.yaml"])["a-external"]["spec"]["loadBalancerClass"] == "example.com/edge"
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "release", "refused"),
+    [("v1.36.2", "0.15.3", True), ("v1.35.7", "0.15.3", False), ("v1.36.2", "0.16.0", False), (None, "0.15.3", False)],
+)
+def test_peers_that_kubernetes_refuses(kubelet: str | None, release: str, refused: bool) -> None:
+    """The API server has the newest version of the nodes at least; without nodes a note names the limit."""
+    nodes: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": each}} for each in ("n", "m")
+    ]
+    if kubelet:
+        nodes[0]["status"] = {"nodeInfo": {"kubeletVersion": kubelet}, "addresses": []}
+        nodes[1]["status"] = {"nodeInfo": {"kubeletVersion": "v1.34.1"}, "addresses": []}
+    options = wanted("metallb", release=release, announce="bgp", my_asn="64512", peers=["192.0.2.254=64513"])
+    old = old_of(service(), *(nodes if kubelet else []))
+    if refused:
+        with pytest.raises(SpecError) as caught:
+            convert(old, options)
+        assert [each.where for each in caught.value.mistakes] == ["metallb: version"]
+    else:
+        assert any("BGPPeer" in note for note in convert(old, options).notes) is (kubelet is None)

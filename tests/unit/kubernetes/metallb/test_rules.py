@@ -28,6 +28,48 @@ def told(*pools: MetalLBPool, peers: tuple[MetalLBPeer, ...] = (PEER,), **more: 
     return [str(each) for each in mistakes(MetalLB(pools=pools, peers=peers, **more), ADDRESSES)]  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("pool", "field", "refused", "accepted"),
+    [
+        (replace(GOOD, avoid_buggy_ips=True), "avoid_buggy_ips", "0.13.3", "0.13.4"),
+        (replace(GOOD, l2=MetalLBLayer2(interfaces=("eth0",))), "l2.interfaces", "0.13.5", "0.13.6"),
+        (replace(GOOD, namespaces=("shop",)), "namespaces", "0.13.7", "0.13.8"),
+        (replace(GOOD, priority=5), "priority", "0.13.7", "0.13"),
+        (replace(GOOD, l2=MetalLBLayer2(service_selectors=(FRONT,))), "l2.service_selectors", "0.15.3", "0.16"),
+        (
+            replace(GOOD, protocol="bgp", bgp=MetalLBBGP(communities=("large:1:2:3",))),
+            "bgp.communities",
+            "0.13.9",
+            "0.13.10",
+        ),
+    ],
+)
+def test_each_release_has_its_fields(pool: MetalLBPool, field: str, refused: str, accepted: str) -> None:
+    found = [each.where for each in mistakes(MetalLB(pools=(pool,), peers=(PEER,), version=refused), ADDRESSES)]
+    assert found == [f"pools[0].{field}"]
+    assert list(mistakes(MetalLB(pools=(pool,), peers=(PEER,), version=accepted), ADDRESSES)) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "kubernetes", "peers", "places"),
+    [
+        ("0.15.3", "v1.36.2+rke2r1", (PEER,), ["version"]),
+        ("0.13", "v1.40.0", (PEER,), ["version"]),
+        ("0.15.3", "v1.35.7+rke2r1", (PEER,), []),
+        ("0.15.3", None, (PEER,), []),
+        ("0.15.3", "v1.36.2", (), []),
+        ("0.16.0", "v1.36.2", (PEER,), []),
+        (None, "v1.36.2", (PEER,), []),
+        ("0.12", "v1.20.0", (), ["manifests"]),
+    ],
+)
+def test_kubernetes_1_36_refuses_the_peers_of_earlier_releases(
+    version: str | None, kubernetes: str | None, peers: tuple[MetalLBPeer, ...], places: list[str]
+) -> None:
+    config = MetalLB(pools=(GOOD,), peers=peers, version=version)
+    assert [each.where for each in mistakes(config, ADDRESSES, kubernetes)] == places
+
+
 def bgp(**said: object) -> MetalLBPool:
     return MetalLBPool(pool="lb", protocol="bgp", bgp=MetalLBBGP(**said))  # type: ignore[arg-type]
 
