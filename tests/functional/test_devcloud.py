@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import http.client
+import json
+import subprocess
 import time
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import requests
 from openstack.connection import Connection
 
+from tests.devcloud import processes
 from tests.devcloud.faults import Fault
 from tests.devcloud.layout import HOST
 from tests.devcloud.pytest_devcloud import Devcloud
@@ -243,6 +246,15 @@ def test_connections_break_and_come_back(
                 assert effect == "refuse"
                 assert time.monotonic() < deadline
                 time.sleep(0.2)
+
+
+def test_tuned_queries_find_what_others_find(devcloud: Devcloud) -> None:
+    found = {}
+    for way in ("plain", "tuned"):
+        words = [devcloud.layout.venv / "bin/python", "-m", "tests.devcloud.server.orm_trial", way]
+        found[way] = json.loads(subprocess.check_output(words, env=processes.environment(devcloud.layout)))
+    assert found["tuned"]["found"] == found["plain"]["found"]
+    assert found["tuned"]["queries"] < found["plain"]["queries"]
 
 
 def test_reset_forgets(devcloud: Devcloud) -> None:
