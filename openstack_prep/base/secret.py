@@ -230,7 +230,7 @@ def from_spec(
     if source in ("file", "content") and (warning := _readable_file(file_path(where, base))):
         warn(warning)
     if source == "generate":
-        _close_to_others(file_path(where, base), warn, change=needed)
+        _check_generated(file_path(where, base), warn, change=needed)
     if source == "prompt" and not needed:
         _check_prompt(where)
         return Secret(missing="nobody was prompted for the secret")
@@ -368,6 +368,18 @@ def _readable_mode(path: str | Path) -> str:
     except OSError:
         return ""
     return f"{found & 0o777:04o}" if stat.S_ISREG(found) and found & 0o077 else ""
+
+
+def _check_generated(path: str, warn: Callable[[str], None], *, change: bool) -> None:
+    """Judge the file of a generated secret that exists, before anything is changed in the cloud."""
+    _close_to_others(path, warn, change=change)
+    with contextlib.suppress(OSError):
+        found = os.stat(path)
+        if stat.S_ISREG(found.st_mode) and found.st_size == 0:  # none that a run has begun: it appears with its content
+            fix = "write the secret to its first line, or delete the file to have one generated"
+            raise InvalidValue(f"{path} is empty", fix, Code.SECRET_MISSING)
+        if found.st_uid not in (0, os.geteuid()):
+            warn(f"{path} belongs to another user (uid {found.st_uid}), who can read or replace the secret")
 
 
 def _close_to_others(path: str, warn: Callable[[str], None] = lambda text: None, *, change: bool = True) -> None:

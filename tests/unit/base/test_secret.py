@@ -353,6 +353,27 @@ def test_a_generated_file_of_another_user_is_refused(tmp_path: Path, monkeypatch
     assert (caught.value.code, (tmp_path / "word").stat().st_mode & 0o777) == ("secret.readable", 0o644)
 
 
+def test_a_closed_generated_file_of_another_user_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, warnings = tmp_path / "word", list[str]()
+    path.write_text("hunter2\n")
+    path.chmod(0o600)
+    from_spec({"generate": "word"}, base=tmp_path, warn=warnings.append)
+    assert warnings == []
+    if os.getuid():
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    else:  # whoever is root can read it
+        os.chown(path, 65534, -1)
+    from_spec({"generate": "word"}, base=tmp_path, warn=warnings.append)
+    assert [str(path) in each for each in warnings] == [True]
+
+
+def test_an_empty_generated_file_is_refused_before_anything_is_created(tmp_path: Path) -> None:
+    (tmp_path / "word").touch(0o600)
+    with pytest.raises(InvalidValue) as caught:
+        from_spec({"generate": "word"}, base=tmp_path)
+    assert caught.value.code == "secret.missing"
+
+
 def test_no_secret_is_generated_where_others_can_read_each_file(tmp_path: Path, forced_modes: None) -> None:
     with pytest.raises(ConfigError, match="umask=077"):
         from_spec({"generate": "word"}, base=tmp_path).reveal()
