@@ -15,8 +15,11 @@ from pathlib import Path
 from openstack_prep.base.errors import ConfigError, PrepError
 
 PRIVATE = "0600"
-TEMPORARY = "[a-z0-9_]{8}"
-"""How the temporary files of tempfile.mkstemp end; an editor's .NAME.swp is no such file."""
+TEMPORARY = "openstack-prep-"
+"""What follows the name of a file in that of its temporary file, before what tempfile.mkstemp adds.
+
+Anybody may call a copy of the file .NAME.original or .NAME.20261126, which is as long as that.
+"""
 
 
 CHOOSE_FOLDER = (
@@ -90,12 +93,17 @@ def remove_temporary(path: Path) -> None:
 
     For a caller who excludes other writers. Only our own regular files with such a name are removed.
     """
-    name = re.compile(rf"\.{re.escape(path.name)}\.{TEMPORARY}")
+    name = re.compile(rf"\.{re.escape(path.name)}\.{TEMPORARY}[a-z0-9_]{{8}}")
     with contextlib.suppress(OSError):  # a folder that is missing, or cannot be listed
         for each in os.scandir(path.parent):
             if name.fullmatch(each.name) and _is_own_file(each.path):
                 with contextlib.suppress(OSError):  # in a folder that is not writable, which the write reports
                     os.unlink(each.path)
+
+
+def _make_temporary(path: Path) -> tuple[int, str]:
+    """Create the temporary file of a file, and return its descriptor and path."""
+    return tempfile.mkstemp(prefix=f".{path.name}.{TEMPORARY}", dir=path.parent)
 
 
 def _is_own_file(path: str) -> bool:
@@ -112,7 +120,7 @@ def create_once(path: Path, text: str) -> None:
     target = target_of(path)
     try:
         make_private_folder(target.parent)
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # created with 0600
+        descriptor, name = _make_temporary(target)  # created with 0600
     except OSError as error:
         raise PrepError(f"{path} cannot be written: {error.strerror}: {target.parent}") from error
     try:
@@ -271,7 +279,7 @@ def _replace(
     _refuse_target(path)
     try:
         make_folder(path.parent)
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # created with 0600
+        descriptor, name = _make_temporary(path)  # created with 0600
     except OSError as error:  # it names a temporary file
         fix = "; choose another file, or run this as a user who may write there"
         what = f"{path} cannot be written: {error.strerror}: {path.parent}"

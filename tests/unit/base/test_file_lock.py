@@ -126,7 +126,7 @@ def test_a_judgement_holds_no_lock_and_is_made_again_if_the_file_changes(
 
 def test_whoever_holds_the_lock_removes_what_killed_writers_left(tmp_path: Path) -> None:
     names = ("clouds.yaml", ".clouds.yaml.copy")
-    left = [tmp_path / f".{name}.abcdefg1" for name in names]
+    left = [tmp_path / f".{name}.openstack-prep-abcdefg1" for name in names]
     for each in left:
         each.write_text("secret")
     with one_writer(tmp_path / names[0]):
@@ -135,7 +135,7 @@ def test_whoever_holds_the_lock_removes_what_killed_writers_left(tmp_path: Path)
         assert not any(each.exists() for each in left)
     files = MarkedFiles(tmp_path / "cluster", "# [ours]")
     files.write({"pools.yaml": "a: b\n"})
-    (tmp_path / "cluster" / ".pools.yaml.abcdefg1").write_text("secret")
+    (tmp_path / "cluster" / ".pools.yaml.openstack-prep-abcdefg1").write_text("secret")
     files.write({"pools.yaml": "a: b\n"})
     assert [each.name for each in (tmp_path / "cluster").iterdir()] == ["pools.yaml"]
 

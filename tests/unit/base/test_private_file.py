@@ -64,23 +64,18 @@ def test_folders_on_the_way_are_their_owners_alone(tmp_path: Path) -> None:
 
 def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
     path, other = tmp_path / "clouds.yaml", tmp_path / "other"
-    for name in (".clouds.yaml.ab_c9xyz", ".clouds.yaml.swp", ".clouds.yaml.ABCDEFGH", ".x.abcdefgh"):
+    copies = {".clouds.yaml.original", ".clouds.yaml.20261126", ".clouds.yaml.swp", ".x.openstack-prep-abcdefgh"}
+    for name in (".clouds.yaml.openstack-prep-ab_c9xyz", *copies):
         (tmp_path / name).write_text("secret")
-    (tmp_path / ".clouds.yaml.folder99").mkdir()
-    (tmp_path / ".clouds.yaml.link9999").symlink_to(other)
-    kept = {
-        ".clouds.yaml.swp",
-        ".clouds.yaml.ABCDEFGH",
-        ".x.abcdefgh",
-        ".clouds.yaml.folder99",
-        ".clouds.yaml.link9999",
-    }
+    (tmp_path / ".clouds.yaml.openstack-prep-folder99").mkdir()
+    (tmp_path / ".clouds.yaml.openstack-prep-link9999").symlink_to(other)
+    kept = {*copies, ".clouds.yaml.openstack-prep-folder99", ".clouds.yaml.openstack-prep-link9999"}
     remove_temporary(path)
     assert {each.name for each in tmp_path.iterdir()} == kept
 
 
 def test_only_our_own_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    left = tmp_path / ".clouds.yaml.ab_c9xyz"
+    left = tmp_path / ".clouds.yaml.openstack-prep-ab_c9xyz"
     left.write_text("secret")
     monkeypatch.setattr(os, "geteuid", lambda: left.stat().st_uid + 1)
     remove_temporary(tmp_path / "clouds.yaml")

@@ -315,10 +315,11 @@ def test_threads_of_one_run_take_turns(register: PoolFileRegister) -> None:
 
 def test_what_a_killed_writer_left_is_removed_and_an_editors_file_is_not(register: PoolFileRegister) -> None:
     folder = register.path.parent
-    for name in (".pool.yaml.a1b2c3d4", ".pool.yaml.swp", ".pool.yml.a1b2c3d4"):
+    kept = [".pool.yaml.20261126", ".pool.yaml.swp", ".pool.yml.openstack-prep-a1b2c3d4"]
+    for name in (".pool.yaml.openstack-prep-a1b2c3d4", *kept):
         (folder / name).touch()
     claim_one(register, "web")
-    assert sorted(each.name for each in folder.iterdir()) == [".pool.yaml.swp", ".pool.yml.a1b2c3d4", "pool.yaml"]
+    assert sorted(each.name for each in folder.iterdir()) == [*kept, "pool.yaml"]
 
 
 def test_an_empty_file_counts_as_missing(register: PoolFileRegister) -> None:
