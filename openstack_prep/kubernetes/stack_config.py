@@ -9,14 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError
-from openstack_prep.base.given_file import MOST_SECRET, read_text
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Context
 from openstack_prep.core.resource import resolve
 from openstack_prep.kubernetes.keys.schema import dotted, load_schema
@@ -242,29 +239,14 @@ def _registries(given: object) -> Iterator[StackFault]:
     """Yield what is wrong with registries.yaml in a parameter; a hidden one is a text, which Heat reads as JSON."""
     from openstack_prep.kubernetes.keys.schema import dotted  # few specs have such a stack
     from openstack_prep.kubernetes.registries import registry_faults
+    from openstack_prep.kubernetes.rke2_rules import revealed
 
-    content = _known(given) if isinstance(given, Secret) else given
-    if isinstance(content, str) and content:
+    content = revealed(given)
+    if isinstance(content, str):
         try:
-            content = json.loads(content)
+            content = json.loads(content or "{}")
         except (ValueError, RecursionError):
-            if not (isinstance(given, Secret) and not given.fetched):
-                return  # the stack reports it
-            fix = "write {mirrors: ..., configs: ...} as JSON: Heat reads no YAML here"
-            yield StackFault("registries", "registries: the value is not JSON", fix, Code.SPEC_INVALID_VALUE)
-            return
+            return  # the stack reports it
     for fault in registry_faults(content):
         place = ".".join(filter(None, ("registries", dotted(fault.steps))))
         yield StackFault("registries", f"{place}: {fault.what}", fault.fix, fault.code)
-
-
-def _known(secret: Secret) -> str:
-    """Return a secret that is known already, or in a file; empty for one whose source would have to be asked."""
-    if secret.fetched:
-        return secret.reveal()
-    if not (secret.awaited and secret.path and secret.ready):
-        return ""
-    try:  # the same apply may write the file, so that the value is not kept
-        return read_text(Path(secret.path), MOST_SECRET)
-    except (OSError, UnicodeDecodeError):
-        return ""  # apply reports it

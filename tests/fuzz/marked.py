@@ -36,7 +36,7 @@ METALLB = {
 }
 S3 = {
     "etcd-s3": True,
-    "etcd-s3-bucket": "b",
+    "etcd-s3-bucket": "backups",
     "etcd-s3-access-key": mark("s3-access"),
     "etcd-s3-secret-key": mark("s3-secret"),
     "agent-token": mark("agent-token"),
@@ -49,7 +49,7 @@ RKE = {
                 "s3backupconfig": {
                     "access_key": mark("rke-s3-access"),
                     "secret_key": mark("rke-s3-secret"),
-                    "bucket_name": "b",
+                    "bucket_name": "backups",
                     "endpoint": "s3.example.com",
                 },
             }

@@ -47,7 +47,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def mistakes_of_spec(text: str, source: str) -> list[str]:
+def mistakes_of_spec(text: str, source: str = "file") -> list[str]:
     """Return the mistakes of a spec with a stack whose nodes get such a registries.yaml."""
     Path("registries.json").write_text(text)
     Path("registries.json").chmod(0o600)
@@ -78,12 +78,12 @@ def test_what_rke2_ignores_or_does_not_read(data: dict[str, Any], place: str) ->
     assert place in found.where
 
 
-@pytest.mark.parametrize("source", ["file", "content"])
-def test_the_parameter_of_a_stack(source: str) -> None:
-    assert mistakes_of_spec(json.dumps(VALID), source) == []
-    (found,) = mistakes_of_spec(json.dumps(INVALID[0][0]), source)
+def test_the_parameter_of_a_stack() -> None:
+    assert mistakes_of_spec(json.dumps(VALID)) == []
+    (found,) = mistakes_of_spec(json.dumps(INVALID[0][0]))
     assert "registries.mirror: " in found
-    assert len(mistakes_of_spec("mirrors: {}", source)) == 1  # YAML
+    assert len(mistakes_of_spec("mirrors: {}")) == 1  # YAML
+    assert mistakes_of_spec("mirrors: {}", "content") == []  # another step of the apply may write the file
 
 
 def test_no_secret_is_shown() -> None:
