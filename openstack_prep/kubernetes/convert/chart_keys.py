@@ -36,6 +36,11 @@ def plugin(draft: Draft) -> str:
 
 def _plugin(draft: Draft, key: str, value: str) -> None:
     chosen = plugin(draft)
+    if value == "none" and chosen != "none":
+        needed = f"--kubernetes-version v1.{PLUGINS['none']}.15+rke2r2 or later"
+        why = f"RKE2 1.{draft.minor} always installs {chosen}, so that the cluster would have two plugins: {needed}"
+        draft.note(key, None, why)
+        return
     draft.note(key, "cni", "" if chosen == value else f"RKE2 1.{draft.minor} has no {value}; {chosen} is its default")
 
 
@@ -196,8 +201,12 @@ def _servers(draft: Draft, key: str, value: object) -> None:
 
 
 def _node_local(draft: Draft, key: str, value: str) -> None:
+    """Write the address of the DNS cache, to which kube-proxy with iptables leads without more (RKE2, "Networking")."""
     draft.chart(key, COREDNS, "nodelocal.enabled", True)
     draft.chart(key, COREDNS, "nodelocal.ip_address", value)
+    if value_at(draft.data, "services.kubeproxy.extra_args.proxy-mode") == "ipvs":
+        draft.chart(key, COREDNS, "nodelocal.ipvs", True)
+        draft.add(key, "kubelet-arg", f"cluster-dns={value}", "kube-proxy with ipvs does not lead to the cache")
 
 
 def _monitoring(draft: Draft, key: str, value: str) -> None:

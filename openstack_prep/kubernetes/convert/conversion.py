@@ -8,12 +8,13 @@ a migration in place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from openstack_prep.base import shell
-from openstack_prep.base.fields import is_address
+from openstack_prep.base.fields import is_address, words
 from openstack_prep.base.formats.yaml_text import dump
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret, masked
@@ -162,6 +163,11 @@ def registries(draft: Draft) -> dict[str, object] | None:
 
 FOR_KUBECTL = ("addons.yaml", "rke2-")
 FOR_CLOUD = "cloud.conf"
+DAEMON_SETS = (
+    *("antrea-agent", "calico-node", "cilium", "kube-flannel", "kube-flannel-ds", "kube-ovn-cni", "kube-router"),
+    "weave-net",
+)
+"""Names of the DaemonSets of network plugins, which a cluster with the plugin none has among its addons."""
 
 
 def moving_steps(
@@ -194,6 +200,7 @@ def _new_cluster(
         "cluster, which the stack gives to the nodes. If pods of both clusters talk to each other, their networks must "
         "not overlap."
     )
+    yield from _one_plugin(data, plugin(Draft(data, target.minor)))
     if servers < len(nodes) and any(is_server(each) and "worker" in each.roles for each in nodes):
         yield "Set server_taint: false in the parameters of the stack, because servers with role worker run pods."
     extra = [each for each in files if each.endswith((".pem", "webhook.yaml", "admission.yaml", "audit-policy.yaml"))]
@@ -213,6 +220,16 @@ def _new_cluster(
             "name of its own: until then nodes keep the taint node.cloudprovider.kubernetes.io/uninitialized."
         )
     yield "Install the load balancer, in the order that openstack-prep kubernetes checklist new.yaml prints."
+
+
+def _one_plugin(data: Raw, chosen: str) -> Iterator[str]:
+    """Yield what keeps a second plugin out of the new cluster: its example has Cilium, and addons may have another."""
+    yield f"Write network_plugin: {chosen} into the cluster in place of the section cilium of the example."
+    manifests = str(words(value_at(data, "addons") or ""))
+    names = re.findall(r"^\s*name: ([\w-]+)\s*$", manifests, re.MULTILINE)
+    contained = [name for name in dict.fromkeys(names) if name in DAEMON_SETS]
+    if contained and chosen != "none":
+        yield f"Remove {', '.join(contained)} from addons.yaml: RKE2 installs {chosen}, and a cluster has one plugin."
 
 
 def _workloads() -> Iterator[str]:

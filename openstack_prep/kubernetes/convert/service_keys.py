@@ -12,12 +12,13 @@ later have no built-in cloud providers.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openstack_prep.base import shell
-from openstack_prep.base.fields import words
+from openstack_prep.base.fields import is_address, words
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes.convert.outcome import ENABLED, FOLDER, Draft, Handler, lost, to
 from openstack_prep.kubernetes.keys.schema import hide_in_url, hide_variable, value_at
@@ -66,7 +67,9 @@ def _go(value: object) -> str:
 
 
 def _flag(draft: Draft, key: str, component: str, flag: str, text: str) -> None:
-    if flag in OWN_KEYS:
+    if flag == "cluster-dns" and _is_link_local(text):  # a cache on the node; RKE2's own key is CoreDNS's Service
+        draft.add(key, "kubelet-arg", f"{flag}={text}", "the cache must run on the new nodes")
+    elif flag in OWN_KEYS:
         draft.set(key, OWN_KEYS[flag], text)
     elif flag == "cloud-provider":
         draft.external = draft.external or bool(text)
@@ -114,6 +117,10 @@ def _env(component: str) -> Handler:
                 draft.add(key, f"{component}-extra-env", hide_variable(text))
 
     return convert
+
+
+def _is_link_local(text: str) -> bool:
+    return is_address(text) and ipaddress.ip_address(text).is_link_local
 
 
 # --- kube-api -----------------------------------------------------------------------------

@@ -444,3 +444,56 @@ def test_texts_that_yaml_reads_as_something_else() -> None:
     found = convert({**data, "addons_include": [None, 1, True, "https://example.com/a.yaml"]})
     included = [each.note for each in found.entries if each.key == "addons_include"]
     assert included == [f"kubectl apply -f {each}" for each in ("1", "true", "https://example.com/a.yaml")]
+
+
+SMALL = """\
+nodes: [{address: 192.0.2.1, user: me, role: [controlplane, etcd, worker]}]
+kubernetes_version: v1.%d.1-rancher1-1
+network: {plugin: none}
+addons: |
+  apiVersion: apps/v1
+  kind: DaemonSet
+  metadata:
+    name: calico-node
+"""
+
+
+@pytest.mark.parametrize(("minor", "plugins"), [(20, ["none"]), (19, ["canal"])])
+def test_the_new_cluster_has_one_network_plugin(minor: int, plugins: list[str]) -> None:
+    """RKE2 1.19 cannot leave its own plugin out, so that the one in the addons would be the second."""
+    conversion = converted(SMALL % minor)
+    assert config(conversion, "192.0.2.1")["cni"] == plugins
+    (entry,) = (each for each in conversion.entries if each.key == "network.plugin")
+    assert (entry.becomes is None) == (plugins != ["none"])
+    assert any("calico-node" in each for each in conversion.steps) == (plugins != ["none"])
+    assert any(f"network_plugin: {plugins[0]}" in each for each in conversion.steps)
+
+
+@pytest.mark.parametrize(
+    ("services", "ipvs", "flags"),
+    [
+        ({}, None, None),
+        ({"kubeproxy": {"extra_args": {"proxy-mode": "ipvs"}}}, True, ["cluster-dns=169.254.20.10"]),
+        ({"kubelet": {"extra_args": {"cluster-dns": "169.254.20.10"}}}, None, ["cluster-dns=169.254.20.10"]),
+    ],
+)
+def test_the_dns_cache_of_nodes(services: dict[str, Any], ipvs: bool | None, flags: list[str] | None) -> None:
+    """RKE itself gives its address to the kubelet (cluster/plan.go); cluster-dns of RKE2 is CoreDNS's Service."""
+    data = yaml.safe_load(SMALL % 31) | {"services": services, "dns": {"nodelocal": {"ip_address": "169.254.20.10"}}}
+    conversion = convert(data)
+    assert helm(conversion, "rke2-coredns")["nodelocal"].get("ipvs") == ipvs
+    server = config(conversion, "192.0.2.1")
+    assert (server.get("kubelet-arg"), server.get("cluster-dns")) == (flags, None)
+
+
+def test_pod_security_policy_without_a_version(tmp_path: Path) -> None:
+    """The default version depends on the release of RKE, which nobody knows here."""
+    data = yaml.safe_load(SMALL % 20)
+    del data["kubernetes_version"]
+    data["services"] = {"kube-api": {"pod_security_policy": True}}
+    (tmp_path / "cluster.yml").write_text(yaml.safe_dump(data))
+    content = reading.read(tmp_path / "cluster.yml")
+    assert content.mistakes == []
+    assert any("pod_security_policy" in each for each in reading.warnings(content.data))
+    (entry,) = (each for each in convert(content.data).entries if "pod_security_policy" in each.key)
+    assert entry.becomes is None
