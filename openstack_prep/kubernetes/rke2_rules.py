@@ -379,7 +379,7 @@ S3_DEFAULTS = {"etcd-s3-endpoint": "s3.amazonaws.com", "etcd-s3-region": "us-eas
 BUCKET = re.compile(r"(?!.*(\.[.-]|-\.))[A-Za-z0-9][A-Za-z0-9._:-]{1,61}[A-Za-z0-9]")
 
 
-def _s3(of: Raw) -> Iterator[Fault]:
+def s3_faults(of: Raw) -> Iterator[Fault]:
     """Yield settings of S3 with which RKE2 starts, and uploads no snapshot (minio-go 7, utils.go and pkg/s3utils)."""
     endpoint = of.get("etcd-s3-endpoint")
     if isinstance(endpoint, str) and endpoint:
@@ -431,7 +431,7 @@ def _durations(of: Raw) -> Iterator[Fault]:
 PORT_RANGE = re.compile(r"(\d{1,5})(?:([-+])(\d{1,5}))?")
 
 
-def _ports(of: Raw) -> Iterator[Fault]:
+def port_faults(of: Raw) -> Iterator[Fault]:
     """Yield a range of ports with which RKE2 does not start (apimachinery, pkg/util/net/port_range.go)."""
     name = "service-node-port-range"
     text = of.get(name)
@@ -549,7 +549,7 @@ def _host_of(server: object) -> tuple[str, int | None]:
     return ("", None) if other or not is_host(host.removesuffix(".")) else (host, port)
 
 
-def _labels(of: Raw) -> Iterator[Fault]:
+def label_faults(of: Raw) -> Iterator[Fault]:
     """Yield labels of the node with which the kubelet does not start."""
     for steps, label in [*_listed(of, "node-label"), *_in_flag(of, "node-labels")]:
         key, mark, value = label.strip().partition("=")
@@ -563,7 +563,7 @@ def _labels(of: Raw) -> Iterator[Fault]:
             yield Fault(steps, *refused_label(key.strip()))
 
 
-def _taints(of: Raw) -> Iterator[Fault]:
+def taint_faults(of: Raw) -> Iterator[Fault]:
     """Yield taints of the node with which the kubelet does not start."""
     first: dict[tuple[str, str], str] = {}
     for steps, taint in [*_listed(of, "node-taint"), *_in_flag(of, "register-with-taints")]:
@@ -768,17 +768,17 @@ NODE_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
     _addresses,
     _names,
     _etcd,
-    _s3,
+    s3_faults,
     _durations,
-    _ports,
+    port_faults,
     _tokens,
     _arguments,
     _pods,
     _paths,
     _ranges,
     _server,
-    _labels,
-    _taints,
+    label_faults,
+    taint_faults,
     _snapshots,
     _file_mode,
 )

@@ -13,11 +13,21 @@ from dataclasses import replace
 from itertools import chain
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.fields import is_address
+from openstack_prep.base.fields import is_address, is_host, words
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.kubernetes.keys.schema import Fault, dotted, find_faults, load_schema, value_at
-from openstack_prep.kubernetes.nodes import MASTER, REQUIRED, SUBDOMAIN
+from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, find_faults, load_schema, value_at
+from openstack_prep.kubernetes.nodes import MASTER, REQUIRED, SUBDOMAIN, label_fault, taint_fault
+from openstack_prep.kubernetes.rke2_rules import (
+    DURATION,
+    RENDERED,
+    find_placeholder,
+    label_faults,
+    port_faults,
+    revealed,
+    s3_faults,
+    taint_faults,
+)
 
 VERSION = re.compile(r"v1\.(\d{1,3})\.\d{1,3}-rancher\d+(-\d+)?")
 EXAMPLE = "v1.31.1-rancher1-1"
@@ -71,7 +81,7 @@ def keys(data: object) -> Iterator[Fault]:
         if path in RENAMED and fault.code == Code.SPEC_UNKNOWN_KEY:
             yield replace(fault, fix=RENAMED[path])
         elif path == POD_SECURITY_POLICY:  # earlier samples of RKE contain it with the value false
-            if isinstance(data, Mapping) and value_at(data, path) and _at_least(data, 25):
+            if isinstance(data, Mapping) and value_at(data, path) and (_minor(data) or 0) >= 25:
                 yield Fault(fault.steps, "is not supported since Kubernetes 1.25", "remove it")
         elif _form(path) not in FORMER:
             yield fault
@@ -82,6 +92,7 @@ def values(document: Raw, *, has_nodes: bool = True) -> Iterator[Fault]:
     yield from chain.from_iterable(rule(document) for rule in RULES)
     if has_nodes:
         yield from _nodes(document)
+    yield from _placeholders(document)
 
 
 def warnings(document: Raw) -> Iterator[str]:
@@ -94,6 +105,8 @@ def warnings(document: Raw) -> Iterator[str]:
         value = value_at(document, path)
         if isinstance(value, str) and value not in ("", *known):
             yield f"{path}: RKE does not know {value!r} and {effect}; write one of {', '.join(known)}"
+    if value_at(document, POD_SECURITY_POLICY) and minor is None:
+        yield f"{POD_SECURITY_POLICY}: Kubernetes 1.25 and later refuse it; write kubernetes_version, or remove it"
     if value_at(document, "network.plugin") == "weave":
         yield "Kubernetes 1.30 and later do not support weave; choose canal, calico or flannel"
     places: Values = {"": document, "bastion_host.": value_at(document, "bastion_host")}
@@ -120,8 +133,12 @@ def needs_cri_dockerd(version: str | None) -> bool:
 
 
 def _minor(document: Raw) -> int | None:
-    """Return N of Kubernetes 1.N; None for RKE's default version."""
-    found = re.match(r"v1\.(\d{1,3})\.", str(value_at(document, "kubernetes_version")))
+    """Return N of Kubernetes 1.N; None for RKE's default version.
+
+    RKE 0.1 wrote the version into the tag of the image alone.
+    """
+    image = str(value_at(document, "system_images.kubernetes")).rpartition(":")[2]
+    found = re.match(r"v1\.(\d{1,3})\.", str(value_at(document, "kubernetes_version") or image))
     return int(found[1]) if found else None
 
 
@@ -212,6 +229,29 @@ def _etcd(document: Raw) -> Iterator[Fault]:
         for name in ("endpoint", "bucket_name"):
             if not target.get(name):
                 yield _fault(f"services.etcd.backup_config.s3backupconfig.{name}", "is missing", "add it")
+        names = {"endpoint": target.get("endpoint"), "bucket": target.get("bucket_name")}
+        for fault in s3_faults({f"etcd-s3-{name}": value for name, value in names.items()}):
+            name = "endpoint" if fault.steps == ("etcd-s3-endpoint",) else "bucket_name"
+            fix = fault.fix.partition(", and etcd-s3")[0].replace("etcd-s3-folder", "folder")
+            yield _fault(f"services.etcd.backup_config.s3backupconfig.{name}", fault.what, fix)
+    for name in ("creation", "retention"):
+        value = value_at(etcd, name)
+        if isinstance(value, str) and value and not DURATION.fullmatch(value):
+            yield _fault(f"services.etcd.{name}", f"{value!r} is not a duration", "write one such as 12h")
+
+
+def _flags(document: Raw) -> Iterator[Fault]:
+    """Yield values that RKE hands to a component, which does not start with them."""
+    place = "services.kube-api.service_node_port_range"
+    for fault in port_faults({"service-node-port-range": value_at(document, place)}):
+        yield _fault(place, fault.what, fault.fix)
+    flags = value_at(document, "services.kubelet.extra_args")
+    for name in ("node-labels", "register-with-taints"):
+        value = flags.get(name) if isinstance(flags, Mapping) else None
+        if isinstance(value, str):
+            flag = {"kubelet-arg": [f"{name}={value}"]}
+            for fault in (*label_faults(flag), *taint_faults(flag)):
+                yield _fault(f"services.kubelet.extra_args.{name}", fault.what, fault.fix)
 
 
 def _pod_security(document: Raw) -> Iterator[Fault]:
@@ -260,6 +300,7 @@ RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (
     _authentication,
     _runtime,
     _etcd,
+    _flags,
     _pod_security,
     _objects,
     _images,
@@ -305,7 +346,7 @@ def _node(node: Raw) -> Iterator[Fault]:
         address = node.get(name)
         if not isinstance(address, str) or not address or is_address(address):
             continue
-        if not re.fullmatch(SUBDOMAIN, address.lower()):
+        if not is_host(address):
             fix = "replace the variable: RKE does not" if "${" in address else "use an IP address or a host name"
             yield Fault((name,), f"{address!r} is not an address", fix)
     for number, each in enumerate(_roles(node)):
@@ -319,6 +360,41 @@ def _node(node: Raw) -> Iterator[Fault]:
     if shown and isinstance(shown, str) and not re.fullmatch(SUBDOMAIN, shown.lower()):
         fix = "use lower-case letters, digits, hyphens and dots"
         yield Fault(("hostname_override",), f"{shown!r} is not a valid node name", fix)
+    labels = node.get("labels")
+    for key, value in labels.items() if isinstance(labels, Mapping) else ():
+        if found := label_fault(str(key), str(words("" if value is None else value))):
+            yield Fault(("labels", str(key)), *found)
+    for number, taint in enumerate(_list(node, "taints")):
+        if isinstance(taint, Mapping) and (found := taint_fault(_taint(taint))):
+            yield Fault(("taints", number), *found)
+
+
+def _taint(taint: Raw) -> str:
+    """Return a taint as KEY=VALUE:EFFECT; without an effect, RKE takes NoSchedule."""
+    key, value, effect = (str(words(taint.get(name) or "")) for name in ("key", "value", "effect"))
+    return f"{key}{f'={value}' if value else ''}:{effect or 'NoSchedule'}"
+
+
+WITH_PLACEHOLDERS = (
+    *("nodes", "bastion_host", "private_registries", "cluster_name", "authentication.sans"),
+    *("cloud_provider.openstackCloudProvider", "services.etcd.backup_config"),
+)
+"""Where people fill a sample in; other values may be templates of other programs."""
+
+
+def _placeholders(document: Raw) -> Iterator[Fault]:
+    """Yield values that a program or a person has not filled in; RKE takes them as they are."""
+    for path in WITH_PLACEHOLDERS:
+        for steps, value in _values_in(value_at(document, path), tuple(path.split("."))):
+            if found := find_placeholder(revealed(value)):
+                yield Fault(steps, f"{found} is a placeholder, which RKE takes as it is", RENDERED)
+
+
+def _values_in(value: object, steps: Steps) -> Iterator[tuple[Steps, object]]:
+    inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for name, each in inner:
+        yield from _values_in(each, (*steps, name if isinstance(name, int) else str(name)))
+    yield steps, value
 
 
 def _together(document: Raw, roles: Counter[str]) -> Iterator[Fault]:

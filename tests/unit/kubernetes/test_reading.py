@@ -270,3 +270,23 @@ def test_a_file_of_another_kind_is_one_mistake(path: Path, text: str, form: Form
         read(path, form)
     assert str(caught.value).removeprefix(f"{path}:").startswith(what)
     assert len(caught.value.mistakes) == 1
+
+
+@pytest.mark.parametrize(
+    ("node", "place"),
+    [
+        ("address: 10.0.0.256", "nodes[0].address"),
+        ("address: <ip>", "nodes[0].address"),
+        ("address: 192.0.2.1, internal_address: 10.0.0.300", "nodes[0].internal_address"),
+        ("address: 192.0.2.1, labels: {a b: c}", "nodes[0].labels.a b"),
+        ("address: 192.0.2.1, labels: {a: 'b c'}", "nodes[0].labels.a"),
+        ("address: 192.0.2.1, taints: [{key: a, effect: Never}]", "nodes[0].taints[0]"),
+        ("address: 192.0.2.1, ssh_key_path: CHANGEME", "nodes[0].ssh_key_path"),
+    ],
+)
+def test_nodes_that_kubernetes_or_rke_do_not_take(path: Path, node: str, place: str) -> None:
+    others = "user: me, role: [controlplane, etcd, worker]"
+    assert told(path, f"nodes: [{{address: Node-1.example.com, {others}, labels: {{a: 1, b: true, c: null}}}}]\n") == []
+    assert told(path, f"nodes: [{{address: 192.0.2.1, {others}, taints: [{{key: a.b/c, value: d}}]}}]\n") == []
+    (found,) = told(path, f"nodes: [{{{node}, {others}}}]\n")
+    assert found.startswith(f"1: {place}: ")
