@@ -11,8 +11,8 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from openstack_prep.base.codes import Code
-from openstack_prep.kubernetes.keys.schema import Fault, Steps, find_faults, load_schema, value_at
-from openstack_prep.kubernetes.rke2_rules import RENDERED, find_placeholder, is_endpoint, revealed
+from openstack_prep.kubernetes.keys.schema import Fault, Steps, find_faults, hide_in_url, load_schema, value_at
+from openstack_prep.kubernetes.rke2_rules import RENDERED, find_placeholder, is_endpoint
 
 PAIR = ("cert_file", "key_file")
 
@@ -35,7 +35,9 @@ def registry_faults(data: object) -> Iterator[Fault]:
             if not _is_url(str(text)):
                 steps: Steps = ("mirrors", str(name), "endpoint", index)
                 yield Fault(
-                    steps, f"{text!r} is not a URL of a registry", "write one such as https://mirror.example.com"
+                    steps,
+                    f"{hide_in_url(str(text))!r} is not a URL of a registry",
+                    "write one such as https://mirror.example.com",
                 )
     for name, config in _mapping(data.get("configs")).items():
         tls = _mapping(value_at(config, "tls"))
@@ -78,5 +80,5 @@ def _placeholders(data: object, steps: Steps) -> Iterator[Fault]:
     inner = data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list | tuple) else ()
     for name, value in inner:
         yield from _placeholders(value, (*steps, name if isinstance(name, int) else str(name)))
-    if found := find_placeholder(revealed(data)):
+    if found := find_placeholder(data, str(steps[-1]) if steps else ""):
         yield Fault(steps, f"{found} is a placeholder, which RKE2 takes as it is", RENDERED)

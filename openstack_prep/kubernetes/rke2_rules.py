@@ -30,6 +30,8 @@ from openstack_prep.kubernetes.keys.schema import (
     Fault,
     Steps,
     find_faults,
+    hide,
+    hide_in_url,
     load_schema,
     map_values,
     union,
@@ -104,12 +106,13 @@ WITHOUT_BLANKS = (
 """Lists that RKE2 and K3s split at commas and read without removing blanks."""
 PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\$\{\w+\}|<%.*?%>")
 """What Ansible, Jinja, Helm, Terraform or envsubst put a value in the place of."""
+SECRET_PLACEHOLDER = re.compile(r"<[\w .-]+>|<?(change|replace|fill)[-_ ]?(me|it|this|in)([-_ ].*)?>?", re.IGNORECASE)
 WHOLE_PLACEHOLDER = re.compile(
-    r"<[^<>]+>|@@?\w+@@?|%\w+%|__\w+__|\$[A-Z_]\w*|x{3,}|x+(\.x+){3}|\.{3,}|tbd|todo|placeholder"
-    r"|(<)?(change|replace|fill)[-_ ]?(me|it|this|in)?([-_ ].*)?(>)?|(your|insert|enter|put)[-_ ][\w -]*",
+    r"<[^<>]+>|@@?\w+@@?|%\w+%|__\w+__|(?-i:\$[A-Z_][A-Z0-9_]*)|x{3,}|x+(\.x+){3}|\.{3,}|tbd|todo|placeholder"
+    r"|(change|replace|fill)|(your|insert|enter|put)[-_ ][\w -]*",
     re.IGNORECASE,
 )
-"""What documentation and samples have in the place of a whole value."""
+"""What documentation and samples have in the place of a whole value; the first also in the place of a secret."""
 RENDERED = "check the file that Ansible, Helm, Terraform or a script makes of it"
 
 
@@ -340,7 +343,7 @@ def _names(of: Raw) -> Iterator[Fault]:
     registry = of.get("system-default-registry")
     if isinstance(registry, str) and registry and not is_endpoint(registry.partition("/")[0]):
         fix = "write HOST, HOST:PORT or HOST/PATH, without a scheme"
-        yield Fault(("system-default-registry",), f"{registry!r} is not a registry", fix)
+        yield Fault(("system-default-registry",), f"{hide_in_url(registry)!r} is not a registry", fix)
     for steps, item in _listed(of, "tls-san"):
         host = item.strip().removeprefix("*.")
         if host and not (is_address(host) or is_host(host.replace("_", "-"))):
@@ -388,7 +391,9 @@ def s3_faults(of: Raw) -> Iterator[Fault]:
         if mark or not is_endpoint(endpoint):
             right = f"write {host}" if is_endpoint(host) else "write one such as s3.example.com:8080"
             more = ", and etcd-s3-insecure: true" if scheme.lower() == "http" and mark else ""
-            yield Fault(("etcd-s3-endpoint",), f"{endpoint!r} is not a host, optionally with a port", right + more)
+            yield Fault(
+                ("etcd-s3-endpoint",), f"{hide_in_url(endpoint)!r} is not a host, optionally with a port", right + more
+            )
     bucket = of.get("etcd-s3-bucket")
     if isinstance(bucket, str) and bucket and (not BUCKET.fullmatch(bucket) or is_address(bucket)):
         fix = "use 3 to 63 letters, digits, hyphens, underscores and dots; a folder belongs into etcd-s3-folder"
@@ -408,7 +413,7 @@ def is_endpoint(text: str) -> bool:
     """Whether a text is HOST or HOST:PORT."""
     try:
         parts = urlsplit(f"//{text}")
-        whole = parts.netloc == text and not text.endswith(":") and parts.port != 0
+        whole = parts.netloc == text and "@" not in text and not text.endswith(":") and parts.port != 0
         return whole and is_host(parts.hostname or "")
     except ValueError:
         return False
@@ -524,12 +529,14 @@ def _server(of: Raw) -> Iterator[Fault]:
     place = ("server",)
     host, port = _host_of(server)
     if not host:
-        yield Fault(place, f"{server!r} is not the URL of a server", "write one such as https://10.0.0.5:9345")
+        yield Fault(
+            place, f"{hide_in_url(str(server))!r} is not the URL of a server", "write one such as https://10.0.0.5:9345"
+        )
         return
     right = f"write https://{f'[{host}]' if ':' in host else host}:{JOIN_PORT}"
     if port is None:
         right += ", or :443 if a load balancer listens there"
-        yield Fault(place, f"{server!r} has no port, which means 443", right)
+        yield Fault(place, f"{hide_in_url(str(server))!r} has no port, which means 443", right)
     elif port == API_PORT:
         yield Fault(place, f"{API_PORT} is the port of the Kubernetes API, and nodes join at {JOIN_PORT}", right)
     address = ipaddress.ip_address(host) if is_address(host) else None
@@ -701,22 +708,31 @@ def _placeholders(of: Raw) -> Iterator[Fault]:
     for name, value in of.items():
         texts = value if isinstance(value, list | tuple) else [value]
         for index, given in enumerate(texts):
-            if found := find_placeholder(revealed(given), of_home=name == "data-dir", of_url=name == "server"):
+            if found := find_placeholder(given, str(name)):
                 steps: Steps = (str(name), index) if texts is value else (str(name),)
                 yield Fault(steps, f"{found} is a placeholder, which RKE2 takes as it is", RENDERED)
 
 
-def find_placeholder(text: object, *, of_home: bool = False, of_url: bool = False) -> str:
-    """Return the placeholder in a text of one line; empty if there is none.
+def find_placeholder(value: object, name: str) -> str:
+    """Return the placeholder in the value of a key, if it is a text of one line; empty if there is none.
 
-    K3s replaces a variable in a path below the home folder (``of_home``). Of a URL, the host may be one.
+    A secret is returned only if it is a variable in braces, and any other placeholder in its place as "the value": a
+    password may look like one. K3s replaces a variable in a path below the home folder. Of a URL, the host may be a
+    placeholder.
     """
-    if not isinstance(text, str) or "\n" in text or (of_home and text.startswith(("$HOME", "${HOME}"))):
+    text = revealed(value)
+    if not isinstance(text, str) or "\n" in text:
+        return ""
+    if isinstance(value, Secret) or isinstance(hide(text, name), Secret):
+        if PLACEHOLDER.fullmatch(text):
+            return text
+        return "the value" if SECRET_PLACEHOLDER.fullmatch(text) else ""
+    if name == "data-dir" and text.startswith(("$HOME", "${HOME}")):
         return ""
     if found := PLACEHOLDER.search(text):
         return found[0]
-    whole = re.sub(r"^https?://|(:\d+)?/*$", "", text) if of_url else text.strip()
-    return whole if WHOLE_PLACEHOLDER.fullmatch(whole) else ""
+    whole = re.sub(r"^https?://|(:\d+)?/*$", "", text) if name == "server" else text.strip()
+    return whole if WHOLE_PLACEHOLDER.fullmatch(whole) or SECRET_PLACEHOLDER.fullmatch(whole) else ""
 
 
 def _file_mode(of: Raw) -> Iterator[Fault]:

@@ -24,7 +24,6 @@ from openstack_prep.kubernetes.rke2_rules import (
     find_placeholder,
     label_faults,
     port_faults,
-    revealed,
     s3_faults,
     taint_faults,
 )
@@ -386,7 +385,7 @@ def _placeholders(document: Raw) -> Iterator[Fault]:
     """Yield values that a program or a person has not filled in; RKE takes them as they are."""
     for path in WITH_PLACEHOLDERS:
         for steps, value in _values_in(value_at(document, path), tuple(path.split("."))):
-            if found := find_placeholder(revealed(value)):
+            if found := find_placeholder(value, str(steps[-1])):
                 yield Fault(steps, f"{found} is a placeholder, which RKE takes as it is", RENDERED)
 
 

@@ -131,6 +131,29 @@ def test_a_secret_is_judged_and_not_shown() -> None:
     assert not any("hidden" in each.what or "hidden" in each.fix for each in found)
 
 
+@pytest.mark.parametrize("value", ["$ecret", "%Secret%", "__Secret__", "put-a-secret", "a${b}c", "xxxxxx", "@secret"])
+def test_a_secret_may_look_like_a_placeholder(value: str) -> None:
+    assert list(document_faults({"token": value}, load_schema("server"))) == []
+    assert list(document_faults({"token": Secret(value)}, load_schema("server"))) == []
+
+
+@pytest.mark.parametrize(("value", "shown"), [("${TOKEN}", True), ("<token>", False), ("CHANGE_ME", False)])
+def test_placeholders_of_secrets(value: str, shown: bool) -> None:
+    (found,) = document_faults({"token": value}, load_schema("server"))
+    assert (value in found.what) == shown
+
+
+def test_no_login_in_a_url_is_shown() -> None:
+    config = {
+        "server": "https://me:hush@10.0.0.5:9345",
+        "etcd-s3-endpoint": "https://me:hush@s3.example.com/",
+        "system-default-registry": "https://me:hush@registry.example.com",
+    }
+    found = list(document_faults(config, load_schema("server")))
+    assert {each.steps[0] for each in found} == config.keys()
+    assert "hush" not in str(found)
+
+
 def test_the_source_of_a_secret_is_not_asked() -> None:
     """Validate runs no program and writes no file."""
     config = {"token": Secret(missing="not here"), "agent-token": Secret(fetch=lambda: pytest.fail("asked"))}
