@@ -256,7 +256,7 @@ class Subnet(NetworkResource[SubnetRecord]):
         if self.enable_dhcp is False:
             yield "ipv6_ra_mode and ipv6_address_mode need enable_dhcp", "set enable_dhcp: true, or remove them"
         if set(modes) & set(COMPUTED) and whole.prefixlen != 64:
-            yield f"mode {modes[0]} needs a /64, and {whole} is none", "write a cidr with /64"
+            yield f"mode {modes[0]} needs a network of length 64, not {whole}", "write a cidr with /64"
 
     def _check_neighbours(self, context: Context, whole: _Network) -> Iterator[Mistake]:
         """Yield what contradicts the network, and its other subnets, as the spec declares them.
