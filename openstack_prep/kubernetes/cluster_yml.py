@@ -145,6 +145,10 @@ def mistakes(cluster: KubernetesCluster, nodes: Sequence[Node] | None) -> Iterat
     if external and any("etcd" in roles for roles in assigned):
         yield Mistake("roles", *rules.TWO_ETCDS)
     yield from _duplicates(cluster, config)
+    plugin = cluster.network_plugin or DEFAULT_PLUGIN
+    for field, given in (("cluster_cidr", cluster.cluster_cidr), ("service_cidr", cluster.service_cidr)):
+        if "," in (given or "") and plugin not in DUAL_STACK:
+            yield Mistake(field, f"{plugin} does not support {given}", f"write one network, or choose {DUAL_STACK[0]}")
     wrong = [*rules.keys(config), *_group_faults(cluster)]
     wrong += rules.values(document(cluster, (), "cluster"), has_nodes=False)
     places: set[str] = set()

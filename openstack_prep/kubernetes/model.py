@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from annotated_types import Len
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from openstack_prep.base.fields import Address, Cidr, File, Name, Reads, Strict, Text, matching
+from openstack_prep.base.fields import Address, File, Name, Reads, Strict, Text, cidr, matching
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret, from_spec
@@ -86,6 +87,8 @@ class Node:
     labels: Mapping[str, str]
     taints: tuple[str, ...]
     config: Raw = field(default_factory=dict)
+    second_address: str = ""
+    """Of the other IP version, in a dual-stack cluster."""
 
 
 def validate_indexes(value: object) -> object:
@@ -99,6 +102,17 @@ def validate_indexes(value: object) -> object:
     return value
 
 
+def read_networks(value: object) -> object:
+    """Read a network, or one of each IP version with a comma between them, as RKE2 and Kubernetes take them."""
+    if not isinstance(value, str) or "," not in value:
+        return cidr(value)
+    found = [str(cidr(each.strip())) for each in value.split(",")]
+    versions = [ipaddress.ip_network(each).version for each in found]
+    if sorted(versions) != [4, 6]:
+        raise InvalidValue("is not one network of each IP version", "write 10.42.0.0/16,fd00:42::/56, or one network")
+    return ",".join(found)
+
+
 def validate_version(value: object) -> object:
     """Validate a version of Kubernetes; YAML reads 1.35 as a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -108,6 +122,8 @@ def validate_version(value: object) -> object:
     return value
 
 
+Networks = Annotated[str, Reads(read_networks)]
+"""A network in CIDR notation, or two of different IP versions with a comma between them."""
 ClusterName = Annotated[
     Name,
     matching(WORD, "is not a name of a cluster", "use at most 63 letters, digits, hyphens, underscores and dots"),
@@ -182,10 +198,11 @@ class KubernetesCluster:
     """User for SSH logins; default: the stack's output login_user, else ubuntu."""
     ssh_key_path: File | None = None
     """Private key for SSH logins (RKE); default: RKE's own, ~/.ssh/id_rsa."""
-    cluster_cidr: Cidr | None = None
-    """Network of pods; default: allocated from cluster_networks."""
-    service_cidr: Cidr | None = None
-    """Network of Services; default: allocated from cluster_networks."""
+    cluster_cidr: Networks | None = None
+    """Network of pods, or two, of IPv4 and IPv6 (dual-stack): 10.42.0.0/16,fd00:42::/56; default: allocated from
+    cluster_networks."""
+    service_cidr: Networks | None = None
+    """Network of Services, or two as in cluster_cidr; default: allocated from cluster_networks."""
     cluster_dns: Address | None = None
     """Address of the cluster's DNS, within service_cidr; default: its tenth address."""
     network_plugin: Name | None = None

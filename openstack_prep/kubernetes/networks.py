@@ -110,8 +110,22 @@ def allocate(
     used, mistakes = _assigned(networks, clusters, list(taken))
     if mistakes:
         raise SpecError(mistakes)
-    found = {(each.cluster, each.field): each.shown for each in used}
+    found = _of_clusters(used)
     return {name: (found[name, "cluster_cidr"], found[name, "service_cidr"]) for name in clusters}
+
+
+def split(networks: str | None) -> list[str]:
+    """Return the networks of a field: one, two in a dual-stack cluster, none without a value."""
+    return networks.split(",") if networks else []
+
+
+def _of_clusters(used: Iterable[_Used]) -> dict[tuple[str, str], str]:
+    """Return the networks of clusters by name and field."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in used:
+        if each.cluster:
+            found.setdefault((each.cluster, each.field), []).append(each.shown)
+    return {place: ",".join(shown) for place, shown in found.items()}
 
 
 def _assigned(
@@ -122,7 +136,7 @@ def _assigned(
     mistakes: list[Mistake] = []
     for name, cluster in clusters.items():
         for field in ("cluster_cidr", "service_cidr"):  # declared networks first, so that none is allocated to others
-            if given := getattr(cluster, field):
+            for given in split(getattr(cluster, field)):
                 used.append(_Used(Range.read(given), given, name, name, field))
         for field, prefix in zip(("cluster_cidr", "service_cidr"), networks.prefixes, strict=True):
             if getattr(cluster, field):
@@ -186,7 +200,7 @@ def mistakes(
             fix = "choose networks that do not overlap"
             where = _where(later.cluster)
             found.append(Mistake(where, what, fix, code=Code.CLUSTER_NETWORKS, field=later.field))
-    own = {(each.cluster, each.field): each.shown for each in used if each.cluster}
+    own = _of_clusters(used)
     for name, cluster in clusters.items():
         pods, services = own.get((name, "cluster_cidr")), own.get((name, "service_cidr"))
         with_networks = replace(cluster, cluster_cidr=pods, service_cidr=services)
@@ -201,16 +215,19 @@ def _where(cluster: str) -> str:
 
 def _check_cluster(cluster: KubernetesCluster, nodes: int | None) -> Iterator[Finding]:
     """Yield the field, what is wrong with the networks of one cluster by themselves, and the fix."""
-    pods, services = (each and ipaddress.ip_network(each) for each in (cluster.cluster_cidr, cluster.service_cidr))
-    if pods:
-        yield from _check_special("cluster_cidr", pods)
-        yield from _check_pods(pods, nodes) if nodes is not None else ()
-    if services:
-        yield from _check_special("service_cidr", services)
-        yield from _check_services(services, cluster.cluster_dns)
-    if pods and services and pods.version != services.version:
-        what = f"{pods} and service_cidr {services} have different IP versions"
-        yield "cluster_cidr", what, "use one IP version for both"
+    fields = (cluster.cluster_cidr, cluster.service_cidr)
+    pods, services = ([ipaddress.ip_network(each) for each in split(field)] for field in fields)
+    for each in pods:
+        yield from _check_special("cluster_cidr", each)
+        yield from _check_pods(each, nodes) if nodes is not None else ()
+    for each in services:
+        yield from _check_special("service_cidr", each)
+        yield from _check_size(each)
+    if services and cluster.cluster_dns:
+        yield from _check_dns(services, cluster.cluster_dns)
+    if pods and services and [each.version for each in pods] != [each.version for each in services]:
+        what = f"{cluster.cluster_cidr} and service_cidr {cluster.service_cidr} have different IP versions"
+        yield "cluster_cidr", what, "use one IP version for both, or both in the same order"
 
 
 def _check_special(field: str, network: Net) -> Iterator[Finding]:
@@ -233,7 +250,7 @@ def _check_pods(pods: Net, nodes: int) -> Iterator[Finding]:
         yield "cluster_cidr", f"{pods} is too large", fix
 
 
-def _check_services(services: Net, dns: str | None) -> Iterator[Finding]:
+def _check_size(services: Net) -> Iterator[Finding]:
     bits = services.max_prefixlen - services.prefixlen
     if bits > MOST_SERVICE_BITS:
         largest = services.max_prefixlen - MOST_SERVICE_BITS
@@ -242,18 +259,20 @@ def _check_services(services: Net, dns: str | None) -> Iterator[Finding]:
     elif bits < LEAST_SERVICE_BITS:
         fix = f"choose a /{services.max_prefixlen - LEAST_SERVICE_BITS} or larger"
         yield "service_cidr", f"{services} has no tenth address for the cluster's DNS", fix
-    if dns is None:
-        return
+
+
+def _check_dns(services: Sequence[Net], dns: str) -> Iterator[Finding]:
     address, fix = ipaddress.ip_address(dns), "remove it to use the tenth address"
-    if address not in services:
-        yield "cluster_dns", f"{dns} is not in service_cidr {services}", fix
-    elif address in (services[0], services[1]) or (services.version == 4 and address == services[-1]):
-        yield "cluster_dns", f"{dns} is a reserved address of service_cidr {services}", fix
+    network = next((each for each in services if address in each), None)
+    if network is None:
+        yield "cluster_dns", f"{dns} is not in service_cidr {', '.join(map(str, services))}", fix
+    elif address in (network[0], network[1]) or (network.version == 4 and address == network[-1]):
+        yield "cluster_dns", f"{dns} is a reserved address of service_cidr {network}", fix
 
 
 def default_dns(service_cidr: str) -> str:
-    """Return the address of a cluster's DNS: the tenth address of its Services."""
-    return str(ipaddress.ip_network(service_cidr)[DNS])
+    """Return the address of a cluster's DNS: the tenth address of its Services, of each IP version."""
+    return ",".join(str(ipaddress.ip_network(each)[DNS]) for each in split(service_cidr))
 
 
 def dns_address(cluster: KubernetesCluster) -> str | None:

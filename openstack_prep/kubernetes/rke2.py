@@ -144,7 +144,7 @@ def _of_node(cluster: KubernetesCluster, node: Node) -> dict[str, object]:
     outer = node.address if node.address != node.internal_address else None
     return {
         "node-name": node.name.lower(),
-        "node-ip": node.internal_address,
+        "node-ip": [node.internal_address, node.second_address] if node.second_address else node.internal_address,
         "node-external-ip": None if cluster.external_cloud_provider else outer,
         "cloud-provider-name": "external" if cluster.external_cloud_provider else None,
     }

@@ -216,16 +216,18 @@ def check_cloud(server: dict[str, str], cluster: str) -> None:
 
 
 def test_ipv6(devcloud: Any, images: tuple[str, str]) -> None:
-    """Rules, manifests and URLs for IPv6; two networks of pods are refused."""
+    """Rules, manifests and URLs for IPv6; a second IP version needs a second subnet, also for Heat."""
     lab = Lab(devcloud)
     lab.apply(*IPV6)
     made = Cluster(lab, images[0])
     networks = {"cluster_cidr": "fd42::/56", "service_cidr": "fd43::/112"}
     cidrs = {"ssh_allowed_cidrs": ["2001:db8::/64", "192.0.2.0/24"]}
     plain = {"server_count": 1, "wait_timeout": 0}
-    both = made.stack(**plain, cluster_cidr="10.42.0.0/16,fd42::/56")
-    with pytest.raises(SpecError, match="dual-stack"):
-        lab.plan(*IPV6, both)
+    two = {"cluster_cidr": "fd42::/56,10.42.0.0/16", "service_cidr": "fd43::/112,10.43.0.0/16"}
+    (refused,) = lab.plan(*IPV6, made.stack(**plain, **two)).refusals
+    assert "second_subnet" in str(refused)
+    with pytest.raises(SpecError, match="cluster_cidr"):
+        lab.plan(*IPV6, made.stack(**plain, cluster_cidr="10.42.0.0/16,10.44.0.0/16"))
     (refused,) = lab.plan(*IPV6, made.stack(**plain, cluster_cidr="fd42::/56")).refusals
     assert "cluster_cidr and service_cidr have different IP versions" in str(refused)
     lab.apply(*IPV6, made.stack(**plain, **networks, **cidrs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,14 @@ from typing import Any
 import yaml
 
 from openstack_prep.base.secret import Secret
+from openstack_prep.kubernetes.cilium import Cilium
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
 from openstack_prep.kubernetes.model import NodeGroup, Registry
-from tests.functional.rke2_cluster import BASE, Cluster, made, stack_values
+from openstack_prep.resources.compute.keypair import Keypair
+from openstack_prep.resources.network.network import Network
+from openstack_prep.resources.network.subnet import Subnet
+from tests.functional.lab import Lab
+from tests.functional.rke2_cluster import BASE, KEY, Cluster, made, stack_values
 
 __all__ = ["made"]  # a fixture
 
@@ -79,8 +85,9 @@ def test_nodes_get_what_the_files_show(made: Cluster, tmp_path: Path) -> None:
         assert "profile='cis'" in files["/var/lib/rke2-node/setup"]  # which prepares the kernel
         logins = yaml.safe_load(files["/etc/rancher/rke2/registries.yaml"])
         assert logins == yaml.safe_load((tmp_path / "files" / "registries.yaml").read_text())
-    assert (got["node-label"], got["kubelet-arg"]) == (["disk=fast"], ["v=2"])
-    assert configuration(made.files(nodes[f"{made.name}-server-0"]))["node-label"] == ["first=yes"]
+    first, agent = (configuration(made.files(nodes[f"{made.name}-{each}-0"])) for each in ("server", "agent"))
+    assert (first["node-label"], agent["node-label"]) == (["first=yes"], ["disk=fast"])
+    assert (first["kubelet-arg"], agent["kubelet-arg"]) == (["max-pods=200"], ["v=2"])
     assert not made.lab.plan(*BASE, stack, cluster)
 
     later = replace(cluster, config={"debug": True, "token": CONFIG["token"]}, roles=())
@@ -91,7 +98,60 @@ def test_nodes_get_what_the_files_show(made: Cluster, tmp_path: Path) -> None:
     report = made.lab.run(*BASE, stack, later)
     report.raise_for_failures()
     assert made.nodes() == nodes
-    assert not configuration(made.files(nodes[f"{made.name}-server-0"])).get("debug")
+    kept = {each["path"]: each["content"] for each in made.user_data(nodes[f"{made.name}-server-0"])["write_files"]}
+    assert not configuration(kept).get("debug")
 
 
-KEPT = ["agent_config", "agent_node_configs", "profile", "server_config", "server_node_configs", "tls_san"]
+KEPT = ["agent_config", "profile", "server_config", "server_node_configs", "tls_san"]
+
+
+DUAL = (
+    Network(name="nodes"),
+    Subnet(name="nodes", network="nodes", cidr="203.0.113.0/24"),
+    Subnet(name="nodes6", network="nodes", cidr="2001:db8:1::/64"),  # sorts before the other
+    Keypair(name="key", public_key=KEY),
+)
+
+
+def test_dual_stack(devcloud: Any, images: tuple[str, str], tmp_path: Path) -> None:
+    """Nodes have an address of each IP version, which RKE2 gets in the order of cluster_cidr; so do the rules."""
+    lab = Lab(devcloud)
+    lab.apply(*DUAL)
+    made = Cluster(lab, images[0])
+    stack = made.stack(server_count=1, agent_count=1, wait_timeout=0, second_subnet="nodes6")
+    cluster = RkeCluster(
+        name=made.name,
+        stack=made.name,
+        directory=str(tmp_path / "files"),
+        distribution="rke2",
+        cluster_cidr="10.42.0.0/16,fd00:42::/56",
+        service_cidr="10.43.0.0/16,fd00:43::/112",
+        cilium=Cilium(cluster_id=1, mesh="none"),
+    )
+    lab.apply(*DUAL, stack, cluster)
+    for role in ("server", "agent"):
+        name = f"{made.name}-{role}-0"
+        got, written = configuration(files := made.files(made.nodes()[name])), shown(tmp_path / "files", name)
+        addresses = [ipaddress.ip_address(each) for each in got["node-ip"]]
+        assert [each.version for each in addresses] == [4, 6]
+        found = OF_THE_NODE - {"node-ip"} | {"cluster-dns", "token", "token-file"}
+        assert {key: each for key, each in written.items() if key not in found} == {
+            key: each for key, each in got.items() if key not in found
+        }
+        assert ("cluster-dns" in written) == (role == "server")
+        assert f"role='{role}'" in files["/var/lib/rke2-node/setup"]
+    values = yaml.safe_load((tmp_path / "files" / "rke2-cilium-config.yaml").read_text())["spec"]["valuesContent"]
+    families = yaml.safe_load(values)
+    assert (families["ipv4"], families["ipv6"]) == ({"enabled": True}, {"enabled": True})
+    rules = list(lab.as_user().connection.network.security_group_rules(direction="ingress"))
+    between = {
+        version: {
+            (each.protocol, each.port_range_min) for each in rules if each.ether_type == version and each.protocol
+        }
+        for version in ("IPv4", "IPv6")
+    }
+    assert {port for protocol, port in between["IPv4"]} == {port for protocol, port in between["IPv6"]}
+    assert ("icmp", None) in between["IPv4"]
+    assert ("ipv6-icmp", None) in between["IPv6"]
+    assert not lab.plan(*DUAL, stack, cluster)
+    lab.destroy()

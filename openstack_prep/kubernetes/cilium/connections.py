@@ -13,6 +13,7 @@ from typing import Literal
 from openstack_prep.base import shell
 from openstack_prep.kubernetes.cilium.settings import SHARED_CA_SINCE, Cilium, full
 from openstack_prep.kubernetes.cilium.values import Member
+from openstack_prep.kubernetes.networks import split
 
 TUNNEL_PORTS = {"vxlan": 8472, "geneve": 6081}
 HEALTH_PORT = 4240
@@ -52,8 +53,10 @@ def _from(one: Member, other: Member) -> Iterator[Passage]:
     for protocol, port, why in _between_nodes(one.cilium):
         yield Passage(protocol=protocol, port=port, source=one.name, to=other.name, why=why)
     if one.cilium.routing == "native":
-        pods, why = other.cluster.cluster_cidr, "pods reach pods by their own addresses"
-        yield Passage(protocol="any", source=one.name, to=other.name, target="pods", address=pods, why=why)
+        why = "pods reach pods by their own addresses"
+        networks: list[str | None] = [*split(other.cluster.cluster_cidr)]
+        for pods in networks or [None]:
+            yield Passage(protocol="any", source=one.name, to=other.name, target="pods", address=pods, why=why)
     yield _to_the_mesh(one, other)
 
 

@@ -32,6 +32,7 @@ from openstack_prep.kubernetes.cilium.values import Member, conflicts, document,
 from openstack_prep.kubernetes.keys.schema import Fault, Steps, dotted, hide, validator_class, value_at
 from openstack_prep.kubernetes.metallb import MetalLB, MetalLBPool
 from openstack_prep.kubernetes.model import LABEL
+from openstack_prep.kubernetes.networks import split
 from openstack_prep.kubernetes.rke2_rules import PLUGINS
 from openstack_prep.kubernetes.rules import CHOICES
 from openstack_prep.kubernetes.service_pools import (
@@ -395,13 +396,19 @@ def _ip_versions(member: Member) -> Findings:
     native = cilium.native_routing_cidr
     if native and ipaddress.ip_network(native).version != version:
         yield "native_routing_cidr", f"{native} is not an IPv{version} network like the pods", "use one IP version"
+    versions = [ipaddress.ip_network(each).version for each in split(member.cluster.cluster_cidr)] or [4]
     enabled = {each: value_at(cilium.values or {}, f"ipv{each}.enabled") for each in (4, 6)}
-    if enabled[version] is False:
-        yield "values", f"ipv{version}.enabled is false, and the pods have IPv{version} addresses", "remove it"
+    for each in versions:
+        if enabled[each] is False:
+            yield "values", f"ipv{each}.enabled is false, and the pods have IPv{each} addresses", "remove it"
     other = 10 - version
-    if enabled[other] is True and cilium.ipam == "kubernetes":
+    second = f"ipv{other}NativeRoutingCIDR"
+    if native and other in versions and not value_at(cilium.values or {}, second):
+        what = f"{native} covers one of the two IP versions of the pods"
+        yield "native_routing_cidr", what, f"write the network of the other one into values.{second}"
+    if other not in versions and enabled[other] is True and cilium.ipam == "kubernetes":
         what = f"ipv{other}.enabled is true, and Kubernetes has no IPv{other} network of pods in this cluster"
-        yield "values", what, "remove it: a cluster has one IP version here"
+        yield "values", what, "remove it, or write a network of each IP version into cluster_cidr"
 
 
 def _etcd(member: Member) -> Findings:
@@ -416,10 +423,10 @@ def _address(member: Member) -> Findings:
         yield "mesh_address", "only applies to clusters with a mesh", "remove it, or choose a mesh"
     services = member.cluster.service_cidr
     if cilium.mesh_address and services and cilium.mesh_service == "LoadBalancer":
-        version = ipaddress.ip_network(services).version
-        if ipaddress.ip_address(cilium.mesh_address).version != version:
-            what = f"{cilium.mesh_address} is not an IPv{version} address like the Services of {services}"
-            yield "mesh_address", what, f"choose an IPv{version} address"
+        versions = [ipaddress.ip_network(each).version for each in split(services)]
+        if ipaddress.ip_address(cilium.mesh_address).version not in versions:
+            what = f"{cilium.mesh_address} is not an IPv{versions[0]} address like the Services of {services}"
+            yield "mesh_address", what, f"choose an IPv{versions[0]} address"
 
 
 def _node_port(member: Member) -> Findings:
@@ -513,9 +520,10 @@ def _covered(member: Member, mesh: Sequence[Member]) -> Findings:
         return
     whole = ipaddress.ip_network(member.cilium.native_routing_cidr)
     for each in mesh:
-        pods = ipaddress.ip_network(each.cluster.cluster_cidr) if each.cluster.cluster_cidr else None
-        if pods is not None and not (pods.version == whole.version and pods.subnet_of(whole)):  # type: ignore[arg-type]
-            what = f"{whole} does not contain {pods}, the pods of {each.name}"
+        found = [ipaddress.ip_network(pods) for pods in split(each.cluster.cluster_cidr)]
+        same = [pods for pods in found if pods.version == whole.version]
+        if found and not (same and same[0].subnet_of(whole)):  # type: ignore[arg-type]
+            what = f"{whole} does not contain {(same or found)[0]}, the pods of {each.name}"
             yield "native_routing_cidr", what, "write a network that contains the pods of all clusters"
 
 

@@ -24,6 +24,7 @@ from openstack_prep.kubernetes.cilium.settings import (
 )
 from openstack_prep.kubernetes.keys.schema import merge
 from openstack_prep.kubernetes.model import KubernetesCluster
+from openstack_prep.kubernetes.networks import split
 from openstack_prep.kubernetes.service_pools import Addresses
 
 ANNOTATIONS = ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs")
@@ -93,19 +94,22 @@ def field_values(member: Member, members: Sequence[Member]) -> dict[str, object]
 
 def _addresses(cilium: Cilium, cluster: KubernetesCluster) -> dict[str, object]:
     """Return the values of IP address management; IPv6 must be enabled."""
-    version = ip_version(cluster)
-    families = {"ipv4": {"enabled": False}, "ipv6": {"enabled": True}} if version == 6 else {}
+    pods: dict[int, str | None] = {ipaddress.ip_network(each).version: each for each in split(cluster.cluster_cidr)}
+    pods = pods or {4: None}
+    families = {"ipv4": {"enabled": 4 in pods}, "ipv6": {"enabled": True}} if 6 in pods else {}
     if cilium.ipam == "kubernetes":
-        return {"ipam": {"mode": "kubernetes"}, "k8s": {f"requireIPv{version}PodCIDR": True}, **families}
-    operator: dict[str, object] = {f"clusterPoolIPv{version}PodCIDRList": [cluster.cluster_cidr]}
-    if version == 6:
+        required = {f"requireIPv{version}PodCIDR": True for version in pods}
+        return {"ipam": {"mode": "kubernetes"}, "k8s": required, **families}
+    operator: dict[str, object] = {f"clusterPoolIPv{version}PodCIDRList": [each] for version, each in pods.items()}
+    if 6 in pods:
         operator["clusterPoolIPv6MaskSize"] = 64  # the default, 120, only suits networks from /104 on
     return {"ipam": {"mode": "cluster-pool", "operator": operator}, **families}
 
 
 def ip_version(cluster: KubernetesCluster) -> int:
-    """Return the IP version of the pods."""
-    return ipaddress.ip_network(cluster.cluster_cidr).version if cluster.cluster_cidr else 4
+    """Return the IP version of the pods: in a dual-stack cluster the first one, that of the nodes' first address."""
+    pods = split(cluster.cluster_cidr)
+    return ipaddress.ip_network(pods[0]).version if pods else 4
 
 
 def _routing(cilium: Cilium, cluster: KubernetesCluster) -> dict[str, object]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,11 @@ def texts(cluster: RkeFields, outputs: Outputs, *, openly: bool) -> dict[str, st
 def _node_files(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
     """Return the files of the nodes: one per node of RKE2, or cluster.yml for RKE."""
     declared = as_declared(cluster, outputs)
-    nodes = nodes_of(declared, machines(cluster, outputs))
+    seconds = [each for group in GROUPS["rke2"] for each in outputs.values.get(f"{group}_second_addresses") or ()]
+    nodes = [
+        replace(node, second_address=second or "")
+        for node, second in zip_longest(nodes_of(declared, machines(cluster, outputs)), seconds)
+    ]
     if cluster.distribution == "rke":
         return {cluster_yml.FILE: [cluster_yml.document(declared, nodes, cluster.name)]}
     api, outer = outputs.values["api_address"], outputs.values.get("api_floating_address")

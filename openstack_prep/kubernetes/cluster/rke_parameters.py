@@ -17,6 +17,7 @@ from openstack_prep.kubernetes import rke2
 from openstack_prep.kubernetes.cluster.rke_related import PARAMETERS, RkeFields
 from openstack_prep.kubernetes.keys.schema import SECRET, hide_secrets, load_schema
 from openstack_prep.kubernetes.model import Node
+from openstack_prep.kubernetes.networks import split
 from openstack_prep.kubernetes.nodes import nodes_of, unmatched
 from openstack_prep.resources.heat.heat_flow import TRUTH
 from openstack_prep.resources.heat.heat_parameters import items, mapping_of
@@ -185,6 +186,10 @@ def mistakes(cluster: RkeFields) -> Iterator[Mistake]:
         return
     yield from _contradictions(cluster)
     yield from _of_members(cluster)
+    dual = len(split(cluster.cluster_cidr)) > 1
+    if dual and not _value(cluster, "second_subnet"):
+        what = "the nodes need an address of each IP version"
+        yield Mistake("cluster_cidr", what, f"set parameter second_subnet of stack/{cluster.stack}")
     declared = (cluster.related.template(cluster) or {})["parameters"]
     plain, secrets = _parts(cluster)
     for name in sorted(secrets.keys() - declared.keys()):

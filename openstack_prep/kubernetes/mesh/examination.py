@@ -19,6 +19,7 @@ from openstack_prep.kubernetes.mesh.addresses import own_addresses, pod_routes
 from openstack_prep.kubernetes.mesh.admission import admission
 from openstack_prep.kubernetes.mesh.routing import routing
 from openstack_prep.kubernetes.mesh.view import MeshCluster, VisibleNetworks
+from openstack_prep.kubernetes.networks import split
 from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
 
 # --- inside -----------------------------------------------------------------------------------
@@ -145,13 +146,13 @@ def examine(visible: VisibleNetworks, members: Sequence[Member], nodes: Mapping[
 
 def mesh_cluster(member: Member, nodes: MeshNodes) -> MeshCluster:
     """Return a cluster as the other clusters of the mesh see it."""
-    cilium, pods = member.cilium, member.cluster.cluster_cidr
+    cilium, pods = member.cilium, split(member.cluster.cluster_cidr)
     return MeshCluster(
         name=member.name,
         ports=nodes.ports,
         subnets=nodes.subnets,
         roles=nodes.roles,
-        pod_networks=(pods,) if pods and cilium.routing == "native" else (),
+        pod_networks=tuple(pods) if cilium.routing == "native" else (),
         by_bgp=nodes.by_bgp,
         speakers=nodes.speakers,
         mesh_address=cilium.mesh_address if cilium.mesh_service == "LoadBalancer" else None,

@@ -166,3 +166,9 @@ def test_the_way_to_the_kubeconfig() -> None:
         "kubectl get nodes",
     ]
     assert "KUBECONFIG=kube_config_cluster.yml" in kubeconfig_hint()
+
+
+@pytest.mark.parametrize(("plugin", "fields"), [(None, ["cluster_cidr", "service_cidr"]), ("calico", [])])
+def test_networks_of_both_ip_versions(plugin: str | None, fields: list[str]) -> None:
+    both = {"cluster_cidr": "10.42.0.0/16,fd00:42::/56", "service_cidr": "10.43.0.0/16,fd00:43::/112"}
+    assert [each.where for each in mistakes(KubernetesCluster(network_plugin=plugin, **both), None)] == fields

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from openstack_prep.kubernetes.model import validate_host, validate_indexes
+import pytest
+
+from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.kubernetes.model import read_networks, validate_host, validate_indexes
 from tests.unit.texts import Wording, expect_error
 
 
@@ -20,3 +23,15 @@ def test_a_registry_is_no_url(wording: Wording) -> None:
         with expect_error(ValueError) as caught:
             validate_host(wrong)
         wording(caught.value)
+
+
+def test_networks() -> None:
+    both = "10.42.0.0/16, fd00:42::/56"
+    assert [read_networks(each) for each in ("10.42.0.0/16", both, "fd00:042::/56,10.42.0.0/16")] == [
+        "10.42.0.0/16",
+        "10.42.0.0/16,fd00:42::/56",
+        "fd00:42::/56,10.42.0.0/16",
+    ]
+    for wrong in ("10.42.0.0/16,10.43.0.0/16", "10.42.0.0/16,", f"{both},fd00::/56", "10.42.0.0/16,x"):
+        with pytest.raises(InvalidValue):
+            read_networks(wrong)

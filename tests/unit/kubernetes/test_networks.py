@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_network
 from itertools import combinations
 
@@ -134,6 +135,16 @@ def test_what_is_taken_twice_is_told_elsewhere() -> None:
             "cluster_cidr 169.254.0.0/16 overlaps 169.254.0.0/16, which is link-local",
         ),
         ("fe80::/56", "fd01::/112", 3, "cluster_cidr fe80::/56 overlaps fe80::/10, which is link-local"),
+        ("10.0.0.0/16,fd00::/65", "10.1.0.0/16,fd01::/112", 3, "fd00::/65 is smaller than the /64 of one node"),
+        ("10.0.0.0/16,fd00::/56", "10.1.0.0/16,fd01::/64", 3, "service_cidr fd01::/64 is too large"),
+        ("10.0.0.0/16,fd00::/56", "10.1.0.0/16", 3, "and service_cidr 10.1.0.0/16 have different IP versions"),
+        ("10.0.0.0/16,fd00::/56", "fd01::/112,10.1.0.0/16", 3, "different IP versions"),
+        (
+            "10.0.0.0/16,fd00::/56",
+            "10.1.0.0/16,fd00::/112",
+            3,
+            "service_cidr fd00::/112 overlaps cluster_cidr fd00::/56",
+        ),
     ],
 )
 def test_what_kubernetes_refuses_is_told(pods: str, services: str, nodes: int, said: str) -> None:
@@ -163,5 +174,16 @@ def test_the_dns_is_a_service(dns: str, said: list[str]) -> None:
     assert told(DEFAULT, {"a": KubernetesCluster(cluster_dns=dns)}) == [f"rke_cluster/a: {each}" for each in said]
 
 
+def test_networks_of_both_versions_stay_together() -> None:
+    """Two networks of a field count as two, and the other cluster gets free ones."""
+    both = KubernetesCluster(cluster_cidr="10.42.0.0/16,fd00:42::/56", service_cidr="10.43.0.0/16,fd00:43::/112")
+    found = allocate(DEFAULT, {"a": both, "b": KubernetesCluster()})
+    assert found["a"] == (both.cluster_cidr, both.service_cidr)
+    assert found["b"] == ("10.44.0.0/16", "10.45.0.0/16")
+    assert told(DEFAULT, {"a": both}) == []
+    assert told(DEFAULT, {"a": replace(both, cluster_dns="fd00:43::5")}) == []
+
+
 def test_the_dns_is_the_tenth_service() -> None:
+    assert default_dns("10.43.0.0/16,fd00:42::/112") == "10.43.0.10,fd00:42::a"
     assert (default_dns("10.43.0.0/16"), default_dns("fd00:42::/112")) == ("10.43.0.10", "fd00:42::a")

@@ -201,6 +201,21 @@ def test_ipv6_is_switched_on() -> None:
     assert pool == {"clusterPoolIPv6PodCIDRList": ["fd00:42::/56"], "clusterPoolIPv6MaskSize": 64}
 
 
+def test_both_ip_versions_are_switched_on() -> None:
+    both = KubernetesCluster(cluster_cidr="10.42.0.0/16,fd00:42::/56", service_cidr="10.43.0.0/16,fd00:43::/112")
+    member = Member(name="both", cilium=Cilium(cluster_id=6, version="1.19", mesh="none"), cluster=both)
+    values = document(member, [member])
+    assert (values["ipv4"], values["ipv6"]) == ({"enabled": True}, {"enabled": True})
+    assert values["k8s"] == {"requireIPv4PodCIDR": True, "requireIPv6PodCIDR": True}
+    assert "underlayProtocol" not in values  # tunnels are between the nodes' first addresses
+    pool = document(replace(member, cilium=replace(member.cilium, ipam="cluster-pool")), [member])["ipam"]["operator"]
+    assert pool == {
+        "clusterPoolIPv4PodCIDRList": ["10.42.0.0/16"],
+        "clusterPoolIPv6PodCIDRList": ["fd00:42::/56"],
+        "clusterPoolIPv6MaskSize": 64,
+    }
+
+
 def test_rke2_gets_the_values_in_a_manifest() -> None:
     one, members = _first(mesh(FULL))
     found = helm_chart_config(document(one, members))
