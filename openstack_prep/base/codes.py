@@ -18,6 +18,7 @@ class Code(StrEnum):
     CLUSTER_NETWORKS = "cluster.networks"
     CLUSTER_SHARED = "cluster.shared"
     CLUSTER_STACK = "cluster.stack"
+    CLUSTER_VERSION = "cluster.version"
     ENTRY_LOGIN = "clouds-yaml.login"
     ENTRY_OVERRIDDEN = "clouds-yaml.overridden"
     LEASE_HELD = "lease.held"

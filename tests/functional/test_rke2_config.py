@@ -17,6 +17,7 @@ from openstack_prep.kubernetes.model import NodeGroup, Registry
 from openstack_prep.resources.compute.keypair import Keypair
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
+from openstack_prep.resources.orchestration.stack import Stack
 from tests.functional.lab import Lab
 from tests.functional.rke2_cluster import BASE, KEY, Cluster, made, stack_values
 
@@ -67,6 +68,7 @@ def test_nodes_get_what_the_files_show(made: Cluster, tmp_path: Path) -> None:
         stack=made.name,
         directory=str(tmp_path / "files"),
         distribution="rke2",
+        kubernetes_version="v1.35.7+rke2r1",
         cluster_dns="10.43.0.20",
         config=CONFIG,
         roles=ROLES,
@@ -100,6 +102,24 @@ def test_nodes_get_what_the_files_show(made: Cluster, tmp_path: Path) -> None:
     assert made.nodes() == nodes
     kept = {each["path"]: each["content"] for each in made.user_data(nodes[f"{made.name}-server-0"])["write_files"]}
     assert not configuration(kept).get("debug")
+    check_upgrade(made, stack, later)
+
+
+def check_upgrade(made: Cluster, stack: Stack, cluster: RkeCluster) -> None:
+    """A new version is for new nodes, which may not be agents; the files upgrade the nodes that run."""
+    newer = replace(cluster, kubernetes_version="v1.36.1+rke2r1")
+    more = replace(stack, parameters={**(stack.parameters or {}), "agent_count": 2})
+    (refused,) = made.lab.plan(*BASE, more, newer).refusals
+    assert (refused.code, "agent_count 1" in refused.fix) == ("cluster.version", True)
+    nodes = made.nodes()
+    made.lab.apply(*BASE, stack, newer)
+    assert made.nodes() == nodes
+    plans = list(yaml.safe_load_all((Path(cluster.directory) / "upgrade.yaml").read_text()))
+    assert [(each["metadata"]["name"], each["spec"]["version"]) for each in plans] == [
+        ("rke2-servers", "v1.36.1+rke2r1"),
+        ("rke2-agents", "v1.36.1+rke2r1"),
+    ]
+    assert not made.lab.plan(*BASE, stack, newer)
 
 
 KEPT = ["agent_config", "profile", "server_config", "server_node_configs", "tls_san"]

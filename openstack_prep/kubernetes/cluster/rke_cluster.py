@@ -8,6 +8,7 @@ Source: RKE's documentation, "Adding and Removing Nodes": the next ``rke up`` ap
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +23,7 @@ from openstack_prep.core.model import Change, Context, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import WrittenFile
 from openstack_prep.kubernetes import cilium, cluster_yml, rke2
-from openstack_prep.kubernetes.cluster import pool_addresses, rke_files, rke_parameters
+from openstack_prep.kubernetes.cluster import pool_addresses, rke_files, rke_parameters, rke_upgrade
 from openstack_prep.kubernetes.cluster.rke_files import COMMANDS, VALUES, all_members, member, mistakes, warnings
 from openstack_prep.kubernetes.cluster.rke_related import NETWORKS, RelatedResources, RkeFields
 from openstack_prep.kubernetes.keys.schema import value_at
@@ -307,6 +308,8 @@ class RkeCluster(RkeFields):
         found = list(self._mistakes(described, self._taken(run, described)))
         yield from found
         yield from dict.fromkeys(pool_addresses.check(self, run, settled.parameters if settled else {}))
+        for each in rke_upgrade.mistakes(self, outputs.parameters) if outputs else ():
+            yield self.mistake(f"{each.where}: {each.what}", each.fix, each.code, each.where)
         known = settled is not None and not found and not list(rke_files.mistakes(self, settled))
         names = list(rke_files.texts(self, settled, openly=False)) if settled and known else rke_files.names(self)
         for path in self.files(run).of_others(names) if self.related.has_own_directory(self.name) else ():
@@ -351,6 +354,10 @@ class RkeCluster(RkeFields):
         return observed
 
     def update(self, run: CloudRun, observed: Observed, changes: Sequence[Change]) -> Observed:
+        before = rke_upgrade.version_in(self.files(run).there().get(rke_upgrade.FILE, ""))
+        if before and self.kubernetes_version not in (None, before):
+            path = shlex.quote(f"{self.directory}/{rke_upgrade.FILE}")
+            run.note(self.key, f"nodes that run keep {before} until you upgrade them: kubectl apply -f {path}")
         return self.create(run)
 
     def delete(self, run: CloudRun, observed: Observed) -> None:

@@ -21,7 +21,7 @@ from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import masked
 from openstack_prep.kubernetes import cilium, cluster_yml, kube_vip, metallb, rke2
 from openstack_prep.kubernetes.cilium import Cilium, Member, address_annotation, leaves_services, settings
-from openstack_prep.kubernetes.cluster import rke_parameters
+from openstack_prep.kubernetes.cluster import rke_parameters, rke_upgrade
 from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.keys.schema import hide_secrets, load_schema, sort_keys
 from openstack_prep.kubernetes.kube_vip import KubeVip
@@ -189,6 +189,8 @@ def _servers_and_agents(outputs: Outputs) -> tuple[NodeGroup, ...]:
 def _cluster_files(cluster: RkeFields) -> dict[str, Content]:
     """Return the files for kubectl and Helm, which do not depend on the nodes."""
     found: dict[str, Content] = {}
+    if cluster.distribution == "rke2" and cluster.kubernetes_version:
+        found[rke_upgrade.FILE] = rke_upgrade.documents(cluster)
     if cluster.metallb:
         found[METALLB] = metallb.document(cluster.metallb, cluster.related.addresses(cluster))
     if cluster.cilium:

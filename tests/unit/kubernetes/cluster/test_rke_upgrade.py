@@ -1,0 +1,80 @@
+"""Upgrades of RKE2: what is rendered, and which versions do not fit the nodes that run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.base.formats.yaml_text import dump
+from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
+from openstack_prep.kubernetes.cluster.rke_upgrade import documents, mistakes, version_in
+from openstack_prep.kubernetes.model import NodeGroup, Registry
+from openstack_prep.resources.orchestration.stack import Stack
+from openstack_prep.spec.targets import NoCloud
+from tests.unit.conftest import resolved
+
+
+def cluster(version: str | None, parameters: dict[str, Any] | None = None, **fields: Any) -> RkeCluster:
+    one = Stack(name="a", template="shipped:rke2-cluster.yaml", parameters={"agent_count": 2} | (parameters or {}))
+    given = {"name": "a", "stack": "a", "directory": "/tmp/a", "distribution": "rke2", "kubernetes_version": version}
+    other = RkeCluster(**given | fields)
+    found = resolved(other, [one, other], NoCloud.as_cloud())
+    assert isinstance(found, RkeCluster)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("running", "wanted", "parameters", "refused"),
+    [
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {}, ""),
+        ("v1.35.7+rke2r1", "v1.35.9+rke2r1", {"agent_count": 3}, ""),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"agent_count": 3}, "agent_count 2"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"agent_count": 1}, ""),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"agent_image": "new"}, "agent_image old"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"server_image": "new", "agent_image": "old"}, ""),
+        ("v1.34.1+rke2r1", "v1.36.1+rke2r1", {}, "v1.35"),
+        ("v1.36.1+rke2r1", "v1.35.7+rke2r1", {}, "a new cluster"),
+        ("", "v1.36.1+rke2r1", {"agent_count": 3}, ""),  # of a channel
+        ("v1.35.7+rke2r1", None, {"agent_count": 3}, ""),
+    ],
+)
+def test_skew(running: str, wanted: str | None, parameters: dict[str, Any], refused: str) -> None:
+    live = {"rke2_version": running, "agent_count": "2", "agent_image": "old", "server_image": "old"}
+    found = list(mistakes(cluster(wanted, parameters), live))
+    assert [each.code for each in found] == ["cluster.version"] * bool(refused)
+    assert all(refused in each.fix for each in found)
+
+
+def test_plans_wait_for_one_another() -> None:
+    plans = documents(cluster("v1.36.1+rke2r1"))
+    assert [each["metadata"]["name"] for each in plans] == ["rke2-servers", "rke2-agents"]
+    assert {each["spec"]["version"] for each in plans} == {"v1.36.1+rke2r1"}
+    servers, agents = (each["spec"] for each in plans)
+    assert "prepare" not in servers
+    assert agents["prepare"] == {"image": "rancher/rke2-upgrade", "args": ["prepare", "rke2-servers"]}
+    operators = [[each["operator"] for each in spec["nodeSelector"]["matchExpressions"]] for spec in (servers, agents)]
+    assert operators == [["In"], ["NotIn", "NotIn"]]
+
+
+def test_nodes_with_etcd_alone_come_first() -> None:
+    roles = (
+        NodeGroup(nodes="0", roles=("controlplane", "etcd")),
+        NodeGroup(nodes="1-2", roles=("etcd",)),
+        NodeGroup(nodes="3-", roles=("worker",)),
+    )
+    registry = Registry(url="r.example", is_default=True)
+    plans = documents(cluster("v1.36.1+rke2r1", roles=roles, private_registries=(registry,)))
+    assert [each["metadata"]["name"] for each in plans] == ["rke2-etcd", "rke2-servers", "rke2-agents"]
+    assert [each["spec"]["prepare"]["args"][1] for each in plans[1:]] == ["rke2-etcd", "rke2-servers"]
+    assert plans[0]["spec"]["upgrade"]["image"] == "r.example/rancher/rke2-upgrade"
+
+
+def test_version_of_a_written_file() -> None:
+    text = dump(*documents(cluster("v1.36.1+rke2r1")))
+    assert len(list(yaml.safe_load_all(text))) == 2
+    assert [version_in(each) for each in (text, "", "{}", "a: [", "spec: {version: 1}")] == [
+        "v1.36.1+rke2r1",
+        *[None] * 4,
+    ]
