@@ -16,7 +16,7 @@ def spec(name: str, zone: str, project: str) -> dict[str, Any]:
     given = {"cluster": "one", "how": "metallb", "pool": "lb", "target": {"service": "shop/frontend"}}
     return {
         "name": name,
-        "networks": [{"name": f"{name}-nodes"}],
+        "networks": [{"name": f"{name}-nodes", "port_security_enabled": False}],  # so no node needs address pairs
         "subnets": [{"name": f"{name}-nodes", "network": f"{name}-nodes", "cidr": "10.1.0.0/24"}],
         "routers": [{"name": f"{name}-out", "external_network": "external", "interfaces": [f"{name}-nodes"]}],
         "floating_ips": [{"name": "shop", "external_network": "external"}],

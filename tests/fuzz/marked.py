@@ -88,6 +88,7 @@ SPEC: dict[str, Any] = {
         {"name": "r", "template": "shipped:rke-cluster.yaml", "parameters": NODES_OF_RKE},
     ],
     "address_pools": [{"name": "mesh", "subnet": "nodes", "addresses": ["10.1.0.208/29"], "reserve": "outside"}],
+    "address_pairs": [{"name": "k", "stack": "k", "pools": ["mesh"]}],
     "object_store": {"temp_url_key": mark("temp-url-key"), "temp_url_key_2": mark("temp-url-key-2")},
     "rke_clusters": [
         {
