@@ -297,7 +297,9 @@ OVER_QUOTA = ("OverQuota", "over_quota")
 
 def _sort(error: Exception, status: int | None, reason: Reason) -> tuple[type[CloudError], bool]:
     if reason.type in OVER_QUOTA or (status in (403, 409, 413) and _OVER_QUOTA.search(reason.text)):
-        return QuotaExceeded, False
+        # Neutron counts what it creates twice until its reservation ends, so that one of two parallel requests for the
+        # last two may fail (neutron 29.0.0, db/quota/driver.py, make_reservation)
+        return QuotaExceeded, reason.type == OVER_QUOTA[0] and status == 409
     if status == 401:
         # a service: keystoneauth has logged in once more by now (keystoneauth1 5.18.1, session.py, request)
         return CloudError, True

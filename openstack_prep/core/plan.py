@@ -26,6 +26,7 @@ class Plan:
     ``allow_replace`` and ``adopt`` say what the user allowed.  They cover what the steps show, and what
     steps that are ``previewed_later`` replace: whatever else a run finds is refused.
     ``allow_loss`` names what deletions may take from others, as their refusals print it.
+    ``not_checked`` is what could not be judged before the services are asked to do it.
     ``warnings`` are those about the spec and about valid settings of its resources.
     """
 
@@ -41,6 +42,7 @@ class Plan:
     adopt: bool = False
     allow_loss: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
@@ -68,7 +70,11 @@ class Plan:
             "undeclared": self.undeclared_data(),
             "refusals": self.refusals_data(),
             "warnings": list(self.warnings),
-        } | ({"left_out": self.left_out} if self.left_out else {})
+        } | {
+            name: value
+            for name, value in (("left_out", self.left_out), ("not_checked", list(self.not_checked)))
+            if value
+        }
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
@@ -95,7 +101,8 @@ class Plan:
         width = text.width_of(steps)
         lines = [text.step_line(step, width, style) for step in steps]
         counts = "; ".join(filter(None, [text.counts(self.steps), self.left_over]))
-        return "\n".join([*lines, f"{self.purpose} {self.spec}: {counts}"])
+        unsure = [f"not checked: {'; '.join(self.not_checked)}"] if self.not_checked else []
+        return "\n".join([*lines, f"{self.purpose} {self.spec}: {counts}", *unsure])
 
     @property
     def left_over(self) -> str:

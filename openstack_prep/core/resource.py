@@ -262,6 +262,13 @@ class CarriesTag(Protocol):
         """Yield the texts that are longer than the service stores, with the tag of the spec of this name."""
 
 
+class NeedsQuota(Protocol):
+    """A kind that counts against quotas of its project."""
+
+    def quota_need(self, run: Any, changes: Sequence[Change] | None) -> Mapping[str, int]:
+        """Return, by the spec's names of quotas, what a new one takes, or what these changes of an existing one add."""
+
+
 class ListsWarnings(Protocol):
     """A kind that warns about valid settings."""
 

@@ -20,7 +20,7 @@ from openstack_prep.core.plan import Plan, Report, differences
 from openstack_prep.resources.identity.default_group import LeftGroup
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.spec.resolution import list_warnings
-from openstack_prep.verbs import entries, exclusion, rights, scan
+from openstack_prep.verbs import entries, exclusion, quotas, rights, scan
 from openstack_prep.verbs.opening import LivePlan, Progress, Wanted, no_progress, open_run, refuse_no_cloud
 
 if TYPE_CHECKING:
@@ -80,6 +80,9 @@ def plan(
         made = _with_deletions(run, made, allow_loss, sight.failed if sight else {}, jobs)
         refusals = [*made.refusals, *rights.missing(cloud, made, spec.clouds), *rights.missing_logins(run, made)]
         refusals += rights.missing_trusts(run, made, spec.clouds)
+        short = list(quotas.shortages(run, replace(made, refusals=tuple(refusals))))
+        refusals += (each for each in short if isinstance(each, Mistake))
+        made = replace(made, not_checked=tuple(each for each in short if isinstance(each, str)))
         logins = entries.examine(run, made, jobs=jobs)
         refusals += (each for each in logins if isinstance(each, Mistake))
         warnings = (*made.warnings, *(each for each in logins if isinstance(each, str)))

@@ -17,13 +17,17 @@ from openstack_prep.base.errors import PlanRefused, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor
 from openstack_prep.core.model import OwnershipTag
+from openstack_prep.core.plan import Plan
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.compute.quota import Quota, VolumeTypeQuota
+from openstack_prep.resources.compute.server_group import ServerGroup
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.port_addresses import PortAddress
 from openstack_prep.resources.network.router import Router
+from openstack_prep.resources.network.security_group import SecurityGroup
+from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.network.subnet import Route, Subnet
 from openstack_prep.spec import Spec
 from openstack_prep.verbs import api
@@ -264,6 +268,49 @@ def test_an_absent_volume_type_is_refused_before_anything_exists(lab: Lab) -> No
     with pytest.raises(PlanRefused, match="volume type no-such does not exist"):
         lab.run(NETWORK, Quota(volume_types={"no-such": VolumeTypeQuota(volumes=1)}))
     assert lab.admin.identity.find_project(lab.name) is None
+
+
+# --- quotas ----------------------------------------------------------------------------------
+
+
+EXACT = Quota(
+    **{"networks": 3, "subnets": 3, "ports": 5, "routers": 1, "rbac_policies": 1, "floating_ips": 2},
+    **{"security_groups": 3, "security_group_rules": 10, "server_groups": 2},
+)
+"""What the additions take, with the group that Neutron creates in each project and its four rules."""
+SSH, HTTPS = (SecurityGroupRule(direction="ingress", protocol="tcp", ports=port) for port in ("22", "443"))
+ADDITIONS = (
+    *(Network(name=name, shared_with=("admin",) if name == "a" else None) for name in "abc"),
+    *(Subnet(name=name, network=name, cidr=f"10.{number}.0.0/24") for number, name in enumerate("abc", 1)),
+    Router(name="r", interfaces=("a", "b")),
+    *(Port(name=name, network="a") for name in "pqr"),
+    SecurityGroup(name="g", rules=(SSH, HTTPS)),
+    SecurityGroup(name="h"),
+    *(FloatingIP(name=name, external_network="external") for name in "xy"),
+    *(ServerGroup(name=name, policy="affinity") for name in "st"),
+)
+
+
+def short_of(plan: Plan) -> set[str]:
+    """Return the quotas that a plan names, by the fix."""
+    return {name for each in plan.refusals for name in re.findall(r"raise quota\.(\w+)", each.fix)}
+
+
+def test_a_plan_names_the_quotas_that_its_additions_exceed(lab: Lab) -> None:
+    limits = {name: limit for name, limit in vars(EXACT).items() if isinstance(limit, int)}
+    one_less = replace(EXACT, **{name: limit - 1 for name, limit in limits.items()})
+    assert short_of(lab.plan(one_less, *ADDITIONS)) == limits.keys()  # of a project that does not exist yet
+    lab.apply(one_less)
+    assert short_of(lab.plan(one_less, *ADDITIONS)) == limits.keys()
+    lab.apply(EXACT, *ADDITIONS)
+    group = replace(ADDITIONS[10], rules=(SSH, HTTPS, replace(SSH, ports="80")))
+    more = lab.plan(*ADDITIONS[:10], group, *ADDITIONS[11:], Network(name="d"))
+    assert {(each.code, *map(str, each.keys)) for each in more.refusals} == {
+        ("quota.short", "network/d"),
+        ("quota.short", "security_group_rules/g"),
+    }
+    assert "--networks 4" in str(more)
+    assert "--secgroup-rules 11" in str(more)
 
 
 # --- rules that need no cloud: Neutron refuses and accepts what they do ----------------------

@@ -142,7 +142,7 @@ DOCUMENTS = {
             "refusals": list_of("diagnostic"),
             "warnings": TEXTS,
         },
-        {"left_out": INTEGER, "infra_id": TEXT, "cluster": TEXT},
+        {"left_out": INTEGER, "not_checked": TEXTS, "infra_id": TEXT, "cluster": TEXT},
     ),
     "report": document(
         "apply, destroy, post-ipi, cleanup, credential rotate, address-pairs sync, rke render",

@@ -143,6 +143,9 @@ class AddressPool(ByProjectUser):
         quota = Quota(project=self.project, project_domain=self.project_domain)
         return (*super().needs(), self.key_of(Subnet.kind, self.subnet), quota.key)
 
+    def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
+        return {"ports": len(self.missing(self.room(run), self.kept(run))) if self.count <= CEILING else 0}
+
     def provides(self) -> Iterable[Key]:
         """Return also the ports that reserve its addresses, to which floating IPs lead."""
         ranges = self.ranges if self.reserve == "ports" and self.count <= CEILING else ()

@@ -21,7 +21,7 @@ from openstack_prep.core.observed import owner_text
 from openstack_prep.core.resource import Untagged
 from openstack_prep.resources.compute import quota_stores
 from openstack_prep.resources.compute.quota_stores import BLOCK_STORAGE, STORES, Store
-from openstack_prep.resources.identity.in_project import InProject
+from openstack_prep.resources.identity.in_project import CURRENT, InProject
 from openstack_prep.resources.lists import queries
 
 
@@ -107,7 +107,7 @@ class Quota(InProject, Untagged):
 
     @property
     def name(self) -> str:
-        return self.project or "(current project)"
+        return self.project or CURRENT
 
     def desired(self) -> Values:
         values = super().desired()

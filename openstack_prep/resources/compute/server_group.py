@@ -5,7 +5,7 @@ Source: Compute API, "Server groups (os-server-groups)".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast
 
@@ -15,7 +15,7 @@ from openstack_prep.base.fields import Count, Name
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import Context, Observed, Resource
+from openstack_prep.core.model import Change, Context, Observed, Resource
 from openstack_prep.core.resource import Untagged
 from openstack_prep.core.run import query
 from openstack_prep.core.twin import choose, settle
@@ -44,6 +44,9 @@ class ServerGroup(ByProjectUser, Untagged):
     """How its servers are distributed; the soft policies are best effort."""
     max_server_per_host: Count | None = None
     """Servers of the group per host; only with anti-affinity."""
+
+    def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
+        return {"server_groups": 1} if changes is None else {}
 
     @property
     def can_have_twins(self) -> bool:

@@ -14,6 +14,8 @@ from openstack_prep.core.resource import InEachProject, scan_kind
 from openstack_prep.resources.identity.project import DEFAULT_DOMAIN, Project
 
 In = TypeVar("In", bound="InProject")
+CURRENT = "(current project)"
+"""The name of the project that the connection is scoped to, where a spec names none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +88,14 @@ def access(project: Project | None) -> Key:
     return Key("access", project.name, project.scope) if project else Key("access", "")
 
 
+def quotas_of(place: tuple[str, ...], project: str | None) -> Key:
+    """Return the key of the quotas of a project: what counts against them is created once they are raised."""
+    return Key("quota", project or CURRENT, place)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ByProjectUser(InProject):
     """Base of kinds that the project's own user creates, so they come after that user's role assignments."""
 
     def needs(self) -> Iterable[Key]:
-        return (access(self.owner),)
+        return (access(self.owner), quotas_of(self.place, self.project))

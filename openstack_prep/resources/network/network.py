@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
@@ -24,7 +24,7 @@ from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity.project import Project, project_name
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord
-from openstack_prep.resources.network.neutron import NetworkResource, unchanged
+from openstack_prep.resources.network.neutron import NetworkResource, added, unchanged
 from openstack_prep.resources.network.uses import Use, blockers_of_network, clear, of_network
 
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ class Network(NetworkResource[NetworkRecord], Coherent):
 
     def _projects(self) -> list[Project]:
         return [Project(name=name, domain=self.project_domain) for name in self.shared_with or ()]
+
+    def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
+        return {**super().quota_need(run, changes), "rbac_policies": added(self, "shared_with", changes)}
 
     def provides(self) -> Iterable[Key]:
         """Return also the keys by which others refer to it: as an external network, or from other projects."""

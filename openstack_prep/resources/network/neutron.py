@@ -29,6 +29,13 @@ LONGEST = 255
 """Characters of a description (neutron-lib, db/constants.py, DESCRIPTION_FIELD_SIZE)."""
 
 
+def added(resource: Resource, field: str, changes: Sequence[Change] | None) -> int:
+    """Return how many elements of a set a new resource has, or these changes add."""
+    pairs = [(None, resource.desired().get(field))] if changes is None else []
+    pairs += [(each.before, each.after) for each in changes or () if each.field == field]
+    return sum(len({*(after or ())} - {*(before or ())}) for before, after in pairs)
+
+
 @dataclass(frozen=True, kw_only=True)
 class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
     """Base of the kinds that Neutron stores; each kind names its API resource and its fields."""
@@ -40,6 +47,10 @@ class NetworkResource(ByProjectUser, Adoptable[CloudRun], Generic[R]):
 
     description: str | None = None
     """Free text; an ownership tag is appended."""
+
+    def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
+        name = "floating_ips" if self.member == "floatingip" else self.collection.replace("-", "_")
+        return {name: 1} if changes is None else {}
 
     def list_long_texts(self, spec: str) -> Iterable[Mistake]:
         text = self.description or ""

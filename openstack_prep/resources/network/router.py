@@ -6,7 +6,7 @@ Source: Networking API v2.0, "Routers".
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, ClassVar
@@ -23,7 +23,7 @@ from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import INTERFACES, Route, RouterRecord
 from openstack_prep.resources.network.declared_port import Port
 from openstack_prep.resources.network.network import ExternalNetwork, given_addresses, routers_of, subnets_on
-from openstack_prep.resources.network.neutron import NetworkResource, changed
+from openstack_prep.resources.network.neutron import NetworkResource, added, changed
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.network.uses import (
     Use,
@@ -92,6 +92,9 @@ class Router(NetworkResource[RouterRecord]):
     def yields_to(self) -> Iterable[Key]:
         if self.external_network and not self.external_fixed_ips:
             yield given_addresses(self.external_network)
+
+    def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
+        return {**super().quota_need(run, changes), "ports": added(self, "interfaces", changes)}
 
     def provides(self) -> Iterable[Key]:
         yield self.key

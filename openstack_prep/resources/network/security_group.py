@@ -22,9 +22,14 @@ from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists.neutron_records import GroupRecord, RuleRecord
 from openstack_prep.resources.lists.rule_owners import SharedRules, has_any_of, left_records, owners_of
-from openstack_prep.resources.network.neutron import LONGEST, NetworkResource
+from openstack_prep.resources.network.neutron import LONGEST, NetworkResource, added
 from openstack_prep.resources.network.security_group_rule import SELF, SecurityGroupRule, declared_rule, in_words
 from openstack_prep.resources.network.uses import Use, blockers_of_group, of_group
+
+OF_NEW = frozenset(
+    in_words(SecurityGroupRule(direction="egress", ethertype=version).record(), None) for version in ("IPv4", "IPv6")
+)
+"""The rules that Neutron creates with a group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +56,9 @@ class SecurityGroup(NetworkResource[GroupRecord], Coherent):
         if self.takes_over and not self.can_be_managed:
             fix = "set adopt: true, or remove it"
             yield InvalidValue("the group default belongs to its project; Neutron deletes it only with that", fix)
+
+    def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
+        return {**super().quota_need(run, changes), "security_group_rules": len(OF_NEW) if changes is None else 0}
 
     def list_long_texts(self, spec: str) -> Iterable[Mistake]:
         yield from super().list_long_texts(spec)
@@ -171,6 +179,10 @@ class SecurityGroupRules(ByProjectUser):
 
     def desired(self) -> Values:
         return {"rules": frozenset(self._declared())}
+
+    def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
+        of_new = len(self._declared().keys() - OF_NEW)
+        return {"security_group_rules": of_new if changes is None else added(self, "rules", changes)}
 
     def _declared(self) -> dict[str, SecurityGroupRule]:
         return {in_words(rule.record(), self.remote_of(rule)): rule for rule in self.rules}

@@ -214,6 +214,9 @@ class Stack(Inputs, LeavesContent):
 
     # --- checks ---------------------------------------------------------------------------
 
+    def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
+        return QuotaCheck.of(run, self.owner).need(self)
+
     def check(self, run: CloudRun, observed: Observed | None) -> Iterator[Mistake]:
         yield from stack_checks.against(self, run, observed)
         yield from QuotaCheck.of(run, self.owner).shortages(run, self)

@@ -69,6 +69,7 @@ class QuotaCheck:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wanted: dict[Key, tuple[Inputs, Observed | None]] = {}
+        self._needs: dict[Key, Need] = {}
         self._shortages: dict[Key, list[Mistake]] = {}
         self._first: set[Key] = set()  # the stack that reports for those counted together
 
@@ -87,6 +88,11 @@ class QuotaCheck:
         with self._lock:
             self._count(run)
             return self._shortages.get(stack.key, []) if stack.key in self._first else []
+
+    def need(self, stack: Inputs) -> Need:
+        """Return what a stack needs, as far as known so far, without limits that are per resource."""
+        with self._lock:
+            return {name: number for name, number in self._needs.get(stack.key, {}).items() if name not in EACH}
 
     def ensure_quota(self, run: CloudRun, stack: Inputs, observed: Observed | None) -> None:
         """Raise QuotaExceeded if a stack does not fit; stacks that the plan could not count are counted now."""
@@ -107,6 +113,7 @@ class QuotaCheck:
         needs = {key: need for key, need in known.items() if need is not None}
         if not needs:
             return
+        self._needs |= needs
         short = list(_shortages(run, ready[0][0], needs))
         self._shortages |= {key: [each for each in short if need] for key, need in needs.items()}
         self._first.add(next((key for key, need in needs.items() if need), ready[0][0].key))

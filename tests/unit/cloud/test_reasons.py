@@ -127,7 +127,7 @@ TABLE: list[tuple[int, object, str, type[CloudError], bool, str]] = [
     (403, neutron("PolicyNotAuthorized", "rule:x disallowed"), JSON, NotAllowed, False, "rule:x disallowed"),
     (404, neutron("NetworkNotFound", "Network nope could not"), JSON, NotFound, False, "Network nope could not"),
     (405, neutron("HTTPMethodNotAllowed", MALFORMED), JSON, CloudError, False, MALFORMED),
-    (409, neutron("OverQuota", "No more of: ['port']"), JSON, QuotaExceeded, False, "No more of: ['port']"),
+    (409, neutron("OverQuota", "No more of: ['port']"), JSON, QuotaExceeded, True, "No more of: ['port']"),
     (409, neutron("IpAddressInUse", "IP address in use"), JSON, CloudError, True, "IP address in use"),
     (501, {"NotImplementedError": {"message": "no agent"}}, JSON, CloudError, False, "no agent"),
     (503, neutron("ServiceUnavailable", "OVN is away"), JSON, CloudError, True, "OVN is away"),

@@ -220,6 +220,7 @@ def test_one_file_for_two_is_refused_at_both_lines(
 ) -> None:
     (tmp_path / "linked.env").symlink_to("u.password")
     (tmp_path / "u.password").touch(mode=0o600)
+    (tmp_path / "u.password").write_text("a-password\n")
     os.link(tmp_path / "u.password", tmp_path / "hard.env")
     line, what = conflicts(tmp_path, change)[0]
     other = second if line == first else first

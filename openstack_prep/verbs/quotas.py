@@ -1,0 +1,122 @@
+"""What the additions of a plan need of the quotas of their projects, together, so that no run ends half-way.
+
+The quotas of a spec count as written: their step comes before those that need them. Counted are resources that are
+created, interfaces of routers, rules that new groups bring, and what Heat would create. Not counted are ports of DHCP
+and what other runs are about to use. Of a new project the defaults are read.
+
+Source: Neutron 29.0.0, quota/resource.py (ports count by their project: those of interfaces do, those of gateways and
+floating IPs have none); Compute API "os-quota-sets".
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from openstack_prep.base.codes import Code
+from openstack_prep.base.errors import CloudError, Mistake
+from openstack_prep.core.model import Action, Key, Step
+from openstack_prep.core.resource import NeedsQuota, supports
+from openstack_prep.core.twin import Twin
+from openstack_prep.resources.compute import quota_stores
+from openstack_prep.resources.compute.quota_stores import QuotaUsage, Store
+from openstack_prep.resources.identity.in_project import InProject
+
+if TYPE_CHECKING:
+    from openstack_prep.cloud.cloud_run import CloudRun
+    from openstack_prep.core.plan import Plan
+    from openstack_prep.resources.identity.project import Project
+
+Place = tuple[str, ...]
+
+
+def shortages(run: CloudRun, plan: Plan) -> Iterator[Mistake | str]:
+    """Yield the quotas that a plan exceeds, unless a step reports them, and as texts those that could not be read."""
+    reported = {key for each in plan.refusals if each.code == Code.QUOTA_SHORT for key in each.keys}
+    limits = {_place(step): step.resource.desired() for step in plan.steps if step.key.kind == "quota"}
+    for place, needs in _needs(run, plan).items():
+        owner = next(iter(needs.values()))[0][0].owner
+        for name, quota in _read(run, owner, needs, limits.get(place, {})):
+            if isinstance(quota, str):
+                yield quota
+            elif not reported & {resource.key for resource, _ in needs[name]}:
+                yield from _shortage(run, owner, name, quota, needs[name], declared=name in limits.get(place, {}))
+
+
+def _place(step: Step) -> Place:
+    return step.resource.place if isinstance(step.resource, InProject) else ()
+
+
+Needs = dict[str, list[tuple[InProject, int]]]
+"""By quota, who needs how much."""
+
+
+def _needs(run: CloudRun, plan: Plan) -> dict[Place, Needs]:
+    found: dict[Place, Needs] = defaultdict(lambda: defaultdict(list))
+    for step in plan.pending:
+        resource = step.resource
+        is_new = step.action is Action.CREATE
+        if not (is_new or step.action is Action.UPDATE) or isinstance(resource, Twin):
+            continue
+        if isinstance(resource, InProject) and supports(resource, NeedsQuota):
+            for name, number in resource.quota_need(run, None if is_new else step.changes).items():
+                if number > 0:
+                    found[resource.place][name].append((resource, number))
+    return found
+
+
+def _read(
+    run: CloudRun, owner: Project | None, names: Needs, declared: Mapping[str, int]
+) -> Iterator[tuple[str, QuotaUsage | str]]:
+    """Yield the quotas of a project with the limits that the spec writes, or why those of a service are unknown."""
+    for store in quota_stores.STORES:
+        mine = [name for name in names if quota_stores.store_of(name) is store]
+        if not mine:
+            continue
+        try:
+            answer = _answer(run, owner, store)
+        except CloudError as error:
+            whose = f" of {owner.key}" if owner else ""
+            yield mine[0], f"quotas{whose} for {', '.join(mine)} (they cannot be read: {error})"
+            continue
+        for name in mine:
+            if quota := quota_stores.quota_usage(name, answer):
+                yield name, quota._replace(limit=declared.get(name, quota.limit))
+
+
+def _answer(run: CloudRun, owner: Project | None, store: Store) -> Mapping[str, object]:
+    """Return the quotas of a project in the service's own names; of a new project, the defaults."""
+    project_id = run.find_project_id(owner)
+    if project_id is not None:
+        return run.read_once((_answer, store.type, project_id), lambda: quota_stores.read(run.admin, store, project_id))
+
+    def defaults() -> Mapping[str, object]:
+        limits = store.service(run.admin).get(store.defaults.format(run.admin.project_id))[store.envelope]
+        return {name: {"limit": limit, "in_use": 0} for name, limit in limits.items() if isinstance(limit, int)}
+
+    return run.read_once((_answer, store.type), defaults)
+
+
+def _shortage(
+    run: CloudRun,
+    owner: Project | None,
+    name: str,
+    quota: QuotaUsage,
+    users: Sequence[tuple[InProject, int]],
+    *,
+    declared: bool,
+) -> Iterator[Mistake]:
+    needed: Counter[Key] = Counter()
+    for resource, number in users:
+        needed[resource.key] += number
+    if quota.allows(needed.total()):
+        return
+    enough = quota.used + needed.total()
+    project = owner.name if owner else run.admin.project_id
+    command = shlex.join(quota_stores.set_command(name, enough, project))
+    fix = f"raise quota.{name} in the spec to {enough}" if declared else f"raise the quota: {command}"
+    word = "needs" if len(needed) == 1 else "need together"
+    what = f"{word} {needed.total()} {name.replace('_', ' ')}, {quota.left} are left of {quota.limit}"
+    yield Mistake.about([*needed], what, fix, code=Code.QUOTA_SHORT)
