@@ -385,7 +385,8 @@ def answering(answer: bytes) -> Iterator[str]:
         ("302 Found\r\nLocation: http://me:hidden@[/x", "ValueError; correct the URL"),
         ("302 Found\r\nLocation: file:///etc/passwd", "InvalidSchema; correct the URL"),
         ("200 OK\r\nContent-Length: \xb2\r\nTransfer-Encoding: chunked", "broke off after 0 of [?] bytes"),
-        ("200 OK\r\n" + "a: b\r\n" * 200, "got more than 100 headers"),
+        # swiftclient, which heatclient imports, raises the limit of the whole process from 100 to 256
+        ("200 OK\r\n" + "a: b\r\n" * 300, "got more than (100|256) headers"),
     ],
 )
 def test_an_answer_that_makes_no_sense(head: str, said: str) -> None:
