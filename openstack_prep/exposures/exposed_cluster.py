@@ -15,14 +15,17 @@ from typing import Any
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, NotFound, SpecError
+from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
 from openstack_prep.core.observed import owner_text
+from openstack_prep.core.resource import resolve
 from openstack_prep.exposures import (
     external_ips,
     names,
     service_host,
+    service_pools,
     services,
     virtualization,
 )
@@ -54,14 +57,16 @@ def file_texts(
     openly: bool = False,
     only_ready: bool = False,
     macs: Mapping[str, str] | None = None,
+    pools: Sequence[Range] = (),
 ) -> dict[str, str]:
     """Return the texts of all files by name, with secrets as asterisks unless ``openly``.
 
     ``only_ready``: those that do not exist yet are asterisks, too; who only compares must not generate them.
     ``macs`` are MAC addresses that are reserved for machines of ``service_host``, by name.
+    ``pools`` are the addresses that pools of load balancers in the spec have.
     ``before`` are the existing files: zones take their serials from them, so that equal ones keep theirs.
     """
-    found = services.files(placed)
+    found = services.files(placed) | service_pools.files(cluster.name, placed, pools)
     if any(each.exposure.names for each in placed):
         found |= names.files(cluster.names, placed, previous=before, today=today)
     if cluster.external_ips and (mine := _by(placed, "external-ip")):
@@ -137,6 +142,8 @@ class ExposedResources(FromContext):
     floating_ips: tuple[FloatingIP, ...] = ()
     """Those in its project."""
     pool_files: tuple[PoolFile, ...] = ()
+    service_pools: tuple[Range, ...] = ()
+    """The addresses of pools of load balancers in the spec."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +175,8 @@ class ExposedCluster(ClusterFields):
         # the exposures as they will be looked up: with their pools
         exposures = [part for each in mine for part in each.resolve(context)]
         floating = tuple(self.of_project(context.declared(FloatingIP)))
-        related = ExposedResources(tuple(exposures), floating, tuple(context.declared(PoolFile)))
+        files, balanced = tuple(context.declared(PoolFile)), tuple(_of_balancers(context))
+        related = ExposedResources(tuple(exposures), floating, files, balanced)
         return (replace(self, related=related),)
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
@@ -283,7 +291,9 @@ class ExposedCluster(ClusterFields):
     ) -> dict[str, str]:
         before = self.files(run).contents()
         macs = self._macs(run)
-        return file_texts(self, placed, before, date.today(), openly=openly, only_ready=only_ready, macs=macs)
+        options = {"openly": openly, "only_ready": only_ready}
+        pools = self.related.service_pools
+        return file_texts(self, placed, before, date.today(), **options, macs=macs, pools=pools)
 
     def _macs(self, run: CloudRun) -> dict[str, str]:
         """Return the reserved MAC addresses of the machines."""
@@ -334,6 +344,18 @@ class ExposedCluster(ClusterFields):
             claims.release(run)
         if left:
             run.note(self.key, f"{self.directory} is kept because it contains {', '.join(left)}")
+
+
+def _of_balancers(context: Context) -> Iterator[Range]:
+    """Yield the addresses of pools that clusters of the spec declare for their load balancers."""
+    clusters = [each for each in context.resources if each.kind == "rke_cluster"]
+    if not clusters:
+        return
+    from openstack_prep.kubernetes.cluster.pool_addresses import served_pools  # with all of a cluster's files
+
+    for each in clusters:
+        for cluster in resolve(each, context):
+            yield from (one for pool in served_pools(cluster) for one in pool.ranges)  # type: ignore[arg-type]
 
 
 def machine_claims_in(cluster: ClusterFields, files: Iterable[PoolFile]) -> MachineClaims | None:

@@ -250,6 +250,7 @@ def test_a_cluster_in_a_project_that_is_there(prep: Prep, tenant: Tenant) -> Non
         prep.environment |= {"OS_CLIENT_CONFIG_FILE": str(tenant.clouds_file), "OS_CLOUD": tenant.cloud}
         spec = scaled(shipped(prep, "rke-project"), 1)
         spec["stacks"][0]["parameters"]["flavor"] = "m1.small"
+        check_pools_in_a_subnet_that_is_there(prep, spec)
         prep.write(spec)
         assert {step["status"] for step in prep.apply().values()} == {"done"}
         (port,) = [each for each in own.network.ports(network_id=network.id) if each.device_owner == "compute:nova"]
@@ -265,6 +266,19 @@ def test_a_cluster_in_a_project_that_is_there(prep: Prep, tenant: Tenant) -> Non
         assert own.network.get_subnet(subnet).name == "nodes"
         assert not (prep.folder / "k8s").exists()
         prep.spec.unlink()  # the user is gone before the fixture would destroy
+
+
+def check_pools_in_a_subnet_that_is_there(prep: Prep, spec: dict[str, Any]) -> None:
+    """Pools without pairs, and those that hold what the existing subnet has for itself, are refused by the plan."""
+    pools = {"pools": [{"name": "lb", "addresses": ["192.168.0.1", "192.168.0.50", "192.168.0.240"]}]}
+    (cluster,) = spec["rke_clusters"]
+    without = {name: each for name, each in spec.items() if name != "address_pairs"}
+    prep.write(without)
+    assert "[pairs.missing]" in prep.run("plan", prep.spec.name, code=2).stderr
+    prep.write(without | {"rke_clusters": [cluster | {"metallb": pools}]})
+    told = prep.run("plan", prep.spec.name, code=2).stderr
+    for address, code in (("0.1", "spec.contradiction"), ("0.50", "spec.contradiction"), ("0.240", "pairs.missing")):
+        assert re.search(rf"192\.168\.{re.escape(address)}\b.*\[{re.escape(code)}\]", told), told
 
 
 def config_told(devcloud: Devcloud, server: str) -> dict[str, Any]:

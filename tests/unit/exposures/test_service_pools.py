@@ -1,0 +1,91 @@
+"""The pool of each load balancer that exposures need: rendered, unless a cluster of the spec declares it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openstack_prep.base.ranges import Range
+from openstack_prep.cloud.no_cloud import NoCloud
+from openstack_prep.core.model import Context
+from openstack_prep.exposures import service_pools
+from openstack_prep.exposures.endpoint import Exposed, ExposedPort, ExposureTarget, PlacedExposure, Way
+from openstack_prep.exposures.exposed_cluster import ExposedCluster
+from openstack_prep.spec import load_spec
+
+
+def placed(how: Way, address: str | None, name: str = "frontend", target: str = "service") -> PlacedExposure:
+    exposure = Exposed(
+        name=name,
+        cluster="c",
+        target=ExposureTarget(**{target: f"shop/{name}"}),
+        ports=(ExposedPort(port=443),),
+        how=how,
+    )
+    return PlacedExposure(exposure=exposure, address=address)
+
+
+def documents(text: str) -> dict[str, dict[str, Any]]:
+    return {each["kind"]: each for each in yaml.safe_load_all(text)}
+
+
+def test_metallb_gets_exactly_the_addresses_and_gives_them_to_no_other_service() -> None:
+    mine = [placed("metallb", each, f"s{n}") for n, each in enumerate(["192.0.2.10", "192.0.2.11", "2001:db8::9"])]
+    files = service_pools.files("c", [*mine, placed("kube-vip", "192.0.2.99"), placed("node-port", None)], ())
+    assert files.keys() == {service_pools.FILES["metallb"]}
+    found = documents(files[service_pools.FILES["metallb"]])
+    pool, announced = found["IPAddressPool"], found["L2Advertisement"]
+    assert pool["spec"] == {"addresses": ["192.0.2.10/31", "2001:db8::9/128"], "autoAssign": False}
+    assert announced["spec"] == {"ipAddressPools": [pool["metadata"]["name"]]}
+
+
+def test_cilium_selects_the_services_alone() -> None:
+    files = service_pools.files("c", [placed("cilium", "192.0.2.10"), placed("cilium", "192.0.2.12", "two")], ())
+    found = documents(files[service_pools.FILES["cilium"]])
+    pool, policy = found["CiliumLoadBalancerIPPool"]["spec"], found["CiliumL2AnnouncementPolicy"]["spec"]
+    assert [each["start"] for each in pool["blocks"]] == ["192.0.2.10", "192.0.2.12"]
+    names = {each["key"].rpartition(".")[2]: each["values"] for each in pool["serviceSelector"]["matchExpressions"]}
+    assert names == {"namespace": ["shop"], "name": ["frontend", "two"]}
+    assert policy["serviceSelector"] == pool["serviceSelector"]
+
+
+def test_an_address_that_a_pool_has_is_left_out() -> None:
+    known = [Range.read("192.0.2.8/30")]
+    files = service_pools.files("c", [placed("metallb", "192.0.2.10"), placed("metallb", "192.0.2.20", "two")], known)
+    assert documents(files[service_pools.FILES["metallb"]])["IPAddressPool"]["spec"]["addresses"] == ["192.0.2.20/32"]
+    assert service_pools.files("c", [placed("metallb", "192.0.2.10")], known) == {}
+
+
+@pytest.mark.parametrize("section", ["metallb", "cilium", "none"])
+def test_the_pools_of_the_specs_clusters_are_known(tmp_path: Path, section: str) -> None:
+    """Whether an address pool provides the addresses, or the pool lists them."""
+    balancers: dict[str, Any] = {
+        "metallb": {"metallb": {"pools": [{"pool": "lb"}]}},
+        "cilium": {
+            "cilium": {
+                "cluster_id": 1,
+                "mesh": "none",
+                "kube_proxy_replacement": True,
+                "load_balancer": {"pools": [{"name": "x", "addresses": ["10.3.0.208/29"]}], "l2": {}},
+            }
+        },
+        "none": {},
+    }
+    path = tmp_path / "spec.yaml"
+    sections = {
+        "name": "lab",
+        "address_pools": [{"name": "lb", "subnet": "n", "addresses": ["10.3.0.208/29"], "reserve": "outside"}],
+        "rke_clusters": [{"name": "c", "distribution": "rke2", "stack": "s", "directory": "c"} | balancers[section]],
+        "exposed_clusters": [{"name": "c", "directory": "x"}],
+    }
+    path.write_text(yaml.safe_dump(sections))
+    spec = load_spec(path)
+    context = Context(resources=spec.resources, cloud=NoCloud.as_cloud())
+    (cluster,) = (each for each in spec.resources if isinstance(each, ExposedCluster))
+    ((resolved),) = cluster.resolve(context)
+    assert isinstance(resolved, ExposedCluster)
+    known = [str(each) for each in resolved.related.service_pools]
+    assert known == ([] if section == "none" else ["10.3.0.208-10.3.0.215"])
