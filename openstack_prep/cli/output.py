@@ -7,24 +7,26 @@ import errno
 import json
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from openstack_prep.base.errors import ConfigError, InternalError, Mistaken, PrepError, RunInterrupted
 from openstack_prep.base.raw import Values
-from openstack_prep.base.style import visible
+from openstack_prep.base.secret_forms import without_logins
+from openstack_prep.base.style import Style, printable, visible
 from openstack_prep.cli.of_spec import FORMS
 from openstack_prep.cli.parser import DATA, exit_code
-from openstack_prep.cli.style import say
 from openstack_prep.core import interrupts
 
 if TYPE_CHECKING:
     from openstack_prep.base.diagnostic import Diagnostic
     from openstack_prep.reports.html import Page
+
 
 FORMAT = 1
 """Version of the data that ``--format json`` and ``yaml`` print: it grows when a key changes its meaning or goes."""
@@ -248,3 +250,39 @@ def _write(options: argparse.Namespace, form: str, content: Callable[[], str]) -
         say(str(error) if isinstance(error, PrepError) else what)
         return False
     return True
+
+
+# --- how to print for where the output goes: colour and width on a terminal, plain text elsewhere ---
+
+
+def say(text: str) -> None:
+    """Print a message on standard error, on one line whatever names it contains."""
+    print(f"openstack-prep: {printable(text)}", file=sys.stderr)
+
+
+def warn(text: str) -> None:
+    """Print a warning on standard error."""
+    say(f"warning: {without_logins(text)}")
+
+
+def style_of(options: argparse.Namespace, out: TextIO) -> Style:
+    """Return the style for a stream.  --color overrides NO_COLOR, which overrides CLICOLOR_FORCE.
+
+    Sources: no-color.org, bixense.com/clicolors.
+    """
+    terminal = out.isatty()
+    return Style(
+        color=_has_color(getattr(options, "color", "auto"), terminal),
+        width=shutil.get_terminal_size().columns if terminal else None,
+        ids=getattr(options, "ids", False),
+        unchanged=getattr(options, "all", False),
+    )
+
+
+def _has_color(wanted: str, terminal: bool) -> bool:
+    if wanted != "auto":
+        return wanted == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    forced = os.environ.get("CLICOLOR_FORCE", "") not in ("", "0")
+    return forced or (terminal and os.environ.get("TERM") != "dumb")

@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 from openstack_prep.base.errors import ConfigError, RunInterrupted
 from openstack_prep.base.invalid import shown
 from openstack_prep.base.style import PLAIN, Style, visible
-from openstack_prep.cli.output import interrupted_by, print_error, print_lines, print_result, write_html
+from openstack_prep.cli.output import (
+    interrupted_by,
+    print_error,
+    print_lines,
+    print_result,
+    say,
+    style_of,
+    warn,
+    write_html,
+)
 from openstack_prep.cli.spec import no_garbage, read_spec
-from openstack_prep.cli.style import say, style_of, warn
 from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core import interrupts

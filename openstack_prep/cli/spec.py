@@ -9,7 +9,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from openstack_prep.cli.style import warn
+from openstack_prep.cli.output import warn
 from openstack_prep.spec import Spec
 from openstack_prep.spec.spec import read_spec as read_file
 from openstack_prep.spec.variables import Given

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.given_file import MIB, read_text, unreadable
 from openstack_prep.base.style import printable
-from openstack_prep.cli.output import print_result
+from openstack_prep.cli.output import print_result, style_of, warn
 from openstack_prep.cli.reading import reading
 from openstack_prep.cli.running import exit_immediately, run_plan
 from openstack_prep.cli.spec import read_of
-from openstack_prep.cli.style import style_of, warn
 from openstack_prep.cloud.connection import connect
 from openstack_prep.core import interrupts
 from openstack_prep.hooks.address_pairs import SECTIONS, Sync, to_sync

@@ -17,7 +17,10 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.core.model import Context
 from openstack_prep.core.resource import resolve
 from openstack_prep.kubernetes.keys.schema import dotted, load_schema
-from openstack_prep.kubernetes.rke2_rules import document_faults
+from openstack_prep.kubernetes.registries import registry_faults
+from openstack_prep.kubernetes.rke2_rules import document_faults, revealed
+from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses
+from openstack_prep.resources.addresses.stack_addresses import extra_findings
 
 if TYPE_CHECKING:
     from openstack_prep.resources.orchestration.stack import Stack
@@ -81,9 +84,6 @@ def list_mistakes(context: Context) -> Iterator[Mistake]:
 
 def _of_addresses(stack: Stack, context: Context) -> Iterator[Mistake]:
     """Yield the further addresses of the nodes that are not free in their subnet."""
-    from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses
-    from openstack_prep.resources.addresses.stack_addresses import extra_findings
-
     declared = DeclaredAddresses.of(context.resources, stack)
     for what, fix in extra_findings(stack, declared, for_plan=context.for_plan):
         where = f"parameters: {EXTRA}: {what}"
@@ -237,10 +237,6 @@ def _parameter(key: str) -> str:
 
 def _registries(given: object) -> Iterator[StackFault]:
     """Yield what is wrong with registries.yaml in a parameter; a hidden one is a text, which Heat reads as JSON."""
-    from openstack_prep.kubernetes.keys.schema import dotted  # few specs have such a stack
-    from openstack_prep.kubernetes.registries import registry_faults
-    from openstack_prep.kubernetes.rke2_rules import revealed
-
     content = revealed(given)
     if isinstance(content, str):
         try:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openstack_prep.base.formats import go_scalars
+from openstack_prep.base.formats import yaml_places
 from openstack_prep.base.formats.yaml_places import Document, shared_document
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud import clouds_yaml
@@ -246,10 +246,10 @@ def find_changed_texts(entry: InstallerEntry) -> Iterator[EntryMistake]:
             part = next((each for each in entry.parts if _has(each.given, keys)), None)
             where = part and (part.section, part.name, *keys)
             text = shared_document(part.path).plain(where) if part and where else None
-            if part is None or text is None or go_scalars.resolve(text) is None:
+            if part is None or text is None or yaml_places.resolve_go(text) is None:
                 continue
             of_sdk = (part.given[level] if level else part.given)[name]
-            if go_scalars.as_text(go_scalars.resolve(text)) != text or str(of_sdk) != text:
+            if yaml_places.go_text(yaml_places.resolve_go(text)) != text or str(of_sdk) != text:
                 yield EntryMistake(
                     keys, "is no text for YAML, and programs make different ones of it", "write it in quotes"
                 )

@@ -13,8 +13,8 @@ from openstack_prep.cloud.lease import LeaseReading
 from openstack_prep.cloud.token import OwnToken
 from openstack_prep.core.model import Key, Observed, OwnershipTag, Resource
 from openstack_prep.core.plan import Plan
-from openstack_prep.resources.identity.actors import actors_of
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import actors_of
 from openstack_prep.spec import Spec
 from openstack_prep.spec.python import spec_from
 from openstack_prep.spec.resolution import refuse_mistakes, resolve_spec

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 
 from openstack_prep.base.errors import ConfigError
-from openstack_prep.cli.output import print_result
+from openstack_prep.cli.output import print_result, say
 from openstack_prep.cli.running import confirm
 from openstack_prep.cli.spec import read_of
-from openstack_prep.cli.style import say
 from openstack_prep.cloud import lease
 from openstack_prep.cloud.connection import Cloud, connect
 from openstack_prep.spec import Spec

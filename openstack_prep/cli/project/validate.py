@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.cli.output import error_data, judge_reports, print_result, report
+from openstack_prep.cli.output import error_data, judge_reports, print_result, report, warn
 from openstack_prep.cli.spec import read_spec
-from openstack_prep.cli.style import warn
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core import planner
 from openstack_prep.reports.findings import of_warning

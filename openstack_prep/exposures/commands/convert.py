@@ -7,9 +7,8 @@ from pathlib import Path
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
 from openstack_prep.base.given_file import read_text, unreadable
-from openstack_prep.cli.output import print_result
+from openstack_prep.cli.output import print_result, warn
 from openstack_prep.cli.output_folder import output_folder, write_conversion
-from openstack_prep.cli.style import warn
 from openstack_prep.exposures.convert import convert, newer_than_known, read, wanted
 from openstack_prep.kubernetes.commands.of_running_cluster import texts_of_cluster
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.style import PLAIN, Style, visible
-from openstack_prep.cli.output import FORMAT, interrupted_by, print_error
+from openstack_prep.cli.output import FORMAT, interrupted_by, print_error, say, warn
 from openstack_prep.cli.spec import no_garbage
-from openstack_prep.cli.style import say, warn
 from openstack_prep.core.text import counted
 from openstack_prep.fleet import runs
 from openstack_prep.fleet.commands import tables

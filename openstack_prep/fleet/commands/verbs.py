@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from openstack_prep.base.errors import ConfigError
 from openstack_prep.base.raw import Values
 from openstack_prep.base.style import PLAIN, Style, visible
-from openstack_prep.cli.output import judge_reports, print_result, write_html
+from openstack_prep.cli.output import judge_reports, print_result, say, style_of, write_html
 from openstack_prep.cli.output_folder import output_folder, write_marked
 from openstack_prep.cli.project.validate import check
 from openstack_prep.cli.running import confirm, exit_on_second_signal
-from openstack_prep.cli.style import say, style_of
 from openstack_prep.core.text import counted
 from openstack_prep.fleet import plan_file, runs
 from openstack_prep.fleet.commands import tables

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 
 from openstack_prep.base.errors import SpecError
-from openstack_prep.cli.output import print_result
+from openstack_prep.cli.output import print_result, warn
 from openstack_prep.cli.output_folder import output_folder, write_conversion
-from openstack_prep.cli.style import warn
 from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.convert import convert
 from openstack_prep.kubernetes.convert.versions import version_warnings

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
-from openstack_prep.cli.output import error_data, judge_reports, print_result, report
-from openstack_prep.cli.style import warn
+from openstack_prep.cli.output import error_data, judge_reports, print_result, report, warn
 from openstack_prep.kubernetes import reading
 from openstack_prep.kubernetes.convert.versions import minor_of, version_warnings
 from openstack_prep.reports.findings import of_warning

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openstack_prep.base.errors import ConfigError
+from openstack_prep.cli.output import say
 from openstack_prep.cli.running import connect_chosen
-from openstack_prep.cli.style import say
 from openstack_prep.openshift.cluster import Metadata, cluster, find_metadata
 from openstack_prep.openshift.installer import METADATA
 

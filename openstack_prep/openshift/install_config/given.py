@@ -9,7 +9,7 @@ from typing import Any
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake, SpecError
-from openstack_prep.base.formats import go_scalars
+from openstack_prep.base.formats import yaml_places
 from openstack_prep.base.formats.yaml_places import Document
 from openstack_prep.base.raw import Raw
 from openstack_prep.openshift.install_config.fields import FIELDS, OPENSTACK
@@ -39,7 +39,7 @@ def as_installer_reads(value: Any, name: str = "") -> Any:
     if name in NUMBERS:
         is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
         return int(value) if is_whole else value
-    return value if name in AS_THEY_ARE else go_scalars.as_text(value)
+    return value if name in AS_THEY_ARE else yaml_places.go_text(value)
 
 
 class InstallConfigValues:

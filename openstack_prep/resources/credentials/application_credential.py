@@ -47,8 +47,8 @@ from openstack_prep.resources.credentials.credential_roles import ALL, compared,
 from openstack_prep.resources.files.clouds_entry import UNKNOWN, InCloudsYaml, whole_entry
 from openstack_prep.resources.files.owned_file import unwritable
 from openstack_prep.resources.identity import home
-from openstack_prep.resources.identity.actors import actors_of
 from openstack_prep.resources.identity.in_project import access
+from openstack_prep.resources.identity.role_assignment import actors_of
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.lists import queries
 

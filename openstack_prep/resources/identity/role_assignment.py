@@ -12,6 +12,7 @@ _project_tags_list_properties, at most 80.
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
@@ -21,7 +22,7 @@ from openstack_prep.base.fields import Name
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.cloud.cloud_run import CloudRun
+from openstack_prep.cloud.cloud_run import Actor, CloudRun
 from openstack_prep.core.deletion_loss import Deletion, Finding
 from openstack_prep.core.model import Coherent, Key, Observed, Resource
 from openstack_prep.core.resource import Undeclarable
@@ -334,3 +335,21 @@ def _of_domain(domain: str) -> str:
 def _triple(raw: Raw) -> tuple[str, str, bool]:
     holder = raw.get("user") or raw["group"]
     return holder["id"], raw["role"]["id"], "OS-INHERIT:inherited_to" in raw["scope"]
+
+
+# --- who acts in each project of a spec ---
+
+
+def actors_of(resources: Sequence[Resource]) -> dict[Key | None, Actor]:
+    """Return, by project, the first user whose password the spec knows and who may log in and has a role there."""
+    held: dict[Key, dict[Project | None, list[RoleAssignment]]] = defaultdict(lambda: defaultdict(list))
+    for each in resources:
+        if isinstance(each, RoleAssignment) and each.gives_access:
+            held[each.holder.key][each.owner].append(each)
+    actors: dict[Key | None, Actor] = {}
+    for user in resources:
+        if isinstance(user, User) and user.password is not None and user.enabled is not False:
+            for owner, roles in held[user.key].items():
+                actor = Actor(roles[0].holder, user.password, user.domain, owner, tuple(roles))
+                actors.setdefault(owner.key if owner else None, actor)
+    return actors

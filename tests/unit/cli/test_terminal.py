@@ -21,7 +21,7 @@ from openstack_prep.base.formats import yaml_text
 from openstack_prep.base.key import Key
 from openstack_prep.base.style import Style, visible
 from openstack_prep.cli.main import main
-from openstack_prep.cli.style import say, warn
+from openstack_prep.cli.output import say, warn
 from openstack_prep.core.model import Observed
 from openstack_prep.core.text import observed_table
 from tests.unit.conftest import ENDPOINTS, failure

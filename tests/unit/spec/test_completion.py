@@ -17,9 +17,9 @@ from openstack_prep.base.errors import SpecError
 from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core import planner
 from openstack_prep.core.model import Key, Resource
-from openstack_prep.resources.identity.actors import actors_of
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
+from openstack_prep.resources.identity.role_assignment import actors_of
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.stack import Stack

@@ -15,9 +15,8 @@ from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core.model import Action, Key
 from openstack_prep.core.plan import ApplyFailed, Plan
 from openstack_prep.resources.compute.flavor import Flavor
-from openstack_prep.resources.identity.actors import actors_of
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.role_assignment import RoleAssignment, actors_of
 from openstack_prep.resources.identity.user import User
 from openstack_prep.resources.network.network import Network
 from openstack_prep.spec import Spec

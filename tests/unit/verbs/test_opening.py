@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from openstack_prep.base.secret import Secret
 from openstack_prep.core.model import Key
-from openstack_prep.resources.identity.actors import actors_of
 from openstack_prep.resources.identity.project import Project
-from openstack_prep.resources.identity.role_assignment import RoleAssignment
+from openstack_prep.resources.identity.role_assignment import RoleAssignment, actors_of
 from openstack_prep.resources.identity.user import User
 
 PASSWORD = Secret("correct-horse")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openstack_prep.base.formats.go_scalars import as_text, resolve
+from openstack_prep.base.formats.yaml_places import go_text, resolve_go
 
 TEXTS = {
     **dict.fromkeys(("yes", "Y", "on", "TRUE"), "true"),
@@ -25,9 +25,9 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text(text: str) -> None:
-    assert as_text(resolve(text)) == TEXTS[text]
+    assert go_text(resolve_go(text)) == TEXTS[text]
 
 
 @pytest.mark.parametrize("text", ["", "~", "null", "Null", "NULL"])
 def test_no_value(text: str) -> None:
-    assert resolve(text) is None
+    assert resolve_go(text) is None
