@@ -137,12 +137,15 @@ def test_etcd_elsewhere(wording: Wording) -> None:
 
 @pytest.mark.parametrize(
     ("version", "value", "refused"),
-    [(None, True, True), ("v1.25.9-rancher2-2", True, True), (OLD, True, False), (None, False, False)],
+    # without a version RKE installs its default, which nothing here knows: a warning
+    [(None, True, False), ("v1.25.9-rancher2-2", True, True), (OLD, True, False), (None, False, False)],
 )
 def test_a_key_that_depends_on_the_version(version: str | None, value: bool, refused: bool) -> None:
     document = {"kubernetes_version": version, "services": {"kube-api": {"pod_security_policy": value}}}
     places = [fault.steps for fault in keys(document)]
     assert places == ([("services", "kube-api", "pod_security_policy")] if refused else [])
+    warned = [each for each in warnings(document) if each.startswith("services.kube-api.pod_security_policy")]
+    assert len(warned) == (version is None and value)
 
 
 @pytest.mark.parametrize("key", FORMER)
