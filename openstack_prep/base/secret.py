@@ -347,6 +347,7 @@ def _check_prompt(wanted: object) -> None:
 
 def _generated(name: str, base: Path) -> Secret:
     path = file_path(name, base)
+    _refuse_empty(path)
 
     def fetch() -> str:
         if not os.path.exists(path):
@@ -375,11 +376,17 @@ def _check_generated(path: str, warn: Callable[[str], None], *, change: bool) ->
     _close_to_others(path, warn, change=change)
     with contextlib.suppress(OSError):
         found = os.stat(path)
-        if stat.S_ISREG(found.st_mode) and found.st_size == 0:  # none that a run has begun: it appears with its content
-            fix = "write the secret to its first line, or delete the file to have one generated"
-            raise InvalidValue(f"{path} is empty", fix, Code.SECRET_MISSING)
         if found.st_uid not in (0, os.geteuid()):
             warn(f"{path} belongs to another user (uid {found.st_uid}), who can read or replace the secret")
+
+
+def _refuse_empty(path: str) -> None:
+    """Raise _NoValue for an empty file; none that a run has begun is empty, because it appears with its content."""
+    with contextlib.suppress(OSError):
+        found = os.stat(path)
+        if stat.S_ISREG(found.st_mode) and found.st_size == 0:
+            fix = "write the secret to its first line, or delete the file to have one generated"
+            raise _NoValue(f"{path} is empty", fix)
 
 
 def _close_to_others(path: str, warn: Callable[[str], None] = lambda text: None, *, change: bool = True) -> None:

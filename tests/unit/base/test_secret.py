@@ -374,6 +374,16 @@ def test_an_empty_generated_file_is_refused_before_anything_is_created(tmp_path:
     assert caught.value.code == "secret.missing"
 
 
+def test_an_empty_generated_file_is_no_mistake_where_no_value_is_needed(tmp_path: Path) -> None:
+    """Nor is a value generated in its place."""
+    (tmp_path / "word").touch(0o600)
+    secret = from_spec({"generate": "word"}, base=tmp_path, needed=False)
+    assert (secret.ready, secret.is_to_generate) == (False, False)
+    with pytest.raises(ConfigError, match="word is empty"):
+        secret.reveal()
+    assert (tmp_path / "word").stat().st_size == 0
+
+
 def test_no_secret_is_generated_where_others_can_read_each_file(tmp_path: Path, forced_modes: None) -> None:
     with pytest.raises(ConfigError, match="umask=077"):
         from_spec({"generate": "word"}, base=tmp_path).reveal()
