@@ -106,13 +106,15 @@ WITHOUT_BLANKS = (
 """Lists that RKE2 and K3s split at commas and read without removing blanks."""
 PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\$\{\w+\}|<%.*?%>")
 """What Ansible, Jinja, Helm, Terraform or envsubst put a value in the place of."""
-SECRET_PLACEHOLDER = re.compile(r"<[\w .-]+>|<?(change|replace|fill)[-_ ]?(me|it|this|in)([-_ ].*)?>?", re.IGNORECASE)
+SAMPLE = r"(change|replace|fill)[-_ ]?(me|it|this|in)"
+SECRET_PLACEHOLDER = re.compile(rf"<[\w .-]+>|{SAMPLE}", re.IGNORECASE)
 WHOLE_PLACEHOLDER = re.compile(
-    r"<[^<>]+>|@@?\w+@@?|%\w+%|__\w+__|(?-i:\$[A-Z_][A-Z0-9_]*)|x{3,}|x+(\.x+){3}|\.{3,}|tbd|todo|placeholder"
-    r"|(change|replace|fill)|(your|insert|enter|put)[-_ ][\w -]*",
-    re.IGNORECASE,
+    rf"<[^<>]+>|@@?\w+@@?|%\w+%|__[A-Z0-9_]+__|\$[A-Z_][A-Z0-9_]*|[Xx]+(\.[Xx]+){{3}}|\.{{3,}}|{SAMPLE.upper()}"
 )
-"""What documentation and samples have in the place of a whole value; the first also in the place of a secret."""
+"""What documentation and samples have in the place of a whole value; the first of a secret, the other of the rest.
+
+A name such as todo, put-1 or your-company is valid: outside of secrets, a word is a placeholder in capitals alone.
+"""
 RENDERED = "check the file that Ansible, Helm, Terraform or a script makes of it"
 
 
@@ -732,7 +734,12 @@ def find_placeholder(value: object, name: str) -> str:
     if found := PLACEHOLDER.search(text):
         return found[0]
     whole = re.sub(r"^https?://|(:\d+)?/*$", "", text) if name == "server" else text.strip()
-    return whole if WHOLE_PLACEHOLDER.fullmatch(whole) or SECRET_PLACEHOLDER.fullmatch(whole) else ""
+    return whole if WHOLE_PLACEHOLDER.fullmatch(whole) or _is_sample_host(whole, name) else ""
+
+
+def _is_sample_host(text: str, name: str) -> bool:
+    """Whether a text in the place of a server's host is a sample such as YOUR_SERVER_IP, which no host is named."""
+    return name == "server" and bool(re.fullmatch("(YOUR|INSERT|ENTER|PUT)_[A-Z0-9_]+", text))
 
 
 def _file_mode(of: Raw) -> Iterator[Fault]:

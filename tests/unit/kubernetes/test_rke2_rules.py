@@ -143,6 +143,32 @@ def test_placeholders_of_secrets(value: str, shown: bool) -> None:
     assert (value in found.what) == shown
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("node-name", each) for each in ("insert-db-1", "put-1", "your-node", "todo", "change")),
+        *(("tls-san", each) for each in ("enter-prise", "fill", "change-it.example.com", "put-io")),
+        *(("server", f"https://{each}:9345") for each in ("put-io", "xxx", "todo.example.com", "replace-it-2")),
+        ("cluster-domain", "your-company"),
+        ("etcd-s3-folder", "__snapshots__"),
+    ],
+)
+def test_words_of_samples_are_valid_names(name: str, value: str) -> None:
+    assert list(document_faults({name: value}, load_schema("server"))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("server", f"https://{each}:9345") for each in ("<ip>", "CHANGEME", "x.x.x.x", "$VIP", "YOUR_SERVER_IP")),
+        *(("tls-san", each) for each in ("<your vip>", "@VIP@", "%VIP%", "__VIP__", "{{ vip }}")),
+        *(("token", each) for each in ("change-me", "REPLACE_ME", "<the token>")),
+    ],
+)
+def test_what_nobody_has_filled_in(name: str, value: str) -> None:
+    assert [each.steps for each in document_faults({name: value}, load_schema("server"))] == [(name,)]
+
+
 def test_no_login_in_a_url_is_shown() -> None:
     config = {
         "server": "https://me:hush@10.0.0.5:9345",

@@ -256,3 +256,14 @@ def test_a_node_is_not_named_by_its_ipv6_address() -> None:
     places = [fault.steps for fault in values({"nodes": [node]})]
     assert places == [("nodes", 0, "hostname_override")]
     assert list(values({"nodes": [node | {"hostname_override": "a"}]})) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "labels"),
+    [({"hostname_override": "put-1"}, {"team": "todo"}), ({"hostname_override": "insert-db-1"}, {"phase": "change"})],
+)
+def test_words_of_samples_are_valid_names(more: dict[str, str], labels: dict[str, str]) -> None:
+    """Of RKE as of RKE2, a placeholder has brackets or is a sample in capitals."""
+    document = {"cluster_name": "your-company", "nodes": [{**NODE, **more, "labels": labels}]}
+    assert told(document, has_nodes=True) == []
+    assert len(told(document | {"cluster_name": "<your company>"}, has_nodes=True)) == 1
