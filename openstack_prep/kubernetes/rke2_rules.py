@@ -469,10 +469,10 @@ def _arguments(of: Raw) -> Iterator[Fault]:
     for name in ARGUMENTS:
         for steps, text in _texts(of, name):
             if not ARGUMENT.fullmatch(text):
-                flag, _, value = text.lstrip("- ").replace(":", " ").partition(" ")
-                right = f"write {flag}={value.strip()}" if re.fullmatch(r"[a-z][a-z-]*", flag) and value else ""
-                shown = repr(text) if right else "the value"  # which may be a secret
-                yield Fault(steps, f"{shown} is not a flag", right or "write NAME=VALUE, such as max-pods=200")
+                flag = re.match(r"[- ]*([a-z]+(?:-[a-z]+)+)[\s:]", text)  # anything else may be a secret
+                what = f"{flag[1]!r} has no = before its value" if flag else "the value is not a flag"
+                fix = f"write {flag[1]}=VALUE" if flag else "write NAME=VALUE, such as max-pods=200"
+                yield Fault(steps, what, fix)
 
 
 def _pods(of: Raw) -> Iterator[Fault]:

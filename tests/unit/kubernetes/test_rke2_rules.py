@@ -169,6 +169,13 @@ def test_what_nobody_has_filled_in(name: str, value: str) -> None:
     assert [each.steps for each in document_faults({name: value}, load_schema("server"))] == [(name,)]
 
 
+@pytest.mark.parametrize("flag", ["oidc-client-secret: hush", "--oidc-client-secret hush", "hush oidc", "hush:hush"])
+def test_no_value_of_a_flag_is_shown(flag: str) -> None:
+    (found,) = document_faults({"kube-apiserver-arg": [flag]}, load_schema("server"))
+    assert ("write oidc-client-secret=VALUE" in found.fix) == ("client" in flag)
+    assert "hush" not in str(found)
+
+
 def test_no_login_in_a_url_is_shown() -> None:
     config = {
         "server": "https://me:hush@10.0.0.5:9345",
