@@ -13,6 +13,7 @@ import ipaddress
 import re
 import zoneinfo
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -81,6 +82,9 @@ SCHEDULES = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight
 """Descriptors of robfig/cron v3.0.1, parser.go; beside them @every and a duration of Go."""
 DURATION = re.compile(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)")
 """What Go's time.ParseDuration reads."""
+SECONDS = {"ns": Decimal("1e-9"), **dict.fromkeys(("us", "µs", "μs"), Decimal("1e-6")), "ms": Decimal("1e-3")}
+SECONDS |= {"s": Decimal(1), "m": Decimal(60), "h": Decimal(3600)}
+"""The seconds in each unit of a duration."""
 ARGUMENT = re.compile(r"(--)?[A-Za-z][\w.-]*[-+]?(=.*)?", re.DOTALL)
 ARGUMENTS = tuple(
     f"{name}-arg"
@@ -404,11 +408,27 @@ def s3_faults(of: Raw) -> Iterator[Fault]:
     if isinstance(proxy, str) and proxy not in ("", "none") and not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]", proxy):
         what = "the value has no scheme and host"
         yield Fault(("etcd-s3-proxy",), what, "write one such as http://proxy.example.com:3128, or none")
-    others = [name for name in S3_SETTINGS if of.get(name) not in (None, "", False, S3_DEFAULTS.get(name))]
+    others = [name for name in S3_SETTINGS if not _is_default(name, of.get(name))]
     if of.get("etcd-s3-config-secret") and others and not of.get("etcd-s3-bucket"):
         what = f"RKE2 ignores it because {others[0]} is set, and then has no bucket"
         fix = f"move {', '.join(others)} into the Secret"
         yield Fault(("etcd-s3-config-secret",), what, fix)
+
+
+def _is_default(name: str, value: object) -> bool:
+    """Whether a setting of S3 is as without its key, as K3s compares it: a duration or a boolean in any form."""
+    if value in (None, "", False, S3_DEFAULTS.get(name)):
+        return True
+    if name == "etcd-s3-timeout":
+        return DURATION.fullmatch(str(value)) is not None and _seconds(str(value)) == _seconds(S3_DEFAULTS[name])
+    return name in ("etcd-s3-insecure", "etcd-s3-skip-ssl-verify") and GO_BOOLEANS.get(str(value)) is False
+
+
+def _seconds(duration: str) -> Decimal:
+    """Return the seconds of a text that ``DURATION`` matches."""
+    parts = re.findall(r"([\d.]+)(ns|us|µs|μs|ms|s|m|h)", duration)
+    total = sum((Decimal(number) * SECONDS[unit] for number, unit in parts), Decimal())
+    return -total if duration.startswith("-") else total
 
 
 def is_endpoint(text: str) -> bool:

@@ -176,6 +176,24 @@ def test_no_value_of_a_flag_is_shown(flag: str) -> None:
     assert "hush" not in str(found)
 
 
+@pytest.mark.parametrize(
+    ("more", "ignored"),
+    [
+        *(({"etcd-s3-timeout": each}, False) for each in ("5m", "5m0s", "300s", "+4m60s", "300000ms", "0h5.0m")),
+        *(({"etcd-s3-timeout": each}, True) for each in ("5m1s", "5s", "5h")),
+        ({"etcd-s3-insecure": "false", "etcd-s3-skip-ssl-verify": False}, False),
+        ({"etcd-s3-insecure": "true"}, True),
+        ({"etcd-s3-region": "us-east-1", "etcd-s3-endpoint": "s3.amazonaws.com"}, False),
+        ({"etcd-s3-folder": "false"}, True),
+    ],
+)
+def test_the_secret_of_s3_beside_values_of_its_defaults(more: dict[str, object], ignored: bool) -> None:
+    """K3s compares the values that it reads with its defaults (pkg/etcd/s3/s3.go, GetClient)."""
+    config = {"etcd-s3": True, "etcd-s3-config-secret": "s3", **more}
+    found = [each.steps for each in document_faults(config, load_schema("server"))]
+    assert found == ([("etcd-s3-config-secret",)] if ignored else [])
+
+
 def test_no_login_in_a_url_is_shown() -> None:
     config = {
         "server": "https://me:hush@10.0.0.5:9345",
