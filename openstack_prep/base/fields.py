@@ -154,8 +154,13 @@ def is_address(text: str) -> bool:
     return True
 
 
-def is_host(text: str) -> bool:
-    """Whether a text is an IP address or a host name; 10.0.0.256 is neither, as no top-level domain is a number."""
+def is_host(text: str, *, underscores: bool = False) -> bool:
+    """Whether a text is an IP address or a host name; 10.0.0.256 is neither, as no top-level domain is a number.
+
+    Resolvers and TLS also take names with ``underscores``; names of Kubernetes and of images do not have them.
+    """
+    if underscores:
+        text = text.replace("_", "-")
     name = re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?", text)
     return is_address(text) or bool(name and ".." not in text and not text.rpartition(".")[2].isdecimal())
 

@@ -1,7 +1,8 @@
 """Checks of a registries.yaml: what RKE2 ignores, or does not start with.
 
 Sources: rancher/wharfie v0.7.1 (pkg/registries/types.go, which yaml.v2 decodes without a word about unknown keys, and
-registries.go, which ignores endpoints without a host); containerd's names of registries, HOST[:PORT] or * for all.
+registries.go, which ignores endpoints without a host, and auths, whose keys are URLs); containerd's names of
+registries, HOST[:PORT] or * for all.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ def registry_faults(data: object) -> Iterator[Fault]:
     if not isinstance(data, Mapping):
         return
     yield from _placeholders(data, ())
-    for section in ("mirrors", "configs", "auths"):
+    if _mapping(data.get("auths")):
+        fix = "move each login to configs: HOST or HOST:PORT of its registry, and below it auth"
+        yield Fault(("auths",), "RKE2 ignores it, and pulls without these logins", fix)
+    for section in ("mirrors", "configs"):
         for name in _mapping(data.get(section)):
             yield from _name(section, str(name))
     for name, mirror in _mapping(data.get("mirrors")).items():

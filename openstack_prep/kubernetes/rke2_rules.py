@@ -347,12 +347,13 @@ def _names(of: Raw) -> Iterator[Fault]:
     if isinstance(domain, str) and domain and not re.fullmatch(SUBDOMAIN, domain):
         yield Fault(("cluster-domain",), f"{domain!r} is not a domain", "write one such as cluster.local")
     registry = of.get("system-default-registry")
-    if isinstance(registry, str) and registry and not is_endpoint(registry.partition("/")[0]):
+    host = registry.partition("/")[0] if isinstance(registry, str) else ""
+    if isinstance(registry, str) and registry and (not is_endpoint(host) or "_" in host):  # no image's host has one
         fix = "write HOST, HOST:PORT or HOST/PATH, without a scheme"
         yield Fault(("system-default-registry",), f"{hide_in_url(registry)!r} is not a registry", fix)
     for steps, item in _listed(of, "tls-san"):
         host = item.strip().removeprefix("*.")
-        if host and not (is_address(host) or is_host(host.replace("_", "-"))):
+        if host and not is_host(host, underscores=True):
             fix = "write a name or an IP address, without scheme, port and prefix length"
             yield Fault(steps, f"{item.strip()!r} is neither", fix)
 
@@ -432,11 +433,11 @@ def _seconds(duration: str) -> Decimal:
 
 
 def is_endpoint(text: str) -> bool:
-    """Whether a text is HOST or HOST:PORT."""
+    """Whether a text is HOST or HOST:PORT; the name of a host may have underscores."""
     try:
         parts = urlsplit(f"//{text}")
         whole = parts.netloc == text and "@" not in text and not text.endswith(":") and parts.port != 0
-        return whole and is_host(parts.hostname or "")
+        return whole and is_host(parts.hostname or "", underscores=True)
     except ValueError:
         return False
 
@@ -575,7 +576,7 @@ def _host_of(server: object) -> tuple[str, int | None]:
     except ValueError:
         return "", None
     other = parts.scheme != "https" or parts.path or parts.query or parts.fragment or parts.username is not None
-    return ("", None) if other or not is_host(host.removesuffix(".")) else (host, port)
+    return ("", None) if other or not is_host(host.removesuffix("."), underscores=True) else (host, port)
 
 
 def label_faults(of: Raw) -> Iterator[Fault]:

@@ -28,6 +28,7 @@ VALID = {
             "tls": {"cert_file": "/c", "key_file": "/k", "ca_file": "/a", "insecure_skip_verify": True},
         },
         "192.0.2.5": {"auth": {"identity_token": "t"}},
+        "my_registry:5000": {"auth": {"username": "a", "password": "b"}},
         "[2001:db8::5]:5000": {"tls": {"insecure_skip_verify": False}},
     },
 }
@@ -40,6 +41,8 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"mirrors": {"https://docker.io": {}}}, "mirrors.https://docker.io"),
     ({"configs": {"a.example.com/team": {}}}, "configs.a.example.com/team"),
     ({"configs": {"a.example.com": {"insecure_skip_verify": True}}}, "configs.a.example.com.insecure_skip_verify"),
+    ({"auths": {"https://r.io": {"username": "a", "password": "hush"}}}, "auths"),
+    ({"auths": {"r.io": {"auth": "aHVzaA=="}}}, "auths"),
     ({"configs": {"a.example.com": {"tls": {"cert_file": "/c"}}}}, "configs.a.example.com.tls.key_file"),
     ({"configs": {"a.example.com": {"auth": {"user": "a"}}}}, "configs.a.example.com.auth.user"),
     ({"configs": {"a.example.com": {"auth": {"password": "CHANGEME"}}}}, "configs.a.example.com.auth.password"),

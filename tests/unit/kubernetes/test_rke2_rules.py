@@ -194,6 +194,24 @@ def test_the_secret_of_s3_beside_values_of_its_defaults(more: dict[str, object],
     assert found == ([("etcd-s3-config-secret",)] if ignored else [])
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "valid"),
+    [
+        ("server", "https://my_lb:9345", True),
+        ("etcd-s3-endpoint", "my_minio:9000", True),
+        ("tls-san", "my_lb", True),
+        ("server", "https://_lb:9345", False),
+        ("server", "https://10_0.0.256:9345", False),
+        ("system-default-registry", "my_registry:5000", False),
+        ("system-default-registry", "registry.example.com/my_project", True),
+        ("node-name", "my_node", False),
+    ],
+)
+def test_hosts_may_have_underscores(name: str, value: str, valid: bool) -> None:
+    """Names of images (distribution/reference, regexp.go) and of nodes have none."""
+    assert (not list(document_faults({name: value}, load_schema("server")))) == valid
+
+
 def test_no_login_in_a_url_is_shown() -> None:
     config = {
         "server": "https://me:hush@10.0.0.5:9345",
