@@ -69,7 +69,7 @@ def add_allow_loss(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KIND/ID",
-        help="allow deletions to take this from others, as the refusal names it; repeatable",
+        help="allow deletions and updates to take this from others, as the refusal names it; repeatable",
     )
 
 

@@ -114,6 +114,17 @@ class Deletion:
 Finding = tuple[Key, DeletionLoss | Unchecked]
 
 
+class TakesInUpdate(Protocol):
+    """A kind whose update takes something from others as well."""
+
+    def list_taken(self, observed: Observed) -> Iterable[DeletionLoss | Unchecked]:
+        """Yield what an update takes from others, which needs the same permission as with a deletion.
+
+        Pure: it judges by the result of ``find``, for a plan and again right before the update.
+        """
+        ...
+
+
 class TakesAlong(Protocol):
     """A kind whose deletion takes something along, or cuts it off."""
 

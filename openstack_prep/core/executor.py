@@ -24,7 +24,7 @@ from openstack_prep.base.errors import (
     is_transient,
 )
 from openstack_prep.core import interrupts, permission, planner
-from openstack_prep.core.deletion_loss import TakesAlong
+from openstack_prep.core.deletion_loss import TakesAlong, TakesInUpdate
 from openstack_prep.core.model import (
     INTERRUPT,
     LOST_LEASE,
@@ -39,6 +39,7 @@ from openstack_prep.core.model import (
 )
 from openstack_prep.core.observation import (
     DELETING,
+    UPDATING,
     ThisThread,
     companions,
     going_ids,
@@ -261,8 +262,8 @@ class _Execution:
                 elif again or step.decided_later or (step.action is Action.CREATE and self.has_rival.is_set()):
                     run = self.run.fresh()
                     now = self._decide_again(step, run)
+                now = self._refuse_losses(now, run)
                 decided = decided or now
-                self._refuse_losses(now, run)
                 try:
                     observed = self._act(now, run)
                 except Overtaken:
@@ -340,14 +341,19 @@ class _Execution:
             raise PlanRefused(refusals)
         return again
 
-    def _refuse_losses(self, step: Step, run: Run) -> None:
-        """Judge again, right before a deletion, what it takes from others; raises PlanRefused."""
-        if step.action not in DELETING or not supports(step.resource, TakesAlong):
-            return
+    def _refuse_losses(self, step: Step, run: Run) -> Step:
+        """Judge again, right before a deletion or an update, what it takes from others; raises PlanRefused.
+
+        An update is returned with what it takes, which the plan could not show of one that is previewed later.
+        """
+        updates = step.action in UPDATING and supports(step.resource, TakesInUpdate)
+        if not updates and not (step.action in DELETING and supports(step.resource, TakesAlong)):
+            return step
         found = losses_of(run, [step], self.going - self._left())
-        refusals = permission.refuse_losses([with_findings(step, found[step.key], self.managed)], self.plan.allow_loss)
-        if refusals:
+        judged = with_findings(step, found[step.key], self.managed)
+        if refusals := permission.refuse_losses([judged], self.plan.allow_loss):
             raise PlanRefused(refusals)
+        return judged if updates else step
 
     def _left(self) -> frozenset[str]:
         """Return the ids of what nothing deletes any more.

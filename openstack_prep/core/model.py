@@ -204,8 +204,8 @@ class Step:
     changes determine the work of this step: so it is decided right before it runs. ``label`` distinguishes its resource
     from others of the plan; empty if the key's text is unique. ``duplicate_of`` is the id of the twin that is kept.
     ``losses`` are what an update deletes; ``previewed_later``: the plan cannot show all losses, and its text says so.
-    ``deletion_losses`` are what a deletion or replacement takes from others, ``unchecked`` what nobody could read of
-    it.
+    ``deletion_losses`` are what a deletion, replacement or update takes from others, ``unchecked`` what nobody could
+    read of it.
     """
 
     resource: Resource

@@ -14,7 +14,15 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotUnique, PlanRefused, PrepError
 from openstack_prep.base.key import labels
 from openstack_prep.base.suggestion import suggest
-from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, TakesAlong, Unchecked
+from openstack_prep.core.deletion_loss import (
+    Deletion,
+    DeletionLoss,
+    Finding,
+    LossEffect,
+    TakesAlong,
+    TakesInUpdate,
+    Unchecked,
+)
 from openstack_prep.core.model import Action, Key, Observed, Resource, Step
 from openstack_prep.core.plan import Plan, unresolved_keys
 from openstack_prep.core.resource import (
@@ -34,6 +42,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 P = ParamSpec("P")
 DELETING = (Action.DELETE, Action.REPLACE)
+UPDATING = (Action.UPDATE, Action.ADOPT)
 JOBS = 8
 """Default number of parallel requests and steps."""
 
@@ -163,14 +172,22 @@ def examine_deletes(run: Run, plan: Plan, *, jobs: int = JOBS) -> list[Mistake]:
 
 def _deletions(plan: Plan) -> Iterator[Step]:
     """Yield the deletions and replacements of a plan, without those that only seem so."""
+    return (step for step in _resolved(plan) if step.action in DELETING)
+
+
+def _resolved(plan: Plan) -> Iterator[Step]:
     unresolved = unresolved_keys(plan.refusals)
-    return (step for step in plan if step.action in DELETING and step.key not in unresolved)
+    return (step for step in plan if step.key not in unresolved)
 
 
 def find_losses(run: Run, plan: Plan, *, jobs: int = JOBS) -> Plan:
-    """Return a plan whose deletions and replacements show what they take from others: each kind read in bulk."""
-    deleting = [step for step in _deletions(plan) if step.observed is not None]
-    found = losses_of(run.for_deletions(companions(plan), is_patient=False), deleting, going_ids(plan), jobs=jobs)
+    """Return a plan whose deletions, replacements and updates show what they take from others.
+
+    Each kind is read in bulk.
+    """
+    found = losses_of(
+        run.for_deletions(companions(plan), is_patient=False), _resolved(plan), going_ids(plan), jobs=jobs
+    )
     managed = managed_ids(plan)
     return replace(plan, steps=tuple(with_findings(step, found.get(step.key, ()), managed) for step in plan))
 
@@ -178,10 +195,15 @@ def find_losses(run: Run, plan: Plan, *, jobs: int = JOBS) -> Plan:
 def losses_of(
     run: Run, steps: Iterable[Step], going: frozenset[str], *, jobs: int = 1
 ) -> dict[Key, list[DeletionLoss | Unchecked]]:
-    """Return what deletions take from others, by the key of their step."""
+    """Return what deletions and updates take from others, by the key of their step."""
     groups: dict[tuple[object, ...], list[Deletion]] = defaultdict(list)
+    findings_by_key: dict[Key, list[DeletionLoss | Unchecked]] = defaultdict(list)
     for step in steps:
-        if step.observed is not None:  # companions together: what is read one by one is read by several threads
+        if step.observed is None:
+            continue
+        if step.action in UPDATING and supports(step.resource, TakesInUpdate):
+            findings_by_key[step.key] += step.resource.list_taken(step.observed)
+        if step.action in DELETING:  # companions together: what is read one by one is read by several threads
             beside = run.companions_of(step.resource.kind, step.observed.id)[:1] if run.companions else ()
             groups[type(step.resource), beside].append(Deletion(step.resource, step.observed))
 
@@ -189,7 +211,6 @@ def losses_of(
         kind = type(deletions[0].resource)
         return list(kind.find_losses(run, deletions, going)) if kind_supports(kind, TakesAlong) else []
 
-    findings_by_key: dict[Key, list[DeletionLoss | Unchecked]] = defaultdict(list)
     for findings in in_parallel(read, groups.values(), jobs=jobs):
         for key, finding in findings:
             findings_by_key[key].append(finding)
@@ -197,7 +218,7 @@ def losses_of(
 
 
 def with_findings(step: Step, found: Iterable[DeletionLoss | Unchecked], managed: frozenset[str]) -> Step:
-    """Return a step with what its deletion takes from others.
+    """Return a step with what its deletion or update takes from others.
 
     ``managed`` are the ids of what the spec itself manages: to cut that off takes nothing from others.
     """

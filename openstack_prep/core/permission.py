@@ -50,7 +50,7 @@ def lost_secret(key: Key, name: str, secret: Secret) -> Loss:
 
 
 def refuse_losses(steps: Iterable[Step], allowed: Set[str]) -> list[Mistake]:
-    """Return what deletions take from others, as refusals: one per deletion, effect and kind."""
+    """Return what deletions and updates take from others, as refusals: one per step, effect and kind."""
     found: list[Mistake] = []
     for step in steps:
         groups: dict[tuple[LossEffect, str, Code, str], list[DeletionLoss]] = defaultdict(list)
@@ -78,12 +78,13 @@ def _nearest(given: str, known: Mapping[str, str]) -> str:
 def _loss(step: Step, losses: Sequence[DeletionLoss]) -> Mistake:
     """Return the refusal of losses of one kind."""
     first = losses[0]
+    cause = "the update" if step.action in (Action.UPDATE, Action.ADOPT) else "its deletion"
     options = " ".join(shell.join([OPTION, each.address]) for each in losses)
     if first.effect is LossEffect.UNREAD:
-        what = f"its deletion may take along what cannot be read: {', '.join(each.detail for each in losses)}"
+        what = f"{cause} may take along what cannot be read: {', '.join(each.detail for each in losses)}"
         fix = first.fix or "run the command again when the service answers"
     else:
-        what = f"its deletion would {first.effect.verb} {', '.join(map(str, losses))}, which this spec does not manage"
+        what = f"{cause} would {first.effect.verb} {', '.join(map(str, losses))}, which this spec does not manage"
         fix = first.fix or f"remove {'it' if len(losses) == 1 else 'them'} first"
     fix = f"{fix}, or allow this: {options}"
     lost = tuple(each.address for each in losses)

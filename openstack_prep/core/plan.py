@@ -25,7 +25,7 @@ class Plan:
     ``left_out`` is how many resources of the spec were not asked for.
     ``allow_replace`` and ``adopt`` say what the user allowed.  They cover what the steps show, and what
     steps that are ``previewed_later`` replace: whatever else a run finds is refused.
-    ``allow_loss`` names what deletions may take from others, as their refusals print it.
+    ``allow_loss`` names what deletions and updates may take from others, as their refusals print it.
     ``not_checked`` is what could not be judged before the services are asked to do it.
     ``warnings`` are those about the spec and about valid settings of its resources.
     """

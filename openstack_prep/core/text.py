@@ -73,7 +73,7 @@ def step_line(step: Step, width: int, style: Style = PLAIN) -> str:
 
 
 def _loss_lines(step: Step, style: Style) -> Iterable[str]:
-    """Return a line per thing that a deletion takes from others."""
+    """Return a line per thing that a deletion or an update takes from others."""
     return (style.wrapped(f"{'':6}{each.effect}: {printable(str(each))}", 8) for each in step.deletion_losses)
 
 
@@ -157,9 +157,9 @@ def result_line(result: Result, width: int, style: Style = PLAIN, note: str = ""
 
 
 def _has_taken(result: Result) -> bool:
-    """Whether a deletion was done that has taken something from others, by permission."""
-    deleted = result.step.action in (Action.DELETE, Action.REPLACE) and result.status is Status.DONE
-    return deleted and bool(result.step.deletion_losses)
+    """Whether a step was done that has taken something from others, by permission."""
+    done = result.step.action is not Action.KEEP and result.status is Status.DONE
+    return done and bool(result.step.deletion_losses)
 
 
 def _before(step: Step) -> Iterable[str]:
@@ -196,7 +196,7 @@ def result_data(result: Result) -> Values:
 
 
 def _losses(result: Result) -> Values:
-    """Return what a deletion has taken from others, all of it with permission."""
+    """Return what a step has taken from others, all of it with permission."""
     return {"losses": [each.data({each.address}) for each in result.step.deletion_losses]} if _has_taken(result) else {}
 
 

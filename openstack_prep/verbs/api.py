@@ -49,8 +49,8 @@ def plan(
 
     ``allow_replace`` allows deleting and creating again what cannot be changed in place, ``adopt`` changing what exists
     and is not managed by the spec. With ``prune``, further steps delete what the spec manages and no longer declares;
-    otherwise ``plan.undeclared`` lists it, for a spec that was read from a file. ``allow_loss`` names what deletions
-    and replacements may take from others, as the refusals name it: ``["subnet/1c5e..."]``. ``jobs`` is how many
+    otherwise ``plan.undeclared`` lists it, for a spec that was read from a file. ``allow_loss`` names what deletions,
+    replacements and updates may take from others, as the refusals name it: ``["subnet/1c5e..."]``. ``jobs`` is how many
     requests are sent at a time. ``progress`` is called with a key, and the bytes of its image that were read, their
     total and the unpacked ones, as far as they are known.
 

@@ -16,7 +16,7 @@ from openstack_prep.base.errors import CloudError, Loss, Mistake, NotAllowed
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret import HIDDEN, Secret
 from openstack_prep.cloud.cloud_run import BY_PASSWORD, NO_TRUSTS, CloudRun
-from openstack_prep.core.deletion_loss import Deletion, Finding
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, Unchecked
 from openstack_prep.core.model import COPIED, Change, Context, Key, Observed, OwnershipTag, Resource, UpdateEffects
 from openstack_prep.core.resource import LeavesContent
 from openstack_prep.resources.compute.quota import Quota
@@ -144,6 +144,8 @@ class Stack(Inputs, LeavesContent):
             values["parameters"] = self.package.visible({k: v for k, v in given.items() if k not in self.hidden})
             if not record.in_progress and not record.deleting:
                 record = self._preview(run, record, values, ours)
+            elif not record.in_progress:  # an update first deletes what a failed deletion has left
+                record = replace(record, taken=tuple(StackLosses(run, stack).find()))
         conditions = dict.fromkeys(missing, "") | dict.fromkeys(cut_off, " without a port")
         values["missing"] = frozenset(f"{place} {record.missing[place].id}{what}" for place, what in conditions.items())
         values["outdated"] = frozenset(f"{place} {each.id}" for place, each in record.outdated.items())
@@ -196,7 +198,7 @@ class Stack(Inputs, LeavesContent):
         package = self.package
         registry = package.environment.get("resource_registry") or {}
         kept = list_kept(package.template, package.files, registry, before, package.visible(self.given))
-        taken = tuple(taken_by_update(run, record.stack, found))
+        taken = tuple(dict.fromkeys(taken_by_update(run, record.stack, found)))
         return replace(record, asked=True, preview=tuple(sorted(found)), kept=tuple(kept), taken=taken)
 
     def _outputs(self, raw: Raw) -> tuple[dict[str, str], dict[str, Secret]]:
@@ -230,6 +232,9 @@ class Stack(Inputs, LeavesContent):
         for deletion in deletions:
             stack = deletion.observed.record_as(StackRecord).stack
             yield from ((deletion.key, finding) for finding in StackLosses(run, stack, going).find())
+
+    def list_taken(self, observed: Observed) -> Iterable[DeletionLoss | Unchecked]:
+        return observed.record_as(StackRecord).taken
 
     def list_losses(self, observed: Observed) -> Iterable[Loss]:
         return stack_checks.list_losses(self, observed)

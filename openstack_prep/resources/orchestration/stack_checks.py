@@ -338,11 +338,6 @@ def list_losses(stack: Inputs, observed: Observed) -> Iterator[Loss]:
     if cut_off := sorted(record.cut_off):
         what = f"{', '.join(cut_off)} have lost their last port and would be replaced"
         yield _loss(stack, what, "save the data on their disks, and allow the replacement (--allow-replace)", cut_off)
-    if record.taken:
-        others = ", ".join(map(str, record.taken))
-        what = f"the update would delete or cut off {others}, which this spec does not manage"
-        fix = f"remove {'it' if len(record.taken) == 1 else 'them'} first, {OR_ALLOW}"
-        yield _loss(stack, what, fix, [each.address for each in record.taken])
     touched = [each for each in record.preview if each.place in standing and not _is_stateless(each, record)]
     for verb, (what, fix) in WORDS.items():
         lost = [each.place for each in touched if verb == ("wipe" if each.verb in WIPES else each.verb)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, LossEffect, Unchecked
+from openstack_prep.core.deletion_loss import UNREAD, Deletion, DeletionLoss, LossEffect, Unchecked
 from openstack_prep.core.model import Observed, Resource
 from openstack_prep.resources.cascades.row import find_losses
 from openstack_prep.resources.compute.server_group import ServerGroup
@@ -38,6 +38,7 @@ from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SELF, in_words
 from openstack_prep.resources.network.uses import interfaces_of
 
+UNREAD_RULES = f"{UNREAD}/security_group_rule"
 GROUP = "OS::Neutron::SecurityGroup"
 SERVER_GROUP = "OS::Nova::ServerGroup"
 ROUTES = ("OS::Neutron::ExtraRoute", "OS::Neutron::ExtraRouteSet")
@@ -50,18 +51,20 @@ RECORDS: Mapping[str, type[NeutronRecord]] = {
 }
 
 
-def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]) -> Iterator[DeletionLoss]:
-    """Yield what others lose by the effects of an update.
+def taken_by_update(run: CloudRun, stack: HeatStack, effects: Collection[Effect]) -> Iterator[DeletionLoss | Unchecked]:
+    """Yield what others lose by the effects of an update, and what these credentials may not read of it.
 
     An update of a security group deletes the rules that its new properties do not name (Heat 27.0.1,
     neutron/security_group.py, _update_rules).
     """
     losses = StackLosses(run, stack)
     if deleted := {each.place for each in effects if each.verb in ("replace", "delete", MAYBE)}:
-        yield from (each for each in losses.find(deleted) if isinstance(each, DeletionLoss))
+        yield from losses.find(deleted)
     if updated := {each.place for each in effects if each.verb == "update" and each.type == GROUP}:
-        found = (each for each in losses.find(updated) if isinstance(each, DeletionLoss))
-        yield from (each for each in found if each.effect is LossEffect.DELETED)
+        # the group stays: nothing is cut off, and what only administrators may read (Unchecked) is not in the group
+        for each in losses.find(updated):
+            if isinstance(each, DeletionLoss) and (each.effect is LossEffect.DELETED or each.address == UNREAD_RULES):
+                yield each
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openstack_prep.base.raw import Values
-from openstack_prep.core.deletion_loss import DeletionLoss
+from openstack_prep.core.deletion_loss import DeletionLoss, Unchecked
 from openstack_prep.core.model import UpdateEffects
 from openstack_prep.resources.heat.heat import HeatResource, HeatStack
 from openstack_prep.resources.heat.heat_flow import GROUPS
@@ -46,8 +46,8 @@ class StackRecord:
     """What an update would do; empty if Heat was not ``asked``, or has ``refused``."""
     kept: tuple[str, ...] = ()
     """Parameters whose new values only new servers get."""
-    taken: tuple[DeletionLoss, ...] = ()
-    """What an update would take from others."""
+    taken: tuple[DeletionLoss | Unchecked, ...] = ()
+    """What an update would take from others, and what nobody may read of it."""
     asked: bool = False
     refused: str = ""
     """Why Heat refuses the update."""

@@ -12,8 +12,9 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Loss, Mistake, PlanRefused, PrepError
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, permission, planner, text
-from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect
+from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, Unchecked
 from openstack_prep.core.model import Action, Key, Observed, Result, Status, Step
+from openstack_prep.core.plan import Plan
 from openstack_prep.core.resource import LeavesContent
 from tests.unit.box import LOST, Box, Shelf
 from tests.unit.texts import Wording
@@ -149,6 +150,9 @@ def test_what_a_service_fails_to_answer_is_refused_by_name() -> None:
     [
         (Action.DELETE, Status.DONE, True),
         (Action.REPLACE, Status.DONE, True),
+        (Action.UPDATE, Status.DONE, True),
+        (Action.ADOPT, Status.DONE, True),
+        (Action.UPDATE, Status.FAILED, False),
         (Action.DELETE, Status.FAILED, False),
         (Action.KEEP, Status.DONE, False),
     ],
@@ -158,6 +162,62 @@ def test_a_report_names_what_a_deletion_has_taken_along(action: Action, status: 
     result = Result(step=Step(resource=Box(name="a"), action=action, deletion_losses=(loss,)), status=status)
     assert (text.result_data(result).get("losses") == [loss.data({"volume/v1"})]) == told
     assert ("orphaned: volume/v1 (data)" in text.result_line(result, 1)) == told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tenement(Box):
+    """Its update takes the guests along, as that of a stack the rules of others."""
+
+    kind: ClassVar[str] = "tenement"
+
+    @staticmethod
+    def _observed(name: str, box: dict[str, Any]) -> Observed:
+        return replace(Box._observed(name, box), record=tuple(box.get("guests", ())))
+
+    def list_taken(self, observed: Observed) -> Iterable[DeletionLoss | Unchecked]:
+        yield Unchecked("cellars", "403")
+        for guest in observed.record_as(tuple):
+            yield DeletionLoss(effect=LossEffect.DELETED, kind="guest", id=guest)
+
+    def is_foreseen(self, observed: Observed) -> bool:
+        return True
+
+
+def planned(shelf: Shelf, *allowed: str) -> Plan:
+    run, spec = shelf.run(), [Tenement(name="a", size=2)]
+    plan = planner.plan_apply("lab", spec, observation.observe(run, spec), allow_replace=True)
+    return replace(observation.find_losses(run, plan), allow_loss=frozenset(allowed))
+
+
+def test_what_an_update_takes_from_others_is_named_and_allowed_by_its_name_alone() -> None:
+    shelf = Shelf({"a": {"size": 1, "guests": ["x"]}})
+    plan = planned(shelf, "guest/x")
+    (step,) = plan
+    assert (step.action, step.losses, step.unchecked) == (Action.UPDATE, (), (Unchecked("cellars", "403"),))
+    assert "deleted: guest/x" in text.step_line(step, 1)
+    assert [each["address"] for each in plan.data()[0]["losses"]] == ["guest/x"]
+    (refusal,) = permission.refuse_losses(plan, frozenset())
+    assert (refusal.code, isinstance(refusal, Loss) and refusal.lost) == (Code.PLAN_LOSES, ("guest/x",))
+    assert "--allow-loss guest/x" in refusal.fix
+    assert permission.refuse_losses(plan, plan.allow_loss) == []
+
+
+@pytest.mark.parametrize("allowed", [(), ("guest/x",), ("guest/x", "guest/late")])
+def test_what_an_update_takes_is_judged_again_right_before_it(allowed: tuple[str, ...]) -> None:
+    shelf = Shelf({"a": {"size": 1, "guests": ["x"]}})
+    plan = planned(shelf, *allowed)
+    shelf.boxes["a"]["guests"] = ["x", "late"]
+    (result,) = executor.execute(plan, shelf.run()).results
+    if "guest/late" in allowed:
+        assert shelf.boxes["a"]["size"] == 2
+        assert [each["address"] for each in text.result_data(result)["losses"]] == ["guest/x", "guest/late"]
+        return
+    assert isinstance(result.error, PlanRefused)
+    assert shelf.boxes["a"]["size"] == 1
+    assert {thing for each in result.error.mistakes for thing in getattr(each, "lost", ())} == {
+        "guest/late",
+        *(() if allowed else ("guest/x",)),
+    }
 
 
 @pytest.mark.parametrize("keeps", [False, True])

@@ -12,7 +12,7 @@ from openstack_prep.base.errors import NotAllowed, PlanRefused, ResourceFailed
 from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core import executor, observation, planner
-from openstack_prep.core.model import COPIED, MANAGED, UNNAMED, Key, OwnershipTag
+from openstack_prep.core.model import COPIED, MANAGED, UNNAMED, Action, Key, OwnershipTag
 from openstack_prep.resources.credentials.application_credential import ApplicationCredential
 from openstack_prep.resources.network.network import Network
 from openstack_prep.resources.orchestration.stack import Stack
@@ -194,6 +194,30 @@ def test_what_another_spec_has_marked_since_the_plan_is_not_taken_over(
     assert isinstance(failed.error, PlanRefused)
     assert "theirs" in str(failed.error)
     assert not put.called
+
+
+@pytest.mark.usefixtures("administrator")
+def test_an_update_after_a_failed_deletion_names_what_it_takes_from_others(
+    services: requests_mock.Mocker, run: CloudRun, tmp_path: Path
+) -> None:
+    """It first deletes what is left; --allow-replace covers that alone."""
+    stack = Stack(name="s", template=standing(services, tmp_path, "openstack-prep:lab"))
+    path = f"{HEAT}/stacks/s/i1"
+    row = {"id": "i1", "stack_name": "s", "stack_status": "DELETE_FAILED", "tags": ["openstack-prep:lab"]}
+    left = {"resource_name": "r", "resource_type": "OS::Neutron::Router", "physical_resource_id": "r1"}
+    left |= {"resource_status": "DELETE_FAILED", "links": [{"rel": "stack", "href": path}]}
+    route = {"destination": "10.2.0.0/16", "nexthop": "10.0.0.5"}
+    router = {"id": "r1", "name": "r", "project_id": "p", "external_gateway_info": None, "routes": [route]}
+    services.get(path, json={"stack": row})
+    services.get(f"{path}/resources", json={"resources": [left]})
+    services.get(f"{path}/template", json={"heat_template_version": "wallaby", "resources": {"r": {}}})
+    services.get("http://neutron/v2.0/extensions", json={"extensions": []})
+    services.get("http://neutron/v2.0/routers?id=r1", json={"routers": [router]})
+    services.get("http://neutron/v2.0/ports", json={"ports": []})
+    made = planner.plan_apply("lab", [stack], observation.observe(run, [stack]), allow_replace=True)
+    (step,) = observation.find_losses(run, made)
+    assert step.action is Action.UPDATE
+    assert [each.address for each in step.deletion_losses] == ["route/r1/10.2.0.0/16"]
 
 
 def test_outputs_that_are_secrets_are_stars(

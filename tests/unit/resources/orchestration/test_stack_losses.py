@@ -10,7 +10,8 @@ import requests_mock
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import DeletionLoss
 from openstack_prep.resources.heat.heat import HeatStack
-from openstack_prep.resources.orchestration.stack_losses import StackLosses
+from openstack_prep.resources.heat.heat_groups import Effect
+from openstack_prep.resources.orchestration.stack_losses import GROUP, StackLosses, taken_by_update
 from tests.unit.resources.heat.test_heat import PATH, resource
 
 NEUTRON = "http://neutron/v2.0"
@@ -63,8 +64,13 @@ def test_rules_of_others_in_a_group(
     services.get(f"{NEUTRON}/security-group-rules?security_group_id=g1", json={"security_group_rules": rules})
     services.get(f"{NEUTRON}/security-group-rules?remote_group_id=g1", json={"security_group_rules": []})
     services.get(f"{NEUTRON}/rbac-policies", json={"rbac_policies": []})
-    losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
+    stack = HeatStack(run.admin, "s", "root")
+    losses = StackLosses(run, stack).find()
     assert {each.id for each in losses if isinstance(each, DeletionLoss)} == found
+    for verb in ("update", "delete"):
+        taken = taken_by_update(run, stack, [Effect(verb, "group", GROUP)])
+        assert {each.id for each in taken if isinstance(each, DeletionLoss)} == found
+    assert not list(taken_by_update(run, stack, [Effect("add", "group", GROUP)]))
 
 
 @pytest.mark.usefixtures("administrator")
@@ -82,3 +88,23 @@ def test_routes_of_others(run: CloudRun, services: requests_mock.Mocker) -> None
     services.get(f"{NEUTRON}/ports", json={"ports": []})
     losses = StackLosses(run, HeatStack(run.admin, "s", "root")).find()
     assert [each.address for each in losses if isinstance(each, DeletionLoss)] == ["route/r1/10.2.0.0/16"]
+
+
+@pytest.mark.usefixtures("administrator")
+@pytest.mark.parametrize(("status", "address"), [(403, ""), (503, "unread/security_group_rule")])
+def test_what_nobody_can_read_of_an_update(
+    run: CloudRun, services: requests_mock.Mocker, status: int, address: str
+) -> None:
+    group = {"id": "g1", "name": "s-group", "project_id": "p", "security_group_rules": []}
+    services.get(f"{PATH}/resources", json={"resources": [resource("group", GROUP, "g1")]})
+    services.get(f"{NEUTRON}/extensions", json={"extensions": []})
+    services.get(f"{NEUTRON}/security-groups?id=g1", json={"security_groups": [group]})
+    services.get(f"{NEUTRON}/security-group-rules", status_code=status, text="no")
+    services.get(f"{NEUTRON}/rbac-policies", json={"rbac_policies": []})
+    services.get(f"{PATH}/resources/group/events", json={"events": []})
+    quick = run.for_deletions({}, is_patient=False)
+    stack = HeatStack(quick.admin, "s", "root")
+    found = list(taken_by_update(quick, stack, [Effect("delete", "group", GROUP)]))
+    assert address in {each.address if isinstance(each, DeletionLoss) else "" for each in found}
+    updated = list(taken_by_update(quick, stack, [Effect("update", "group", GROUP)]))
+    assert {each.address for each in updated if isinstance(each, DeletionLoss)} == {address} - {""}
