@@ -7,7 +7,7 @@ address is assigned and nobody reaches it, because no address pair allows it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from openstack_prep.base import ranges
@@ -29,7 +29,7 @@ from openstack_prep.resources.addresses.node_addresses import (
     without_pairs,
 )
 from openstack_prep.resources.addresses.stack_addresses import EXTRA, api_holders, network_of, readable
-from openstack_prep.resources.heat.heat_package import Package
+from openstack_prep.resources.heat.heat_flow import PARAMETERS
 from openstack_prep.resources.heat.heat_parameters import items
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, SubnetRecord
@@ -40,6 +40,8 @@ from openstack_prep.resources.orchestration.stack import Stack
 SHIPPED = "shipped:"
 PAIRS = "allowed_address_pairs"
 """The property of OS::Neutron::Port by which a template adds pairs itself."""
+SECURITY = "port_security_enabled"
+"""The property of OS::Neutron::Port and OS::Neutron::Net that lets ports send from any address, without pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +85,8 @@ class StackNodes:
     parameters: Raw
     is_declared: bool
     is_shipped: bool
-    adds_pairs: bool
-    """Whether the template may add pairs in a way that only Heat evaluates."""
+    decides_itself: bool
+    """Whether the template may add pairs, turn port security off or take ports, in a way that only Heat evaluates."""
 
     @classmethod
     def of(cls, cluster: RkeFields, live: Raw | None = None) -> StackNodes:
@@ -99,7 +101,7 @@ class StackNodes:
             parameters=given,
             is_declared=stack is not None,
             is_shipped=shipped,
-            adds_pairs=stack is not None and not shipped and EXTRA not in declared and _has_pairs(stack),
+            decides_itself=stack is not None and not shipped and _decides(stack, pairs=EXTRA not in declared),
         )
 
     def network(self, declared: DeclaredAddresses) -> str | None:
@@ -122,17 +124,43 @@ class StackNodes:
         return readable(items(self.parameters.get(EXTRA) or ()))
 
 
-def _has_pairs(stack: Stack) -> bool:
-    """Whether a template, or one that it includes, adds pairs; a template that cannot be read may."""
+def _decides(stack: Stack, *, pairs: bool) -> bool:
+    """Whether a template, or one that it includes, decides what its ports may send; one that cannot be read may.
+
+    ``pairs``: whether it may add others than those of its parameters.
+    """
     package = stack.package
     if isinstance(package, PrepError):
         return True
-    texts = (each if isinstance(each, str) else each.decode(errors="replace") for each in package.files.values())
-    return any(PAIRS in text for text in (_text(package), *texts))
+    texts = [json.dumps(package.template, default=str)]
+    texts += (each if isinstance(each, str) else each.decode(errors="replace") for each in package.files.values())
+    words = (SECURITY, PAIRS) if pairs else (SECURITY,)
+    return any(word in text for word in words for text in texts) or any(
+        _takes_ports(*each) for document in package.documents() for each in _fields(document)
+    )
 
 
-def _text(package: Package) -> str:
-    return json.dumps(package.template, default=str)
+def _takes_ports(name: str, value: object) -> bool:
+    """Whether a field of a template names ports that others have created.
+
+    Source: Heat 27.0.0, engine/resources/openstack/nova/server.py (networks, port), setup.cfg (heat.constraints).
+    """
+    if name == "port":
+        if isinstance(value, Mapping) and ("type" in value or "value" in value):
+            return False  # a resource, a parameter or an output of this name
+        named = isinstance(value, str) and not value.isdigit()
+        return named or any(function in PARAMETERS for function, _ in _fields(value))
+    if name == "networks":
+        return isinstance(value, Mapping) and any(each in value for each in PARAMETERS)
+    return name == "custom_constraint" and value == "neutron.port"
+
+
+def _fields(value: object) -> Iterator[tuple[str, object]]:
+    """Yield all fields of a document, at any depth."""
+    if isinstance(value, Mapping):
+        yield from value.items()
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
+        yield from _fields(each)
 
 
 # --- rules ------------------------------------------------------------------------------------
@@ -151,7 +179,7 @@ def list_warnings(cluster: RkeFields) -> Iterator[str]:
     """Yield the pools outside of all subnets of the nodes whose addresses no pair allows."""
     nodes, declared = StackNodes.of(cluster), cluster.related.declared_addresses(cluster)
     network = nodes.network(declared)
-    if not nodes.is_declared or nodes.adds_pairs or declared.is_unfiltered(network):
+    if not nodes.is_declared or nodes.decides_itself or declared.is_unfiltered(network):
         return
     rooms = [Range.of(each.cidr) for each in declared.rooms(network, for_plan=False)]
     allowed = [*declared.allowed(network, nodes.selected_by), *nodes.extra]
@@ -191,7 +219,7 @@ def _mistakes(
 ) -> Iterator[Mistake]:
     """Yield the mistakes of all pools; ``own`` are the pairs that the ports have."""
     network = nodes.network(declared)
-    unknown = nodes.adds_pairs or declared.is_unfiltered(network)
+    unknown = nodes.decides_itself or declared.is_unfiltered(network)
     allowed = [*declared.allowed(network, nodes.selected_by), *nodes.extra, *own]
     holders = list(_holders(cluster, nodes, declared))
     for pool in served_pools(cluster):

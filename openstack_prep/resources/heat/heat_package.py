@@ -119,15 +119,18 @@ class Package:
         """Whether the template, or a file of it, may have a wait condition."""
         return any("::WaitCondition" in str(each) for each in (self.template, *self.files.values()))
 
+    def documents(self) -> list[object]:
+        """Return the template and the nested ones; None for a file of another kind."""
+        return [self.template, *map(_parsed, self.files.values())]
+
     def types(self) -> set[tuple[str, str]]:
         """Return the types of its resources, with the file if a nested template has them.
 
         A resource with a condition is left to Heat, which does not look at the type of one that is off (27.0.0,
         engine/hot/template.py, resource_definitions).
         """
-        documents = {"": self.template} | {name: _parsed(text) for name, text in self.files.items()}
         found = set()
-        for name, document in documents.items():
+        for name, document in zip(("", *self.files), self.documents(), strict=True):
             if not isinstance(document, Mapping) or "heat_template_version" not in document:
                 continue  # a file of another kind
             resources = document.get("resources")
@@ -142,7 +145,7 @@ class Package:
 
         Heat quotes such a part in an error, where the whole value does not occur.
         """
-        functions = [*_calls([self.template, *map(_parsed, self.files.values())])]
+        functions = [*_calls(self.documents())]
         found = {each for _, arguments in functions for each in _split(text, arguments)}
         if any(name == "yaql" for name, _ in functions):
             found |= {*re.findall(r"\w+", text)}
