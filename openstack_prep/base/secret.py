@@ -60,20 +60,20 @@ def without_values(text: str) -> str:
 
 def join_secrets(value: object) -> Secret:
     """Return plain data with secrets as one secret, its JSON; it exists as soon as all of them do."""
-    parts = list(_secrets_in(value))
-    absent = next((each for each in parts if not each.ready), None)
+    absent = next((each for each in secrets_in(value) if not each.ready), None)
     if absent is not None and absent.path is None:
-        return Secret(missing="a part of the secret has no value here")
+        return Secret(missing=absent.missing)
     path, awaited = (None, False) if absent is None else (absent.path, absent.awaited)
     return Secret(fetch=lambda: json.dumps(_revealed(value)), path=path, awaited=awaited)
 
 
-def _secrets_in(value: object) -> Iterator[Secret]:
+def secrets_in(value: object) -> Iterator[Secret]:
+    """Yield the secrets in plain data."""
     if isinstance(value, Secret):
         yield value
     elif isinstance(value, Mapping | list | tuple):
         for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _secrets_in(each)
+            yield from secrets_in(each)
 
 
 def _revealed(value: object) -> object:
@@ -88,11 +88,11 @@ class Secret:
     """A secret, given or fetched on first use.
 
     ``path`` is the file of a secret that may not exist yet. A generated one is written when it is fetched; one that is
-    ``awaited`` is written by somebody else. ``missing`` says why a secret has no value here, which only a check of its
-    spec accepts. Equality compares the values, in constant time.
+    ``awaited`` is written by somebody else. ``missing`` says why a secret has no value here, which a check of its
+    spec and destroy accept, and apply refuses. Equality compares the values, in constant time.
     """
 
-    __slots__ = ("_fetch", "_lock", "_missing", "_value", "awaited", "path")
+    __slots__ = ("_fetch", "_lock", "_value", "awaited", "missing", "path")
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Secret:
             raise TypeError("a Secret needs either its value or a function that fetches it")
         self._value = value
         self._fetch = fetch
-        self._missing = missing
+        self.missing: str | None = missing
         self.path: str | None = path
         self.awaited: bool = awaited
         self._lock = threading.Lock()
@@ -115,7 +115,7 @@ class Secret:
     @property
     def ready(self) -> bool:
         """Whether the value exists already; a secret that does not exist yet is in use nowhere."""
-        if self._missing is not None:
+        if self.missing is not None:
             return False
         return self._value is not None or self.path is None or os.path.exists(self.path)
 
@@ -131,8 +131,8 @@ class Secret:
 
     def reveal(self) -> str:
         """Return the value; the caller must not log, print or store it beyond its purpose."""
-        if self._missing is not None:
-            raise ConfigError(self._missing)
+        if self.missing is not None:
+            raise ConfigError(self.missing)
         with self._lock:
             if self._value is None:
                 assert self._fetch is not None
@@ -142,7 +142,7 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        if self is other or self._missing is not None or other._missing is not None:
+        if self is other or self.missing is not None or other.missing is not None:
             return self is other
         return hmac.compare_digest(self.reveal().encode(), other.reveal().encode())
 
@@ -242,7 +242,7 @@ def _read(source: str, where: Any, base: Path, *, needed: bool) -> Secret:
     try:
         secret = READERS[source](where, base)
     except _NoValue as error:
-        if needed:
+        if needed and source != "generate":  # of these a plan judges: destroy can do without
             raise
         return Secret(missing=str(error))
     if needed or secret.ready:

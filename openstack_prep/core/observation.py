@@ -13,6 +13,7 @@ from typing import ParamSpec, TypeVar
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotUnique, PlanRefused, PrepError
 from openstack_prep.base.key import labels
+from openstack_prep.base.secret import secrets_in
 from openstack_prep.base.suggestion import suggest
 from openstack_prep.core.deletion_loss import (
     Deletion,
@@ -151,6 +152,11 @@ def examine(
         )
         for key, reference in outside.items()
         if key not in observed
+    ]
+    mistakes += [
+        Mistake.about(resource.key, f"a secret of it has no value: {text}", "plan again", code=Code.SECRET_MISSING)
+        for resource in resources
+        for text in dict.fromkeys(secret.missing for secret in secrets_in(vars(resource)) if secret.missing)
     ]
     # what was found by its name or id alone lacks the values that a resource with the same key compares
     described = {

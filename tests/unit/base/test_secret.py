@@ -367,17 +367,11 @@ def test_a_closed_generated_file_of_another_user_is_reported(tmp_path: Path, mon
     assert [str(path) in each for each in warnings] == [True]
 
 
-def test_an_empty_generated_file_is_refused_before_anything_is_created(tmp_path: Path) -> None:
+@pytest.mark.parametrize("needed", [True, False])
+def test_an_empty_generated_file_is_no_mistake_of_a_spec(tmp_path: Path, needed: bool) -> None:
+    """Validate and destroy need no value, and apply refuses it; nor is a value generated in its place."""
     (tmp_path / "word").touch(0o600)
-    with pytest.raises(InvalidValue) as caught:
-        from_spec({"generate": "word"}, base=tmp_path)
-    assert caught.value.code == "secret.missing"
-
-
-def test_an_empty_generated_file_is_no_mistake_where_no_value_is_needed(tmp_path: Path) -> None:
-    """Nor is a value generated in its place."""
-    (tmp_path / "word").touch(0o600)
-    secret = from_spec({"generate": "word"}, base=tmp_path, needed=False)
+    secret = from_spec({"generate": "word"}, base=tmp_path, needed=needed)
     assert (secret.ready, secret.is_to_generate) == (False, False)
     with pytest.raises(ConfigError, match="word is empty"):
         secret.reveal()

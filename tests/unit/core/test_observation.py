@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, NotUnique, PlanRefused
+from openstack_prep.base.secret import Secret, from_spec
 from openstack_prep.cloud.cloud_run import CloudRun
-from openstack_prep.core import observation
+from openstack_prep.core import observation, planner
 from openstack_prep.core.deletion_loss import Deletion, DeletionLoss, Finding, LossEffect, Unchecked
 from openstack_prep.core.model import Action, Key, Observed, Step
 from openstack_prep.core.observation import beside, in_parallel
@@ -207,6 +209,27 @@ def test_a_name_that_several_have_is_a_refusal() -> None:
         observation.examine(shelf.run(), [Box(name="a")])
     (found,) = caught.value.mistakes
     assert (found.where, found.what, found.code) == ("cloud", "two boxes a", NotUnique.code)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Locked(Box):
+    kind: ClassVar[str] = "locked"
+
+    codes: Mapping[str, Secret]
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_secret_without_a_value_is_refused_by_apply_alone(tmp_path: Path, is_empty: bool) -> None:
+    """An empty file of a generated one, as opposed to one that the apply is to write."""
+    if is_empty:
+        (tmp_path / "word").touch(0o600)
+    secret = from_spec({"generate": "word"}, base=tmp_path)
+    shelf = Shelf({"a": {}})
+    wanted = [Locked(name="a", codes={"front": secret, "back": secret})]
+    observed, mistakes = observation.examine(shelf.run(), wanted)
+    assert [(each.keys, each.code) for each in mistakes] == [((wanted[0].key,), "secret.missing")] * is_empty
+    assert all("word is empty" in each.what for each in mistakes)
+    assert not planner.plan_destroy("lab", wanted, observed).refusals
 
 
 @pytest.mark.parametrize(("others", "fix"), [((), "declare it"), (("gone",), "apply the whole spec")])
