@@ -114,9 +114,14 @@ def _shortage(
     if quota.allows(needed.total()):
         return
     enough = quota.used + needed.total()
-    project = owner.name if owner else run.admin.project_id
-    command = shlex.join(quota_stores.set_command(name, enough, project))
-    fix = f"raise quota.{name} in the spec to {enough}" if declared else f"raise the quota: {command}"
-    word = "needs" if len(needed) == 1 else "need together"
-    what = f"{word} {needed.total()} {name.replace('_', ' ')}, {quota.left} are left of {quota.limit}"
+    if declared:
+        fix = f"raise quota.{name} in the spec to {enough}"
+    elif project_id := run.find_project_id(owner):
+        fix = f"raise the quota: {shlex.join(quota_stores.set_command(name, enough, project_id))}"
+    else:
+        fix = f"set {name}: {enough} in the quota of the new project in the spec"
+    together, verb = ("", "is") if needed.total() == 1 else (" together" if len(needed) > 1 else "", "are")
+    what = (
+        f"exceeds{together} the quota {name}: {needed.total()} more {verb} needed, {quota.left} of {quota.limit} left"
+    )
     yield Mistake.about([*needed], what, fix, code=Code.QUOTA_SHORT)

@@ -29,7 +29,7 @@ from openstack_prep.resources.network.router import Router
 from openstack_prep.resources.network.security_group import SecurityGroup
 from openstack_prep.resources.network.security_group_rule import SecurityGroupRule
 from openstack_prep.resources.network.subnet import Route, Subnet
-from openstack_prep.spec import Spec
+from openstack_prep.spec import Spec, load_spec
 from openstack_prep.verbs import api
 from openstack_prep.verbs.export import export
 from tests import rules
@@ -355,10 +355,20 @@ def create(lab: Lab, sections: dict[str, Any]) -> None:
             neutron.update_router(router, routes=each["routes"])
 
 
+def refused(lab: Lab, sections: dict[str, Any], path: Path) -> set[str]:
+    """Return the codes of what a plan of these sections refuses."""
+    path.write_text(yaml.safe_dump({"name": lab.name, "project": {"name": lab.name}, **sections}))
+    try:
+        return {each.code for each in api.plan(lab.cloud, load_spec(path)).refusals}
+    except SpecError as error:
+        return {each.code for each in error.mistakes}
+
+
 @pytest.mark.parametrize("kind", ["good", "bad"])
-def test_neutron_agrees_with_the_rules(lab: Lab, kind: str) -> None:
+def test_neutron_agrees_with_the_rules(lab: Lab, kind: str, tmp_path: Path) -> None:
     lab.apply()
     for row in (each for each in RULES if each.get("of") != "openstack-prep"):
+        assert refused(lab, row[kind], tmp_path / "spec.yaml") == ({row["code"]} if kind == "bad" else set()), row
         refusal = pytest.raises(HttpException) if kind == "bad" else contextlib.nullcontext()
         with refusal as caught:
             create(lab, row[kind])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from openstack_prep.base.ranges import Ip, Net, Range
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
-from openstack_prep.resources.network.subnet import COMPUTED, Subnet
+from openstack_prep.resources.network.subnet import COMPUTED, Subnet, default_gateway
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,8 @@ class Room:
             own = ", or set gateway_ip of the subnet" if self.is_default_gateway else ""
             yield self.gateway, "the gateway", fix + own
         if self.cidr.num_addresses > 2:
-            yield self.cidr[0], "the network's own address", fix
+            if self.cidr[0] != self.gateway:  # which Neutron makes the gateway of IPv6
+                yield self.cidr[0], "the network's own address", fix
             if self.cidr.version == 4:
                 yield self.cidr[-1], "the broadcast address", fix
 
@@ -108,7 +109,7 @@ class Room:
 def _gateway(network: Net, record: SubnetRecord | None, declared: Subnet | None) -> Ip | None:
     given = declared.gateway_ip if declared else None
     if given is None:
-        given = record.gateway_ip if record else str(network[min(1, network.num_addresses - 1)])
+        given = record.gateway_ip if record else str(default_gateway(network))
     return ipaddress.ip_address(given) if given else None
 
 

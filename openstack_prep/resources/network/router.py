@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,7 +17,7 @@ from openstack_prep.base.fields import Address, Name
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.deletion_loss import Deletion, Finding
-from openstack_prep.core.model import Change, Context, Key, Observed, Resource
+from openstack_prep.core.model import Change, Context, FromContext, Key, Observed, Resource
 from openstack_prep.resources.cascades import row as cascades
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import INTERFACES, Route, RouterRecord
@@ -42,6 +42,17 @@ LATER = ("interfaces", "routes")
 """Fields that can only be set on an existing router, one after the other."""
 ADMINISTRATORS = ("external_fixed_ips", "enable_snat", "distributed", "ha")
 """Fields that Neutron's default policy reserves for administrators."""
+
+
+@dataclass(frozen=True)
+class RouterNeighbours(FromContext):
+    """The related resources of a router in its project."""
+
+    subnets: tuple[Subnet, ...] = ()
+    """Those of its interfaces that the spec declares."""
+    routers: tuple[Router, ...] = ()
+    """Those before it in the order of keys, so that one of two reports what both do."""
+    ports: tuple[Port, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +86,8 @@ class Router(NetworkResource[RouterRecord]):
     """Whether it is highly available; only administrators may set this."""
     admin_state_up: bool | None = None
     """Administrative state: whether it forwards packets."""
+    neighbours: RouterNeighbours = field(default=RouterNeighbours(), repr=False)
+    """The related resources, which ``resolve`` finds in the spec."""
 
     @classmethod
     def read(cls, raw: Raw) -> RouterRecord:
@@ -113,50 +126,63 @@ class Router(NetworkResource[RouterRecord]):
         return values
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
-        for field in ("external_fixed_ips", "enable_snat"):
-            if getattr(self, field) is not None and not self.external_network:
-                what = f"{field} only applies together with external_network"
-                yield self.mistake(what, "set external_network", Code.SPEC_CONTRADICTION, field)
-        for what, fix in self._refused_interfaces(context):
-            yield self.mistake(what, fix, Code.SPEC_CONTRADICTION, "interfaces")
+        for name in ("external_fixed_ips", "enable_snat"):
+            if getattr(self, name) is not None and not self.external_network:
+                what = f"{name} only applies together with external_network"
+                yield self.mistake(what, "set external_network", Code.SPEC_CONTRADICTION, name)
+        for one, other in itertools.combinations(self._joined_subnets(context), 2):
+            if ip_network(str(one.cidr)).overlaps(ip_network(str(other.cidr))):
+                what = f"{one.cidr} of {one.key} overlaps {other.cidr} of {other.key}"
+                yield self.mistake(what, "change one cidr, or use two routers", Code.SPEC_CONTRADICTION, "interfaces")
 
-    def _refused_interfaces(self, context: Context) -> Iterator[tuple[str, str]]:
-        """Yield what Neutron refuses in its interfaces and routes, as far as the spec declares their subnets.
-
-        Source: Neutron 29.0.0, db/l3_db.py (_add_interface_by_subnet, _check_for_dup_router_subnets),
-        db/extraroute_db.py (_validate_routes_nexthop).
-        """
+    def _joined_subnets(self, context: Context) -> list[Subnet]:
         declared = {each.name: each for each in self.of_project(context.declared(Subnet)) if each.cidr}
-        mine = [declared[name] for name in dict.fromkeys(self.interfaces or ()) if name in declared]
-        for subnet in mine:
+        return [declared[name] for name in dict.fromkeys(self.interfaces or ()) if name in declared]
+
+    def resolve(self, context: Context) -> Sequence[Router]:
+        routers, ports = context.declared(Router), context.declared(Port)
+        related = RouterNeighbours(
+            subnets=tuple(self._joined_subnets(context)),
+            routers=tuple(each for each in self.of_project(routers) if each.key < self.key),
+            ports=tuple(self.of_project(ports)),
+        )
+        return (replace(self, neighbours=related),)
+
+    # --- checks: what Neutron refuses in interfaces and routes that are new -----------------
+    # Source: Neutron 29.0.0, db/l3_db.py (_add_interface_by_subnet, _check_for_dup_router_subnets),
+    # db/extraroute_db.py (_validate_routes_nexthop).
+
+    def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
+        present = observed.values.get("interfaces", ()) if observed else ()
+        new = [each for each in self.neighbours.subnets if each.name not in present]
+        refused = [*self._refused_interfaces(run, new)]
+        if observed is None and self.external_network is None:
+            refused += self._refused_routes(new)
+        yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION, "interfaces") for what, fix in refused)
+
+    def _refused_interfaces(self, run: CloudRun, new: Sequence[Subnet]) -> Iterator[tuple[str, str]]:
+        """Yield why an interface of a subnet cannot get its gateway address."""
+        for subnet in new:
             if subnet.gateway_ip is False:
                 what = f"{subnet.key} has no gateway_ip, which the interface gets"
                 yield what, "set gateway_ip there, or leave it out"
-        for one, other in itertools.combinations(mine, 2):
-            if ip_network(str(one.cidr)).overlaps(ip_network(str(other.cidr))):
-                what = f"{one.cidr} of {one.key} overlaps {other.cidr} of {other.key}"
-                yield what, "change one cidr, or use two routers"
-        yield from self._refused_gateways(context, mine)
-        if self.external_network is None and len(mine) == len({*(self.interfaces or ())}):
-            yield from self._refused_routes(mine)
-
-    def _refused_gateways(self, context: Context, mine: Sequence[Subnet]) -> Iterator[tuple[str, str]]:
-        """Yield who else has the address that an interface gets; ``mine``: the declared subnets of the interfaces."""
-        for router in self.of_project(context.declared(Router)):
-            for name in sorted({*(router.interfaces or ())} & {*(self.interfaces or ())}):
-                if router.key < self.key:
-                    what = f"{router.key} has the gateway address of subnet {name} already"
+            for router in self.neighbours.routers:
+                found = run.look(router)
+                if subnet.name in (router.interfaces or ()) and subnet.name not in (
+                    found.values.get("interfaces", ()) if found else ()
+                ):
+                    what = f"{router.key} gets the gateway address of {subnet.key}, too"
                     yield what, "leave the interface to one of the two routers"
-        known = ((subnet, subnet.gateway(is_new=not context.for_plan)) for subnet in mine)
-        gateways = {(str(subnet.network), address): subnet for subnet, address in known if address}
-        for port in self.of_project(context.declared(Port)):
-            for fixed in port.fixed_ips or ():
-                if subnet_of := gateways.get((port.network, str(fixed.address))):
-                    what = f"{port.key} has {fixed.address}, the gateway of {subnet_of.key}"
+            gateway = subnet.gateway(is_new=run.look(subnet) is None)
+            for port in self.neighbours.ports:
+                if port.network == subnet.network and gateway in {each.address for each in port.fixed_ips or ()}:
+                    what = f"{port.key} has {gateway}, the gateway of {subnet.key}"
                     yield what, "give the port another address"
 
     def _refused_routes(self, mine: Sequence[Subnet]) -> Iterator[tuple[str, str]]:
-        """Yield the next hops that no interface reaches; ``mine``: the subnets of all interfaces."""
+        """Yield the next hops that no interface of a new router reaches; ``mine``: the declared ones."""
+        if len(mine) < len({*(self.interfaces or ())}):
+            return
         for hop in dict.fromkeys(route.nexthop for route in self.routes or ()):
             if not any(ip_address(hop) in ip_network(str(subnet.cidr)) for subnet in mine):
                 yield f"the next hop {hop} is in no subnet of the router", "add its subnet to interfaces"

@@ -186,17 +186,19 @@ class Subnet(NetworkResource[SubnetRecord]):
     def gateway(self, *, is_new: bool) -> str | None:
         """Return the address of its gateway, as far as it is known; None if it has none.
 
-        If the spec leaves it open, a new subnet gets its first address, and an existing one may have any.
+        If the spec leaves it open, a new subnet gets Neutron's default, and an existing one may have any.
         """
         if self.gateway_ip is None and self.cidr is not None and is_new:
-            return str(ipaddress.ip_network(self.cidr).network_address + 1)
+            return str(default_gateway(ipaddress.ip_network(self.cidr)))
         return self.gateway_ip or None
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
         if self.cidr is not None:
             whole = ipaddress.ip_network(self.cidr)
-            yield from self._check_ranges(whole, is_new=not context.for_plan)
-            yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in self._refused(whole))
+            is_new = not (context.for_plan or self.adopt)  # a plan judges what the spec leaves open once it has looked
+            yield from self._check_ranges(whole, is_new=is_new)
+            refused = (*self._refused(whole), *self._refused_dhcp(whole, is_new=is_new))
+            yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in refused)
             yield from self._check_neighbours(context, whole)
 
     def check(self, run: CloudRun, observed: Observed | None) -> Iterable[Mistake]:
@@ -207,8 +209,10 @@ class Subnet(NetworkResource[SubnetRecord]):
         if self.cidr is not None:
             whole = ipaddress.ip_network(self.cidr)
             yield from self._check_others(run, observed, whole)
-            if observed is None and self.gateway_ip is None:
-                yield from self._check_ranges(whole, is_new=True)
+            if observed is None:
+                yield from self._check_ranges(whole, is_new=True) if self.gateway_ip is None else ()
+                refused = self._refused_dhcp(whole, is_new=True) if self.enable_dhcp is None else ()
+                yield from (self.mistake(what, fix, Code.SPEC_CONTRADICTION) for what, fix in refused)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterable[Mistake]:
         subnet = observed.record_as(SubnetRecord)
@@ -226,11 +230,6 @@ class Subnet(NetworkResource[SubnetRecord]):
         (check_gateway_invalid_in_subnet); neutron-lib, api/validators (validate_nameservers).
         """
         v4 = whole.version == 4
-        if self.enable_dhcp is not False:
-            if whole.prefixlen > (30 if v4 else 126):
-                yield f"{whole} is too small for DHCP", "choose a larger cidr, or set enable_dhcp: false"
-            if whole.is_multicast or whole.is_loopback or (v4 and not int(whole.network_address)):
-                yield f"DHCP does not serve {whole}", "choose a private network, or set enable_dhcp: false"
         if not whole.prefixlen or (not v4 and not int(whole.network_address)):
             yield f"{whole} is not a network of addresses", "choose a private network"
         if v4 and self.gateway_ip in (str(whole.network_address), str(whole.broadcast_address)):
@@ -243,6 +242,15 @@ class Subnet(NetworkResource[SubnetRecord]):
             if ipaddress.ip_interface(each).version != whole.version:
                 yield f"{each} is not of IPv{whole.version}, as the subnet is", f"choose one of IPv{whole.version}"
         yield from self._refused_modes(whole)
+
+    def _refused_dhcp(self, whole: _Network, *, is_new: bool) -> Iterator[tuple[str, str]]:
+        """Yield why Neutron cannot serve it by DHCP, which a new subnet has unless the spec disables it."""
+        if self.enable_dhcp is False or (self.enable_dhcp is None and not is_new):
+            return
+        if whole.prefixlen > (30 if whole.version == 4 else 126):
+            yield f"{whole} is too small for DHCP", "choose a larger cidr, or set enable_dhcp: false"
+        if whole.is_multicast or whole.is_loopback or (whole.version == 4 and not int(whole.network_address)):
+            yield f"DHCP does not serve {whole}", "choose a private network, or set enable_dhcp: false"
 
     def _refused_modes(self, whole: _Network) -> Iterator[tuple[str, str]]:
         modes = [each for each in (self.ipv6_ra_mode, self.ipv6_address_mode) if each]
@@ -301,6 +309,11 @@ class Subnet(NetworkResource[SubnetRecord]):
             if other.network_id == network.id and whole.overlaps(ipaddress.ip_network(other.cidr)):
                 overlap = f"{whole} overlaps {other.cidr} of subnet {other.name} {other.id}"
                 yield self.mistake(f"{overlap} on the same network", "choose another cidr")
+
+
+def default_gateway(whole: _Network) -> _Address:
+    """Return the gateway of a new subnet that names none (Neutron 29.0.0, ipam_backend_mixin.py, _gateway_ip_str)."""
+    return whole.network_address + (1 if whole.version == 4 else 0)
 
 
 def _ends(pool: str) -> tuple[_Address, _Address]:

@@ -54,7 +54,7 @@ def test_a_declared_subnet_is_known_as_neutron_will_make_it(
 
 def test_ipv6_has_no_broadcast_address(wording: Wording) -> None:
     found = room(cidr="fd00::/64")
-    assert list(map(str, found.pools)) == ["fd00::2-fd00::ffff:ffff:ffff:ffff"]
+    assert list(map(str, found.pools)) == ["fd00::1-fd00::ffff:ffff:ffff:ffff"]
     assert conflicts(found, "fd00::ffff:ffff:ffff:ffff") == []
     wording(conflicts(found, "fd00::"))
 
