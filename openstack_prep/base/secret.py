@@ -64,7 +64,7 @@ def join_secrets(value: object) -> Secret:
     if absent is not None and absent.path is None:
         return Secret(missing=absent.missing)
     path, awaited = (None, False) if absent is None else (absent.path, absent.awaited)
-    return Secret(fetch=lambda: json.dumps(_revealed(value)), path=path, awaited=awaited)
+    return Secret(fetch=lambda: json.dumps(revealed_in(value)), path=path, awaited=awaited)
 
 
 def secrets_in(value: object) -> Iterator[Secret]:
@@ -76,11 +76,12 @@ def secrets_in(value: object) -> Iterator[Secret]:
             yield from secrets_in(each)
 
 
-def _revealed(value: object) -> object:
+def revealed_in(value: object) -> object:
+    """Return plain data with the values of its secrets."""
     if isinstance(value, Mapping):
-        return {name: _revealed(each) for name, each in value.items()}
+        return {name: revealed_in(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_revealed(each) for each in value]
+        return [revealed_in(each) for each in value]
     return value.reveal() if isinstance(value, Secret) else value
 
 

@@ -15,7 +15,16 @@ from openstack_prep.base.fields import Address, File, Name, Reads, Strict, Text,
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret, from_spec
-from openstack_prep.kubernetes.keys.schema import SECRET, Steps, dotted, load_schema, map_values, union
+from openstack_prep.kubernetes.keys.schema import (
+    SECRET,
+    Steps,
+    dotted,
+    hide_variable,
+    is_variable,
+    load_schema,
+    map_values,
+    union,
+)
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -55,6 +64,8 @@ def with_secrets(value: object, schema: Raw, context: Raw) -> object:
     def read(found: object, of: Raw, steps: Steps) -> object:
         one_line = isinstance(found, str) and found and "\n" not in found
         if SECRET not in of or of["type"] == "object" or not (one_line or isinstance(found, dict)):
+            return found
+        if is_variable(of) and isinstance(found, str) and not isinstance(hide_variable(found), Secret):
             return found
         try:
             return from_spec(found, **context)

@@ -9,11 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from openstack_prep.base import shell
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.secret import Secret
-from openstack_prep.kubernetes.keys.schema import SAME_ON_SERVERS, dotted, hide_secrets, load_schema, sort_keys
+from openstack_prep.kubernetes.keys.schema import (
+    SAME_ON_SERVERS,
+    dotted,
+    hide_secrets,
+    keys_of_config,
+    load_schema,
+    sort_keys,
+)
 from openstack_prep.kubernetes.model import KubernetesCluster, Node, Role
 from openstack_prep.kubernetes.networks import dns_address
 from openstack_prep.kubernetes.nodes import etcd_warning, group_mistakes, missing_roles, node_mistakes
@@ -123,8 +131,9 @@ def _document(
     *,
     has_workers: bool,
 ) -> dict[str, object]:
-    schema = load_schema("server" if is_server(node) else "agent")
-    config = {name: each for name, each in (cluster.config or {}).items() if name in schema["properties"]}
+    role: Literal["server", "agent"] = "server" if is_server(node) else "agent"
+    schema = load_schema(role)
+    config = {name: each for name, each in (cluster.config or {}).items() if name in keys_of_config(role)}
     config |= node.config
     values: dict[str, object] = {"server": join}
     if not {"token", "token-file"} & config.keys():

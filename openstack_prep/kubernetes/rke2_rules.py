@@ -226,6 +226,15 @@ def revealed(value: object) -> object:
     return value
 
 
+def _revealed(of: Raw, name: str) -> Raw:
+    """Return the values of a list that has secrets; those without a value here are left out."""
+
+    def reveal(value: object) -> object:
+        return [revealed(each) for each in value] if isinstance(value, list | tuple) else revealed(value)
+
+    return {key: reveal(of[key]) for key in (name, f"{name}+") if key in of}
+
+
 def _on(value: object) -> bool:
     return GO_BOOLEANS.get(str(value), False)
 
@@ -506,7 +515,7 @@ def _pods(of: Raw) -> Iterator[Fault]:
                 yield Fault(steps, f"{text!r} is not a mount", "write one such as /srv/data:/srv/data:ro")
             elif len(rest) == 2 and rest[1].lower() not in ("ro", "rw"):
                 yield Fault(steps, f"RKE2 does not know the option {rest[1]!r} of a mount", "write ro or rw")
-        for steps, text in _texts(of, f"{component}-extra-env"):
+        for steps, text in _texts(_revealed(of, f"{component}-extra-env"), f"{component}-extra-env"):
             if not re.match(r"[A-Za-z_][\w.-]*=", text):
                 yield Fault(steps, "the value is not NAME=VALUE", "write one such as HTTPS_PROXY=http://192.0.2.1:3128")
     for name, form, example in POD_SETTINGS:

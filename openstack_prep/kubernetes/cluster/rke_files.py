@@ -154,7 +154,8 @@ def _node_files(cluster: RkeFields, outputs: Outputs) -> Mapping[str, Content]:
     api, outer = outputs.values["api_address"], outputs.values.get("api_floating_address")
     sans = [*filter(None, [outer]), *items(outputs.parameters.get("tls_san") or ())]
     token, agent_token = (cluster.related.secret_parameter(cluster, name) for name in ("token", "agent_token"))
-    configs = rke2.documents(declared, nodes, api=api, token=token, agent_token=agent_token, tls_san=sans)
+    with_tokens = rke_parameters.without_tokens_of_stack(declared)
+    configs = rke2.documents(with_tokens, nodes, api=api, token=token, agent_token=agent_token, tls_san=sans)
     for node in nodes:
         role = "server" if rke2.is_server(node) else "agent"
         keys = rke_parameters.shown_keys(cluster, role, outputs.parameters)
@@ -292,6 +293,8 @@ def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
     """Yield warnings about valid settings; those about nodes need the outputs of the stack."""
     if cluster.ssh_key_path and not Path(cluster.ssh_key_path).exists():
         yield f"ssh_key_path: {cluster.ssh_key_path} does not exist on this machine; run rke where it exists"
+    if cluster.distribution == "rke2":
+        yield from rke_parameters.warnings(as_declared(cluster, None))
     if outputs is not None:
         declared = as_declared(cluster, outputs)
         of = cluster_yml if cluster.distribution == "rke" else rke2

@@ -5,17 +5,18 @@ Source: heat_templates/rke2-cluster.yaml, which merges its parameters into the f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count, islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from openstack_prep.base.errors import Mistake
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.base.secret import Secret, join_secrets
+from openstack_prep.base.secret import Secret, join_secrets, revealed_in, secrets_in
 from openstack_prep.core.text import show
 from openstack_prep.kubernetes import rke2
 from openstack_prep.kubernetes.cluster.rke_related import PARAMETERS, RkeFields
-from openstack_prep.kubernetes.keys.schema import SECRET, hide_secrets, load_schema
+from openstack_prep.kubernetes.keys.schema import SECRET, TEXT, URL_USER, hide_secrets, keys_of_config, load_schema
 from openstack_prep.kubernetes.model import Node
 from openstack_prep.kubernetes.networks import split
 from openstack_prep.kubernetes.nodes import nodes_of, unmatched
@@ -29,9 +30,10 @@ TOKENS = {"token": "token", "agent-token": "agent_token"}
 """Keys of config that are hidden parameters."""
 FILES = ("token-file", "agent-token-file")
 """Keys of config that name files which the nodes of a stack do not have."""
-SECRETS, REGISTRIES = "server_secret_config", "registries"
-"""Hidden parameters with all other secret keys of config, and with registries.yaml."""
-SERVERS = ("server", "agent")
+SECRETS, AGENT_SECRETS, REGISTRIES = "server_secret_config", "agent_secret_config", "registries"
+"""Hidden parameters with all other secret keys of config, with those of them for agents, and with registries.yaml."""
+Role = Literal["server", "agent"]
+SERVERS: tuple[Role, ...] = ("server", "agent")
 S3 = ("bucket", "endpoint", "region", "folder", "access-key", "secret-key")
 
 
@@ -44,6 +46,8 @@ class _Member(NamedTuple):
     """Within its group of the stack: Heat's %index%."""
     node: Node
     keys: Values
+    is_tainted: bool
+    """Whether the template adds the taint of servers without pods: not in a stack without agents."""
 
     @property
     def taints(self) -> Sequence[str]:
@@ -54,7 +58,7 @@ class _Member(NamedTuple):
     def own_keys(self) -> Values:
         """The keys that the template does not write by itself: it adds the taint of servers without pods."""
         keys = {name: each for name, each in {**self.node.config, **self.keys}.items() if each not in (None, [], "")}
-        if self.role == "server" and keys.get("node-taint") == [rke2.NO_PODS]:
+        if self.role == "server" and self.is_tainted and keys.get("node-taint") == [rke2.NO_PODS]:
             del keys["node-taint"]
         return keys
 
@@ -68,10 +72,10 @@ def is_configured(cluster: RkeFields) -> bool:
 def counts(cluster: RkeFields) -> dict[str, str]:
     """Return the numbers of nodes that the spec declares, by parameter of the stack, as strings like Heat's."""
     names = ("server_count", "agent_count") if cluster.distribution == "rke2" else ("node_count",)
-    return {name: str(_value(cluster, name)) for name in names}
+    return {name: str(value_of(cluster, name)) for name in names}
 
 
-def _value(cluster: RkeFields, parameter: str) -> Any:
+def value_of(cluster: RkeFields, parameter: str) -> Any:
     """Return the value of a parameter that the spec declares, or its default."""
     declared = (cluster.related.template(cluster) or {}).get("parameters") or {}
     return cluster.related.parameters(cluster).get(parameter, (declared.get(parameter) or {}).get("default"))
@@ -86,34 +90,41 @@ def of_cluster(cluster: RkeFields) -> StackValues:
     if not is_configured(cluster) or list(rke2.mistakes(cluster, None)) or list(mistakes(cluster)):
         return StackValues(values)
     plain, secrets = _parts(cluster)
+    hidden = {name: each if isinstance(each, Secret) else join_secrets(each) for name, each in secrets.items()}
     values |= {parameter: ",".join(items(plain.pop(key))) for key, parameter in KEYS.items() if key in plain}
     additions: dict[str, Any] = {"tls_san": items(plain.pop("tls-san", ()))}
     members = _members(cluster)
     if any(each.role == "server" for each in members) and not any(each.taints for each in members):
         values["server_taint"] = False
     for role in SERVERS:
-        known = load_schema("server" if role == "server" else "agent")["properties"]
+        known = keys_of_config(role)
         additions[f"{role}_config"] = {name: each for name, each in plain.items() if name in known}
         own = {str(each.number): each.own_keys for each in members if each.role == role}
         if _differ(list(own.values())):
             additions[f"{role}_node_configs"] = {index: keys for index, keys in own.items() if keys}
         elif own:
             additions[f"{role}_config"] |= next(iter(own.values()))
-    return StackValues(values, {name: each for name, each in additions.items() if each}, secrets)
+    return StackValues(values, {name: each for name, each in additions.items() if each}, hidden)
 
 
-def _parts(cluster: RkeFields) -> tuple[Values, dict[str, Secret]]:
-    """Return the keys of config without secrets, and the hidden parameters with the secrets."""
+def _parts(cluster: RkeFields) -> tuple[Values, dict[str, Secret | Raw]]:
+    """Return the keys of config without secrets, and the values of hidden parameters."""
     schema = load_schema("server")
     config: Any = hide_secrets(cluster.config or {}, schema)
     default = next((each.url for each in cluster.private_registries if each.is_default), None)
     config |= {"cluster-dns": cluster.cluster_dns} if cluster.cluster_dns else {}
     config |= {"system-default-registry": default} if default else {}
-    private = {name: each for name, each in config.items() if SECRET in schema["properties"].get(name, {})}
-    secrets = {parameter: private.pop(key) for key, parameter in TOKENS.items() if key in private}
-    logins = rke2.registries(cluster)
-    mappings = {SECRETS: private, REGISTRIES: logins}
-    secrets |= {name: join_secrets(each) for name, each in mappings.items() if each}
+    private = {
+        name: each
+        for name, each in config.items()
+        if SECRET in schema["properties"].get(name, {}) or any(secrets_in(each))
+    }
+    secrets: dict[str, Secret | Raw] = {
+        parameter: private.pop(key) for key, parameter in TOKENS.items() if key in private
+    }
+    of_agents = {name: each for name, each in private.items() if name in keys_of_config("agent")}
+    mappings = {SECRETS: private, AGENT_SECRETS: of_agents, REGISTRIES: rke2.registries(cluster)}
+    secrets |= {name: each for name, each in mappings.items() if each}
     return {name: each for name, each in config.items() if name not in (*private, *TOKENS)}, secrets
 
 
@@ -130,14 +141,14 @@ def _members(cluster: RkeFields) -> list[_Member]:
     numbered = [("server", each) for each in islice(_numbers(cluster, "servers_to_remove"), servers)]
     numbered += [("agent", each) for each in islice(_numbers(cluster, "agents_to_remove"), agents)]
     return [
-        _Member(role, number, node, rke2.keys_of_role(cluster, node, has_workers=works))
+        _Member(role, number, node, rke2.keys_of_role(cluster, node, has_workers=works), agents > 0)
         for (role, number), node in zip(numbered, nodes, strict=True)
     ]
 
 
 def _numbers(cluster: RkeFields, removed: str) -> Iterator[int]:
     """Yield the indexes that Heat gives the members of a group, which it does not give again once they are removed."""
-    gone = items(_value(cluster, removed) or ())
+    gone = items(value_of(cluster, removed) or ())
     return (each for each in count() if str(each) not in gone)
 
 
@@ -156,7 +167,7 @@ def shown_keys(cluster: RkeFields, role: str, live: Raw) -> Values:
     in_spec = cluster.related.stack(cluster) is not None
 
     def value(name: str) -> Any:
-        return _value(cluster, name) if in_spec else live.get(name)
+        return value_of(cluster, name) if in_spec else live.get(name)
 
     keys: Values = {"profile": value("profile")}
     if role == "server":
@@ -187,25 +198,114 @@ def mistakes(cluster: RkeFields) -> Iterator[Mistake]:
     yield from _contradictions(cluster)
     yield from _of_members(cluster)
     dual = len(split(cluster.cluster_cidr)) > 1
-    if dual and not _value(cluster, "second_subnet"):
+    if dual and not value_of(cluster, "second_subnet"):
         what = "the nodes need an address of each IP version"
         yield Mistake("cluster_cidr", what, f"set parameter second_subnet of stack/{cluster.stack}")
-    declared = (cluster.related.template(cluster) or {})["parameters"]
-    plain, secrets = _parts(cluster)
-    for name in sorted(secrets.keys() - declared.keys()):
-        field = "private_registries" if name == REGISTRIES else "config"
-        yield Mistake(field, f"the template of stack/{cluster.stack} has no parameter {name}", UPDATE)
-    stack = cluster.related.stack(cluster)
-    for name in sorted(secrets.keys() & (stack.secrets.keys() if stack else ())):
-        field = "private_registries" if name == REGISTRIES else "config"
-        what = f"secret_parameters.{name} of stack/{cluster.stack} is set as well"
-        yield Mistake(field, what, "keep one of them")
+    plain, _ = _parts(cluster)
+    for place, value in _plain_keys(cluster):
+        if URL_USER.search(str(value)):
+            what = "a URL in it contains a login, and Heat would show it to every reader of the project"
+            yield Mistake(
+                place, what, "remove the login, or put it into a file on the nodes or a variable of *-extra-env"
+            )
+    for name, agrees in _set_twice(cluster):
+        if agrees is False:
+            what = f"secret_parameters.{name} of stack/{cluster.stack} is set as well, to another value"
+            yield Mistake(_field(name), what, "keep one of them, or give both the same source")
     for name in [each for each in FILES if each in plain]:
         fix = f"set secret_parameters.{name.removesuffix('-file').replace('-', '_')} of the stack"
         yield Mistake(f"config.{name}", "the nodes of the stack do not have this file", fix)
 
 
-UPDATE = "copy the shipped template again, or put the files on the nodes and remove the field"
+UPDATE = "copy the shipped template again, or put the files on the nodes"
+
+
+def warnings(cluster: RkeFields) -> Iterator[str]:
+    """Yield what the nodes of the stack do not get, or readers of the project may see."""
+    taint, agents = cluster.related.parameters(cluster).get("server_taint"), counts(cluster).get("agent_count")
+    if agents == "0" and TRUTH.get(str(taint).lower()) is True:
+        what = f"server_taint {show(taint)} of stack/{cluster.stack} has no effect while agent_count is 0"
+        yield f"{what}; if agents of another stack join, write taints: [{rke2.NO_PODS}] into roles of the servers"
+    if not is_configured(cluster):
+        return
+    declared = (cluster.related.template(cluster) or {})["parameters"]
+    missing = {name: _field(name) for name in _parts(cluster)[1].keys() - declared.keys()}
+    if not _private_keys(cluster):  # whose values would be compared
+        members = _members(cluster)
+        for role in SERVERS:
+            if _differ([each.own_keys for each in members if each.role == role]):
+                missing |= dict.fromkeys({f"{role}_node_configs"} - declared.keys(), "roles")
+    for name, field in sorted(missing.items()):
+        yield f"{field}: the template of stack/{cluster.stack} has no parameter {name}, so nodes lack it; {UPDATE}"
+    for name, agrees in _set_twice(cluster):
+        if agrees is None:
+            what = f"{_field(name)}: secret_parameters.{name} of stack/{cluster.stack} is set as well, and nodes get it"
+            yield f"{what}; keep one of them, or give both the same source"
+    for place, value in _plain_keys(cluster):
+        if TEXT.search(str(value)) and not URL_USER.search(str(value)):
+            yield f"{place} may contain a secret, and Heat shows it to every reader of the project"
+
+
+def without_tokens_of_stack(cluster: RkeFields) -> RkeFields:
+    """Return a cluster without the tokens that its stack sets, which nodes get in place of those in config."""
+    of_stack = [key for key, name in TOKENS.items() if cluster.related.secret_parameter(cluster, name)]
+    if not is_configured(cluster) or not cluster.config:
+        return cluster
+    return replace(cluster, config={name: each for name, each in cluster.config.items() if name not in of_stack})
+
+
+def _field(parameter: str) -> str:
+    """Return the field of a cluster that sets a hidden parameter."""
+    return "private_registries" if parameter == REGISTRIES else "config"
+
+
+def _plain_keys(cluster: RkeFields) -> Iterator[tuple[str, object]]:
+    """Yield the place and value of each key that becomes part of a parameter which Heat shows."""
+    yield from ((f"config.{name}", each) for name, each in _parts(cluster)[0].items())
+    for index, group in enumerate(cluster.roles):
+        yield from ((f"roles[{index}].config.{name}", each) for name, each in (group.config or {}).items())
+
+
+def _set_twice(cluster: RkeFields) -> Iterator[tuple[str, bool | None]]:
+    """Yield the hidden parameters that cluster and stack set, and whether the stack's has what the cluster wants.
+
+    None if only an apply can know it; then the stack's value is used.
+    """
+    stack = cluster.related.stack(cluster)
+    given = stack.secrets if stack else {}
+    wanted = _parts(cluster)[1]
+    for name in sorted(wanted.keys() & given.keys()):
+        ours, theirs = wanted[name], given[name]
+        if isinstance(ours, Secret) and ours.path and theirs.path and not (ours.ready and theirs.ready):
+            yield name, ours.path == theirs.path
+        elif not all(map(_is_known, (theirs, *secrets_in(ours)))):
+            yield name, None
+        elif isinstance(ours, Secret):
+            yield name, ours == theirs
+        else:
+            yield name, _contains(mapping_of(theirs.reveal()), revealed_in(ours))
+
+
+def _is_known(secret: Secret) -> bool:
+    """Whether no program or person has to be asked for a secret."""
+    return secret.fetched or (secret.path is not None and secret.ready)
+
+
+def _contains(whole: object, part: object) -> bool:
+    if isinstance(whole, Mapping) and isinstance(part, Mapping):
+        return all(name in whole and _contains(whole[name], each) for name, each in part.items())
+    return whole == part
+
+
+def _private_keys(cluster: RkeFields) -> list[str]:
+    """Return the places of secrets of single nodes, for which the stack has no parameters."""
+    schema = load_schema("server")
+    return [
+        f"roles[{index}].config.{name}"
+        for index, group in enumerate(cluster.roles)
+        for name, each in hide_secrets(dict(group.config or {}), schema).items()  # type: ignore[attr-defined]
+        if any(secrets_in(each))
+    ]
 
 
 def _contradictions(cluster: RkeFields) -> Iterator[Mistake]:
@@ -214,33 +314,29 @@ def _contradictions(cluster: RkeFields) -> Iterator[Mistake]:
     for name, value in (cluster.config or {}).items():
         parameter = KEYS.get(name)
         if parameter and given.get(parameter) and items(given[parameter]) != items(value):
-            yield _differs(cluster, name, value, f"parameter {parameter}", given[parameter])
+            yield _differs(cluster, name, f"parameter {parameter}")
         for role in SERVERS:
             other = (mapping_of(given.get(f"{role}_config")) or {}).get(name)
-            if other is not None and other != value:
-                yield _differs(cluster, name, value, f"parameter {role}_config.{name}", other)
+            if other is not None and other != _known(value):
+                yield _differs(cluster, name, f"parameter {role}_config.{name}")
 
 
-def _differs(cluster: RkeFields, name: str, value: object, place: str, other: object) -> Mistake:
-    shown = "" if isinstance(value, Secret) else f"{show(value)} "
-    what = f"{shown}differs from {place} of stack/{cluster.stack}"
-    what += "" if isinstance(value, Secret) else f", which is {show(other)}"
-    return Mistake(f"config.{name}", what, "keep one of them")
+def _known(value: object) -> object:
+    """Return data with its secrets, as far as they are known here."""
+    return revealed_in(value) if all(map(_is_known, secrets_in(value))) else value
+
+
+def _differs(cluster: RkeFields, name: str, place: str) -> Mistake:
+    """Return the mistake, without the values, which may contain secrets in any form."""
+    return Mistake(f"config.{name}", f"differs from {place} of stack/{cluster.stack}", "keep one of them")
 
 
 def _of_members(cluster: RkeFields) -> Iterator[Mistake]:
     """Yield roles that the nodes of the stack cannot have."""
-    private = [
-        f"roles[{index}].config.{name}"
-        for index, group in enumerate(cluster.roles)
-        for name, each in (group.config or {}).items()
-        if isinstance(each, Secret)
-    ]
-    if private:  # what follows would compare their values
+    if private := _private_keys(cluster):  # what follows would compare their values
         yield from (Mistake(each, "is a secret of some nodes", "move it to config of the cluster") for each in private)
         return
     members = _members(cluster)
-    declared = (cluster.related.template(cluster) or {})["parameters"]
     for each in members:
         if rke2.is_server(each.node) != (each.role == "server"):
             kind = "a server" if each.role == "server" else "an agent"
@@ -255,12 +351,7 @@ def _of_members(cluster: RkeFields) -> Iterator[Mistake]:
         given = mapping_of(cluster.related.parameters(cluster).get(f"{role}_config")) or {}
         for key in sorted({key for keys in own for key in keys.keys() & given.keys() if keys[key] != given[key]}):
             place = f"parameter {role}_config.{key} of stack/{cluster.stack}"
-            what = f"{key} differs from {place}, which is {show(given[key])}"
-            yield Mistake("roles", what, "keep one of them")
-        parameter = f"{role}_node_configs"
-        if _differ(own) and parameter not in declared:
-            what = f"the {role}s differ, and the template of stack/{cluster.stack} has no parameter {parameter}"
-            yield Mistake("roles", what, UPDATE)
+            yield Mistake("roles", f"{key} differs from {place}", "keep one of them")
     taint = cluster.related.parameters(cluster).get("server_taint")
     wanted = [bool(each.taints) for each in members if each.role == "server"]
     if taint is not None and wanted and TRUTH.get(str(taint).lower(), taint) is not any(wanted):

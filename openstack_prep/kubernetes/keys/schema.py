@@ -71,6 +71,11 @@ SECRET = "writeOnly"
 """The keyword of a schema whose value is a secret."""
 
 
+def is_variable(schema: Raw) -> bool:
+    """Whether a value is a variable as NAME=VALUE, which is a secret by its name or form."""
+    return schema.get("format") == "variable"
+
+
 @dataclass(frozen=True)
 class Fault:
     """One thing wrong in data, and the steps that lead to it."""
@@ -226,7 +231,7 @@ def map_values(data: object, schema: Raw, change: Callable[[object, Raw, Steps],
         return {
             name: map_values(each, _inner(schema, name), change, (*steps, str(name))) for name, each in data.items()
         }
-    if isinstance(data, list | tuple) and schema.get("type") == "array":
+    if isinstance(data, list | tuple) and "items" in schema:
         return [map_values(each, schema["items"], change, (*steps, index)) for index, each in enumerate(data)]
     return change(data, schema, steps)
 
@@ -239,7 +244,13 @@ def _inner(schema: Raw, name: object) -> Raw:
 
 def hide_secrets(data: object, schema: Raw) -> object:
     """Return data with all secret strings and numbers as ``Secret``."""
-    return map_values(data, schema, lambda value, of, _: _hide(value) if SECRET in of else value)
+
+    def change(value: object, of: Raw, _: Steps) -> object:
+        if is_variable(of):
+            return hide_variable(value) if isinstance(value, str) else value
+        return _hide(value) if SECRET in of else value
+
+    return map_values(data, schema, change)
 
 
 def _hide(data: object) -> object:
@@ -290,6 +301,23 @@ SAME_ON_SERVERS = (
     "egress-selector-mode",
 )
 """Keys with the same value on all servers."""
+
+ON_SERVERS = (
+    *("audit-policy-file", "pod-security-admission-config-file"),
+    *(
+        f"{component}-{what}"
+        for component in ("kube-apiserver", "kube-scheduler", "kube-controller-manager", "etcd")
+        for what in ("image", "extra-mount", "extra-env")
+    ),
+    *(f"cloud-controller-manager-{what}" for what in ("image", "extra-mount", "extra-env")),
+)
+"""Keys that agents accept, of components that only servers run (rancher/rke2 1.36, pkg/cli/cmds/root.go)."""
+
+
+def keys_of_config(role: Literal["server", "agent"]) -> frozenset[str]:
+    """Return the keys of a cluster's config that its servers or agents get."""
+    return frozenset(load_schema(role)["properties"]) - (frozenset() if role == "server" else {*ON_SERVERS})
+
 
 K3S_KEYS = {
     "cluster-init": "remove it: the first server is the one without the key server",

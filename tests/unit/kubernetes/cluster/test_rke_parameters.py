@@ -15,8 +15,11 @@ from openstack_prep.cloud.no_cloud import NoCloud
 from openstack_prep.core.model import Context, Resource
 from openstack_prep.core.resource import resolve
 from openstack_prep.kubernetes.cluster.rke_cluster import RkeCluster
-from openstack_prep.kubernetes.cluster.rke_parameters import shown_keys
-from openstack_prep.kubernetes.model import NodeGroup, Registry
+from openstack_prep.kubernetes.cluster.rke_parameters import shown_keys, warnings, without_tokens_of_stack
+from openstack_prep.kubernetes.keys.schema import load_schema
+from openstack_prep.kubernetes.model import NodeGroup, Registry, with_secrets
+from openstack_prep.kubernetes.rke2 import NO_PODS
+from openstack_prep.kubernetes.rke2_rules import document_faults
 from openstack_prep.resources.heat import heat_package
 from openstack_prep.resources.orchestration.stack import Stack
 from openstack_prep.spec import Spec
@@ -67,6 +70,14 @@ def refused(one: Stack, other: RkeCluster) -> list[tuple[str | None, str]]:
     return [(each.field, each.what) for each in found._mistakes(None, ())]
 
 
+def warned(one: Stack, other: RkeCluster) -> list[str]:
+    found = resolved(other, [one, other], NoCloud.as_cloud())
+    assert isinstance(found, RkeCluster)
+    return list(warnings(found))
+
+
+WANTED = ("server_names", "server_addresses", "agent_names", "agent_addresses", "api_address")
+OUTPUTS = json.dumps({name: {"value": []} for name in WANTED})
 NETWORKS = {"cluster_cidr": "10.42.0.0/16", "service_cidr": "10.43.0.0/16"}
 
 
@@ -191,6 +202,120 @@ def test_what_the_stack_contradicts(parameters: dict[str, Any], fields: dict[str
     assert {each for each, _ in found} == {field}
     networks = {name: fields.get(name, network) for name, network in NETWORKS.items()}
     assert given(stack(**parameters), cluster(**fields)) == networks | parameters
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"config": {"kube-apiserver-arg": ["audit-webhook=http://u:s3cret@proxy"]}}, "config.kube-apiserver-arg"),
+        ({"config": {"helm-job-image": "http://s3cret@proxy/image"}}, "config.helm-job-image"),
+        (
+            {"roles": (SERVERS, NodeGroup(nodes="3-", roles=("worker",), config={"kubelet-arg": ["a=b://s3cret@c"]}))},
+            "roles[1].config.kubelet-arg",
+        ),
+    ],
+    ids=str,
+)
+def test_logins_that_heat_would_show(fields: dict[str, Any], field: str) -> None:
+    found = refused(stack(), cluster(**fields))
+    assert [each for each, _ in found] == [field]
+    assert "s3cret" not in str(found)
+    assert given(stack(), cluster(**fields)) == NETWORKS
+
+
+def test_variables_are_hidden() -> None:
+    """Agents get those of kube-proxy alone, and no keys of other components."""
+    variables = {"kube-apiserver-extra-env": ["TZ=UTC", Secret("P=http://u:p@x")], "kube-proxy-extra-env": "A=b"}
+    config = {**variables, "etcd-image": "r.example/etcd", "kube-proxy-image": "r.example/proxy"}
+    found = of_stack(stack(), cluster(config=config))
+    values = {name: json.loads(each.reveal()) for name, each in (found.secret_parameters or {}).items()}
+    assert values == {
+        "server_secret_config": {
+            "kube-apiserver-extra-env": ["TZ=UTC", "P=http://u:p@x"],
+            "kube-proxy-extra-env": "A=b",
+        },
+        "agent_secret_config": {"kube-proxy-extra-env": "A=b"},
+    }
+    assert found.given["server_config"] == {name: config[name] for name in ("etcd-image", "kube-proxy-image")}
+    assert found.given["agent_config"] == {"kube-proxy-image": "r.example/proxy"}
+
+
+def test_variables_have_sources(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PX", "HTTPS_PROXY=http://u:s3cret@proxy")
+    schema, said = load_schema("server"), list[str]()
+    config = {"etcd-extra-env": [{"env": "PX"}, "TZ=UTC"]}
+    found: Any = with_secrets(config, schema, {"base": tmp_path, "warn": said.append})
+    first, second = found["etcd-extra-env"]
+    assert (first.reveal(), second, said) == ("HTTPS_PROXY=http://u:s3cret@proxy", "TZ=UTC", [])
+    assert list(document_faults(found, schema)) == []
+    with_secrets({"etcd-extra-env": ["P=http://u:s3cret@proxy"]}, schema, {"base": tmp_path, "warn": said.append})
+    assert len(said) == 1
+
+
+def test_values_are_not_printed() -> None:
+    found = refused(stack(server_config={"kubelet-arg": ["a=hush"]}), cluster(config={"kubelet-arg": ["b=hush"]}))
+    assert [field for field, _ in found] == ["config.kubelet-arg"]
+    assert "hush" not in str(found)
+
+
+def test_a_stack_that_has_the_same_secrets() -> None:
+    """The stack's win, and files show them; a source that was not asked is no mistake."""
+    login = Registry(url="r.example", user="u", password=Secret("pass"))
+    registries = {"mirrors": {}, "configs": {"r.example": {"auth": {"username": "u", "password": "pass"}}}}
+    secrets = {
+        "token": Secret("T0ken"),
+        "registries": Secret(json.dumps(registries)),
+        "server_secret_config": Secret('{"datastore-endpoint": "http://u:p@db"}'),
+    }
+    one = replace(stack(), secret_parameters=secrets)
+    config = {"token": Secret("T0ken"), "datastore-endpoint": "http://u:p@db"}
+    other = cluster(config=config, private_registries=(login,))
+    assert refused(one, other) == []
+    assert of_stack(one, other).secret_parameters == secrets
+    for theirs, ours, field in (
+        (Secret(fetch=lambda: pytest.fail("asked")), Secret("x"), None),
+        (Secret(fetch=str, path="/nowhere/a"), Secret(fetch=str, path="/nowhere/a"), None),
+        (Secret(fetch=str, path="/nowhere/a"), Secret(fetch=str, path="/nowhere/b"), "config"),
+    ):
+        given_token = replace(stack(), secret_parameters={"token": theirs})
+        assert [each for each, _ in refused(given_token, cluster(config={"token": ours}))] == [field] * bool(field)
+    unknown = replace(stack(), secret_parameters={"registries": Secret(missing="not here")})
+    assert refused(unknown, cluster(private_registries=(login,))) == []
+    assert len(warned(unknown, cluster(private_registries=(login,)))) == 1
+    known = resolved(other, [one, other], NoCloud.as_cloud())
+    assert isinstance(known, RkeCluster)
+    assert (without_tokens_of_stack(known).config or {}).keys() == {"datastore-endpoint"}
+
+
+def test_a_copy_of_an_earlier_template(tmp_path: Any) -> None:
+    """It lacks parameters, which is a warning: its nodes never got what they are for."""
+    path = tmp_path / "t.yaml"
+    types = "{server_config: {type: json}, agent_config: {type: json}, server_count: {type: number, default: 3}}"
+    types = types[:-1] + ", agent_count: {type: number, default: 2}}"
+    path.write_text(f"heat_template_version: wallaby\nparameters: {types}\noutputs: {OUTPUTS}\n")
+    workers = (
+        NodeGroup(nodes="3", roles=("worker",), labels={"disk": "fast"}),
+        NodeGroup(nodes="4-", roles=("worker",)),
+    )
+    fields: dict[str, Any] = {
+        "roles": (SERVERS, *workers),
+        "private_registries": (Registry(url="r.example", user="u", password=Secret("pass")),),
+        "config": {"token": Secret("T0ken"), "debug": True},
+    }
+    own, other = Stack(name="a", template=str(path), parameters={"server_count": 3}), cluster(**fields)
+    assert refused(own, other) == []
+    assert [each.split(":")[0] for each in warned(own, other)] == ["roles", "private_registries", "config"]
+    found = of_stack(own, other)
+    assert (found.given["server_config"], found.secret_parameters) == ({"debug": True}, None)
+
+
+def test_a_taint_without_agents() -> None:
+    """The template adds none; one of the roles reaches the servers."""
+    one = stack(agent_count=0, server_taint=True)
+    assert len(warned(one, cluster())) == 1
+    assert warned(stack(agent_count=0), cluster()) == warned(stack(server_taint=True), cluster()) == []
+    tainted = cluster(roles=(replace(SERVERS, taints=(NO_PODS,)),))
+    assert given(stack(agent_count=0), tainted)["server_config"] == {"node-taint": [NO_PODS]}
 
 
 def test_two_sources_of_a_secret() -> None:

@@ -31,6 +31,7 @@ EXAMPLES: list[tuple[Raw, Any, Any]] = [
     ({"type": "number"}, 0.5, "half"),
     ({"type": "boolean"}, True, "maybe"),
     ({"type": STRING, "writeOnly": True}, "hush", ["hush"]),
+    ({"type": [*STRING, "array"], "writeOnly": True}, ["A=hush"], {"a": "hush"}),
     ({"type": "object", "writeOnly": True}, {"key": ["hush"]}, "hush"),
 ]
 """A type, a valid value and an invalid value."""
