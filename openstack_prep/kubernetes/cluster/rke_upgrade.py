@@ -8,7 +8,6 @@ newer than kube-apiserver, and kube-apiserver is upgraded by one minor version a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake
@@ -18,6 +17,8 @@ from openstack_prep.kubernetes.cluster.rke_related import RkeFields
 from openstack_prep.kubernetes.convert.versions import minor_of
 from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.resources.files.marked_files import documents as read_documents
+from openstack_prep.resources.heat.heat_flow import TRUTH
+from openstack_prep.resources.heat.heat_parameters import items
 
 FILE = "upgrade.yaml"
 IMAGE = "rancher/rke2-upgrade"
@@ -93,7 +94,7 @@ def mistakes(cluster: RkeFields, live: Raw) -> Iterator[Mistake]:
         yield _mistake(f"{change}: Kubernetes is upgraded by one minor version at a time", fix)
     elif added := list(_new_agents(cluster, live)):
         what = f"{change}: new agents would be newer than the servers that run ({', '.join(added)})"
-        same = " and ".join(f"{name} {live[name]}" for name in added)
+        same = " and ".join(f"{name} {live.get(name, '')}".strip() for name in added)
         fix = f"leave {same} until you have upgraded the nodes that run (docs/kubernetes.md)"
         yield _mistake(what, fix)
 
@@ -102,11 +103,46 @@ def _mistake(what: str, fix: str) -> Mistake:
     return Mistake("kubernetes_version", what, fix, code=Code.CLUSTER_VERSION)
 
 
+REPLACING = (
+    "agent_image",
+    "agent_volume_size",
+    "agent_group_policy",
+    "volume_type",
+    "key_name",
+    "config_drive",
+    "zones",
+)
+"""Parameters whose change replaces agents (Heat 27, engine/resources/openstack/nova/server.py)."""
+
+
 def _new_agents(cluster: RkeFields, live: Raw) -> Iterator[str]:
-    """Yield the parameters whose change creates agents, or replaces them."""
+    """Yield the parameters whose change creates agents, or replaces them.
+
+    A check of the stack has the preview that Heat made of it, but runs beside this one.
+    """
     count, before = rke_parameters.counts(cluster).get("agent_count", ""), str(live.get("agent_count", ""))
-    if count.isdecimal() and before.isdecimal() and int(count) > int(before):
-        yield "agent_count"
-    image: Any = cluster.related.parameters(cluster).get("agent_image")
-    if image is not None and image != live.get("agent_image"):
-        yield "agent_image"
+    if count.isdecimal() and before.isdecimal():
+        removed = _wanted(cluster, "agents_to_remove", live) - {*items(live.get("agents_to_remove") or ())}
+        if int(count) > int(before):
+            yield "agent_count"
+        if removed and int(count) + len(removed) > int(before):
+            yield "agents_to_remove"
+    yield from (name for name in REPLACING if _differs(cluster, name, live))
+
+
+def _wanted(cluster: RkeFields, name: str, live: Raw) -> set[str]:
+    """Return the items of a parameter that an update sets; those of the stack if nobody knows them."""
+    wanted = rke_parameters.value_of(cluster, name)
+    return {*items(live.get(name) or () if wanted is None else wanted)}
+
+
+def _differs(cluster: RkeFields, name: str, live: Raw) -> bool:
+    """Whether an update changes a parameter; a stack of an earlier template may lack it, and has its default."""
+    if name == "volume_type" and str(rke_parameters.value_of(cluster, "agent_volume_size")) == "0":
+        return False
+    declared = (cluster.related.template(cluster) or {}).get("parameters") or {}
+    before, after = live.get(name, (declared.get(name) or {}).get("default")), rke_parameters.value_of(cluster, name)
+    if before is None or after is None:
+        return False
+    was, will = ([TRUTH.get(each.lower(), each) for each in items(value)] for value in (before, after))
+    return was != will

@@ -34,6 +34,15 @@ def cluster(version: str | None, parameters: dict[str, Any] | None = None, **fie
         ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"agent_count": 1}, ""),
         ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"agent_image": "new"}, "agent_image old"),
         ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"server_image": "new", "agent_image": "old"}, ""),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"agents_to_remove": ["0"]}, "agents_to_remove"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"agents_to_remove": ["0"], "agent_count": 1}, ""),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"agent_volume_size": 20}, "agent_volume_size 0"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"volume_type": "fast"}, ""),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"key_name": "new"}, "key_name old"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"key_name": "old", "config_drive": "False", "zones": []}, ""),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"config_drive": True}, "config_drive"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"zones": ["a", "b"]}, "zones"),
+        ("v1.35.7+rke2r1", "v1.36.1+rke2r1", {"agent_group_policy": "affinity"}, "agent_group_policy"),
         ("v1.34.1+rke2r1", "v1.36.1+rke2r1", {}, "v1.35"),
         ("v1.36.1+rke2r1", "v1.35.7+rke2r1", {}, "a new cluster"),
         ("", "v1.36.1+rke2r1", {"agent_count": 3}, ""),  # of a channel
@@ -42,6 +51,7 @@ def cluster(version: str | None, parameters: dict[str, Any] | None = None, **fie
 )
 def test_skew(running: str, wanted: str | None, parameters: dict[str, Any], refused: str) -> None:
     live = {"rke2_version": running, "agent_count": "2", "agent_image": "old", "server_image": "old"}
+    live |= {"key_name": "old", "agent_volume_size": "0", "zones": ""}
     found = list(mistakes(cluster(wanted, parameters), live))
     assert [each.code for each in found] == ["cluster.version"] * bool(refused)
     assert all(refused in each.fix for each in found)
