@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from openstack_prep.base.fields import File, Name, Strict
 from openstack_prep.base.invalid import InvalidValue
+from openstack_prep.core.model import Resource
 from openstack_prep.core.resource import Coherent
 from openstack_prep.exposures.endpoint import Label
 from openstack_prep.exposures.external_ips import ExternalIPs
@@ -73,3 +74,11 @@ class ClusterFields(InProject):
     @property
     def needs_cloud(self) -> bool:
         return any((self.owner, self.nodes, self.open_in, self.router, self.names.designate))
+
+
+def declared_cluster(cluster: ClusterFields, resources: Iterable[Resource]) -> Any | None:
+    """Return the RKE cluster of the spec that has these nodes: that of their stack, else the one with the same name."""
+    mine = cluster.of_project(each for each in resources if isinstance(each, InProject) and each.kind == "rke_cluster")
+    if cluster.nodes and cluster.nodes.stack:
+        return next((each for each in mine if getattr(each, "stack", None) == cluster.nodes.stack), None)
+    return next((each for each in mine if each.name == cluster.name), None)

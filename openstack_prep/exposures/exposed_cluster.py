@@ -29,13 +29,14 @@ from openstack_prep.exposures import (
     services,
     virtualization,
 )
-from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures.cluster_fields import ClusterFields, declared_cluster
 from openstack_prep.exposures.endpoint import Exposed, PlacedExposure, Way
 from openstack_prep.exposures.exposure import Exposure
 from openstack_prep.exposures.machine_claims import MachineClaims
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.requirements import recordset_mistakes, route_mistakes, with_opened, with_recordsets
 from openstack_prep.exposures.rules import WITHOUT_ADDRESS
+from openstack_prep.kubernetes.cilium.settings import DEFAULT
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
 from openstack_prep.resources.files.marked_files import MarkedFiles
 from openstack_prep.resources.identity import home
@@ -58,15 +59,16 @@ def file_texts(
     only_ready: bool = False,
     macs: Mapping[str, str] | None = None,
     pools: Sequence[Range] = (),
+    cilium: str | None = None,
 ) -> dict[str, str]:
     """Return the texts of all files by name, with secrets as asterisks unless ``openly``.
 
     ``only_ready``: those that do not exist yet are asterisks, too; who only compares must not generate them.
     ``macs`` are MAC addresses that are reserved for machines of ``service_host``, by name.
-    ``pools`` are the addresses that pools of load balancers in the spec have.
+    ``pools`` are the addresses that pools of load balancers in the spec have, ``cilium`` the release of Cilium.
     ``before`` are the existing files: zones take their serials from them, so that equal ones keep theirs.
     """
-    found = services.files(placed) | service_pools.files(cluster.name, placed, pools)
+    found = services.files(placed) | service_pools.files(cluster.name, placed, pools, cilium)
     if any(each.exposure.names for each in placed):
         found |= names.files(cluster.names, placed, previous=before, today=today)
     if cluster.external_ips and (mine := _by(placed, "external-ip")):
@@ -144,6 +146,8 @@ class ExposedResources(FromContext):
     pool_files: tuple[PoolFile, ...] = ()
     service_pools: tuple[Range, ...] = ()
     """The addresses of pools of load balancers in the spec."""
+    cilium: str | None = None
+    """The release of Cilium in the cluster, if the spec says it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +180,7 @@ class ExposedCluster(ClusterFields):
         exposures = [part for each in mine for part in each.resolve(context)]
         floating = tuple(self.of_project(context.declared(FloatingIP)))
         files, balanced = tuple(context.declared(PoolFile)), tuple(_of_balancers(context))
-        related = ExposedResources(tuple(exposures), floating, files, balanced)
+        related = ExposedResources(tuple(exposures), floating, files, balanced, _cilium_release(self, context))
         return (replace(self, related=related),)
 
     def list_mistakes(self, context: Context) -> Iterable[Mistake]:
@@ -293,7 +297,8 @@ class ExposedCluster(ClusterFields):
         macs = self._macs(run)
         options = {"openly": openly, "only_ready": only_ready}
         pools = self.related.service_pools
-        return file_texts(self, placed, before, date.today(), **options, macs=macs, pools=pools)
+        cilium = self.related.cilium
+        return file_texts(self, placed, before, date.today(), **options, macs=macs, pools=pools, cilium=cilium)
 
     def _macs(self, run: CloudRun) -> dict[str, str]:
         """Return the reserved MAC addresses of the machines."""
@@ -356,6 +361,15 @@ def _of_balancers(context: Context) -> Iterator[Range]:
     for each in clusters:
         for cluster in resolve(each, context):
             yield from (one for pool in served_pools(cluster) for one in pool.ranges)  # type: ignore[arg-type]
+
+
+def _cilium_release(cluster: ClusterFields, context: Context) -> str | None:
+    """Return the release of Cilium in the spec's own cluster with these nodes, as its files have it."""
+    known = declared_cluster(cluster, context.resources)
+    if known is None or known.cilium is None:
+        return None
+    release: str = known.cilium.version or DEFAULT[known.distribution]
+    return release
 
 
 def machine_claims_in(cluster: ClusterFields, files: Iterable[PoolFile]) -> MachineClaims | None:

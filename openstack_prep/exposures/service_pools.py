@@ -19,16 +19,23 @@ from openstack_prep.exposures.endpoint import PlacedExposure
 from openstack_prep.kubernetes import metallb
 from openstack_prep.kubernetes.cilium import Cilium, announcement
 from openstack_prep.kubernetes.cilium.announcement import OF_NAME, OF_NAMESPACE
-from openstack_prep.kubernetes.cilium.settings import CiliumLayer2, CiliumLoadBalancer, CiliumPool
+from openstack_prep.kubernetes.cilium.settings import LAYER2_SINCE, CiliumLayer2, CiliumLoadBalancer, CiliumPool, minor
 from openstack_prep.kubernetes.service_pools import LabelExpression, LabelSelector
 
 FILES: Mapping[str, str] = {"metallb": "metallb-pool.yaml", "cilium": "cilium-pool.yaml"}
 """The files by way; kube-vip needs no pool."""
 HEAD = "# Apply it unless a pool of the cluster has these addresses: pools must not overlap.\n"
+ASSUMED = "1.19"
+"""The release of Cilium if no cluster of the spec says it."""
 
 
-def files(cluster: str, placed: Iterable[PlacedExposure], known: Sequence[Range]) -> dict[str, str]:
-    """Return the pool of each load balancer; ``known`` are the addresses that pools of the spec's clusters have."""
+def files(
+    cluster: str, placed: Iterable[PlacedExposure], known: Sequence[Range], cilium: str | None = None
+) -> dict[str, str]:
+    """Return the pool of each load balancer; ``known`` are the addresses that pools of the spec's clusters have.
+
+    ``cilium`` is the cluster's release of Cilium, on which the version of the resources depends.
+    """
     found = {}
     wanting = [each for each in placed if each.address and each.exposure.target.service and not _is_in(each, known)]
     for way, file in FILES.items():
@@ -36,8 +43,11 @@ def files(cluster: str, placed: Iterable[PlacedExposure], known: Sequence[Range]
         if mine:
             held = tuple(map(str, ranges.merged(Range.read(each.address) for each in mine if each.address)))
             name = f"{cluster}-exposures"
-            documents = _metallb(name, held) if way == "metallb" else _cilium(name, held, mine)
-            found[file] = HEAD + dump(*documents)
+            documents = _metallb(name, held) if way == "metallb" else _cilium(name, held, mine, cilium or ASSUMED)
+            head = (
+                HEAD if cilium or way != "cilium" else f"{HEAD}# It is for Cilium {ASSUMED}: no cluster says another.\n"
+            )
+            found[file] = head + dump(*documents)
     return found
 
 
@@ -51,7 +61,7 @@ def _metallb(name: str, addresses: tuple[str, ...]) -> list[dict[str, object]]:
     return metallb.document(metallb.MetalLB(pools=(pool,)), {})
 
 
-def _cilium(name: str, addresses: tuple[str, ...], placed: Sequence[PlacedExposure]) -> list[Raw]:
+def _cilium(name: str, addresses: tuple[str, ...], placed: Sequence[PlacedExposure], version: str) -> list[Raw]:
     """Return a pool for these Services alone, announced by layer 2."""
     targets = [each.exposure.target for each in placed]
     mine = LabelSelector(
@@ -64,9 +74,9 @@ def _cilium(name: str, addresses: tuple[str, ...], placed: Sequence[PlacedExposu
     )
     balancer = CiliumLoadBalancer(
         pools=(CiliumPool(name=name, addresses=addresses, service_selector=mine),),
-        l2=CiliumLayer2(service_selector=mine),
+        l2=CiliumLayer2(service_selector=mine) if minor(version) >= LAYER2_SINCE else None,
     )
-    config = Cilium(cluster_id=1, version="1.19", mesh="none", kube_proxy_replacement=True, load_balancer=balancer)
+    config = Cilium(cluster_id=1, version=version, mesh="none", kube_proxy_replacement=True, load_balancer=balancer)
     return [_named(each, name) for each in announcement.documents(config, {})]
 
 

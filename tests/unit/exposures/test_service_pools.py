@@ -52,6 +52,58 @@ def test_cilium_selects_the_services_alone() -> None:
     assert policy["serviceSelector"] == pool["serviceSelector"]
 
 
+@pytest.mark.parametrize(
+    ("release", "version", "field"),
+    [(None, "v2", "blocks"), ("1.18", "v2", "blocks"), ("1.17.4", "v2alpha1", "blocks"), ("1.14", "v2alpha1", "cidrs")],
+)
+def test_cilium_gets_the_resources_of_its_release(release: str | None, version: str, field: str) -> None:
+    text = service_pools.files("c", [placed("cilium", "192.0.2.10")], (), release)[service_pools.FILES["cilium"]]
+    pool = documents(text)["CiliumLoadBalancerIPPool"]
+    assert pool["apiVersion"] == f"cilium.io/{version}"
+    assert field in pool["spec"]
+    assert (service_pools.ASSUMED in text) is (release is None)
+
+
+def test_a_release_without_announcement_by_layer_2_gets_the_pool_alone() -> None:
+    files = service_pools.files("c", [placed("cilium", "192.0.2.10")], (), "1.13")
+    assert documents(files[service_pools.FILES["cilium"]]).keys() == {"CiliumLoadBalancerIPPool"}
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "distribution", "version", "expected"),
+    [
+        ("c", None, "rke2", "1.17", "1.17"),
+        ("c", None, "rke", None, "1.17"),
+        ("c", None, "rke2", None, "1.19"),
+        ("other", None, "rke2", "1.17", None),
+        ("other", {"stack": "s"}, "rke2", "1.17", "1.17"),
+        ("c", {"stack": "another"}, "rke2", "1.17", None),
+    ],
+)
+def test_the_release_is_that_of_the_specs_own_cluster(
+    tmp_path: Path,
+    name: str,
+    nodes: dict[str, str] | None,
+    distribution: str,
+    version: str | None,
+    expected: str | None,
+) -> None:
+    cilium = {"cluster_id": 1, "mesh": "none"} | ({"version": version} if version else {})
+    sections = {
+        "name": "lab",
+        "rke_clusters": [{"name": "c", "distribution": distribution, "stack": "s", "directory": "c", "cilium": cilium}],
+        "exposed_clusters": [{"name": name, "directory": "x"} | ({"nodes": nodes} if nodes else {})],
+    }
+    path = tmp_path / "spec.yaml"
+    path.write_text(yaml.safe_dump(sections))
+    spec = load_spec(path)
+    context = Context(resources=spec.resources, cloud=NoCloud.as_cloud())
+    (cluster,) = (each for each in spec.resources if isinstance(each, ExposedCluster))
+    (resolved,) = cluster.resolve(context)
+    assert isinstance(resolved, ExposedCluster)
+    assert resolved.related.cilium == expected
+
+
 def test_an_address_that_a_pool_has_is_left_out() -> None:
     known = [Range.read("192.0.2.8/30")]
     files = service_pools.files("c", [placed("metallb", "192.0.2.10"), placed("metallb", "192.0.2.20", "two")], known)
