@@ -179,6 +179,9 @@ class Exposure(ExposureFields):
         found = (*findings(self, context), *rules.declaration_findings(self, neighbours, for_plan=context.for_plan))
         return (self.mistake(*each) for each in found)
 
+    def list_warnings(self, context: Context) -> Iterable[str]:
+        return rules.declaration_warnings(self, ExposureNeighbours.of(context, self))
+
     def needs(self) -> Iterable[Key]:
         keys = (self.key_of(AddressPool.kind, self.pool), self.key_of(PoolFile.kind, self.pool)) if self.pool else ()
         files = (each.key for each in self.neighbours.named(self.pool))  # of another project of the spec

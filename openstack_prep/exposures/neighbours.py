@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 from openstack_prep.base import ranges
-from openstack_prep.base.ranges import Range
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Context, FromContext
 from openstack_prep.core.run import query
-from openstack_prep.exposures.cluster_fields import ClusterFields
+from openstack_prep.exposures.cluster_fields import ClusterFields, declared_cluster
 from openstack_prep.exposures.endpoint import Exposed
 from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.neutron import NeutronRegister
 from openstack_prep.exposures.register.pool import Claim, Register
 from openstack_prep.resources.addresses.address_pool import AddressPool
-from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses, HeldRange
-from openstack_prep.resources.addresses.stack_addresses import api_holders, extra_addresses
+from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses
+from openstack_prep.resources.addresses.stack_addresses import decides_itself, network_of
 from openstack_prep.resources.identity.in_project import InProject
 from openstack_prep.resources.identity.project import Project
 from openstack_prep.resources.network.subnet import Subnet
@@ -60,10 +59,11 @@ class ExposureNeighbours(FromContext):
     clusters: frozenset[str] = frozenset()
     """Names of the exposed clusters."""
     addresses: DeclaredAddresses = field(default_factory=DeclaredAddresses)
-    apis: tuple[HeldRange, ...] = ()
-    """The virtual addresses of the APIs of stacks."""
-    on_stacks: tuple[Range, ...] = ()
-    """Addresses that the templates of stacks allow on all nodes."""
+    stacks: tuple[Stack, ...] = ()
+    networks: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The networks of the nodes of each exposed cluster, as far as the spec says them."""
+    undecided: frozenset[str] = frozenset()
+    """The exposed clusters on stacks whose templates decide themselves what ports may send."""
 
     @classmethod
     def of(cls, context: Context, owner: InProject) -> ExposureNeighbours:
@@ -75,14 +75,17 @@ class ExposureNeighbours(FromContext):
         pools = [each.resolve(context)[0] for each in owner.of_project(context.declared(AddressPool))]
         addresses = DeclaredAddresses.of(context.resources, owner)
         stacks = owner.of_project(context.declared(Stack))
+        clusters = owner.of_project(context.declared(ClusterFields))
+        on = {each.name: [*_stacks(each, context, stacks)] for each in clusters}
         return cls(
             pools=(*pools, *context.declared(PoolFile)),
             subnets=tuple(owner.of_project(context.declared(Subnet))),
             exposures=tuple(context.declared(ExposureFields)),
-            clusters=frozenset(each.name for each in owner.of_project(context.declared(ClusterFields))),
+            clusters=frozenset(on),
             addresses=addresses,
-            apis=tuple(api_holders(stacks, addresses, None)),
-            on_stacks=tuple(one for each in stacks for one in extra_addresses(each)),
+            stacks=tuple(stacks),
+            networks={each.name: frozenset(_networks(each, on[each.name], addresses)) for each in clusters},
+            undecided=frozenset(name for name, mine in on.items() if any(map(decides_itself, mine))),
         )
 
     def earlier(self, exposure: ExposureFields) -> list[ExposureFields]:
@@ -122,6 +125,20 @@ class ExposureNeighbours(FromContext):
             register = register_of(run, pool)
             if register is not None:
                 yield pool.name, register, held(run, pool)
+
+
+def _stacks(cluster: ClusterFields, context: Context, stacks: Iterable[Stack]) -> Iterator[Stack]:
+    """Yield the stack of a cluster's nodes, if the spec declares it."""
+    known = declared_cluster(cluster, context.resources)
+    names = {cluster.nodes.stack if cluster.nodes else None, known.stack if known else None}
+    yield from (each for each in stacks if each.name in names)
+
+
+def _networks(cluster: ClusterFields, stacks: Iterable[Stack], declared: DeclaredAddresses) -> Iterator[str]:
+    """Yield the networks of a cluster's nodes, by the parameters of their stack or by their declared ports."""
+    yield from filter(None, (network_of(each.given, declared) for each in stacks))
+    ports = cluster.nodes.ports if cluster.nodes else ()
+    yield from (each.network for each in declared.ports if each.name in ports)
 
 
 def _marks(exposure: ExposureFields) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from ipaddress import ip_address
 
@@ -24,7 +24,8 @@ from openstack_prep.exposures.pool_file import PoolFile
 from openstack_prep.exposures.register.pool import key_of
 from openstack_prep.resources.addresses.address_pool import AddressPool
 from openstack_prep.resources.addresses.address_room import Room
-from openstack_prep.resources.addresses.node_addresses import conflicts, held_by, without_pairs
+from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses, conflicts, held_by, without_pairs
+from openstack_prep.resources.addresses.stack_addresses import api_holders, extra_addresses
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import SubnetRecord
 from openstack_prep.resources.network.reserved_ports import OWNER, addresses_of, shown
@@ -146,23 +147,67 @@ def declaration_findings(
 
 
 def _beside_nodes(exposure: ExposureFields, neighbours: ExposureNeighbours, *, for_plan: bool) -> Iterator[Finding]:
-    """Yield the addresses that the ports of the nodes may not use, and those that something else has."""
-    declared = neighbours.addresses
-    served = [Range.read(exposure.address)] if exposure.address else []
-    for pool in neighbours.named(exposure.pool) if not served else ():
-        served += pool.claimable() if isinstance(pool, PoolFile) else pool.ranges
-    rooms = [each for each in declared.rooms(None, for_plan=for_plan) if not declared.is_unfiltered_room(each.name)]
-    allowed = [*declared.allowed(None, lambda pairs: True), *declared.allowed_on_ports(), *neighbours.on_stacks]
-    has_nodes = exposure.how in ON_NODES and exposure.cluster in neighbours.clusters  # else nobody says where they are
-    for part, room in without_pairs(served, rooms, allowed) if has_nodes else ():
+    """Yield the addresses that the ports of the nodes may not use, and those that something else has.
+
+    Only the networks of the nodes count: others may have the same addresses.
+    """
+    declared, served = neighbours.addresses, _served(exposure, neighbours)
+    networks = neighbours.networks.get(exposure.cluster, frozenset())
+    known = exposure.how in ON_NODES and exposure.cluster not in neighbours.undecided
+    for part, room in _without_pairs(served, neighbours, networks, for_plan=for_plan) if known else ():
         what = f"{part} is in subnet {room.name}, and no address_pairs allow it on nodes: Neutron drops the answers"
-        fix = f"set nodes of exposed_cluster/{exposure.cluster}, which adds the pairs, or declare address_pairs"
-        yield what, fix, Code.PAIRS_MISSING
-    files = [each for each in neighbours.named(exposure.pool) if isinstance(each, PoolFile)]
-    for what, fix in held_by(served, [*declared.holders(), *neighbours.apis]):
+        yield what, _pairs_fix(exposure), Code.PAIRS_MISSING
+    pools = neighbours.named(exposure.pool)
+    reserved = {declared.network_of(each.subnet) for each in pools if isinstance(each, AddressPool)}
+    apis = [
+        one for each in networks.union(filter(None, reserved)) for one in api_holders(neighbours.stacks, declared, each)
+    ]
+    for what, fix in held_by(served, [*declared.holders(), *apis]):
         yield what, fix, Code.SPEC_CONTRADICTION
-    for what, fix in conflicts(served, rooms, declared) if files else ():
-        yield what, fix, Code.SPEC_CONTRADICTION
+    if any(isinstance(each, PoolFile) for each in pools):
+        for what, fix in conflicts(served, _rooms_of(declared, networks, for_plan=for_plan), declared):
+            yield what, fix, Code.SPEC_CONTRADICTION
+
+
+def declaration_warnings(exposure: ExposureFields, neighbours: ExposureNeighbours) -> Iterator[str]:
+    """Yield the addresses in subnets of the spec that no pairs allow, if nothing says where the nodes are."""
+    known = exposure.cluster not in neighbours.clusters or neighbours.networks.get(exposure.cluster)
+    if known or exposure.how not in ON_NODES or exposure.cluster in neighbours.undecided:
+        return
+    networks = {each.network for each in neighbours.subnets if each.network}
+    for part, room in _without_pairs(_served(exposure, neighbours), neighbours, networks, for_plan=False):
+        where = f"{part} is in subnet {room.name}, and no address_pairs allow it"
+        where += f": if nodes of {exposure.cluster} are there, Neutron drops the answers"
+        yield f"{where}; {_pairs_fix(exposure)}"
+
+
+def _pairs_fix(exposure: ExposureFields) -> str:
+    return f"set nodes of exposed_cluster/{exposure.cluster}, which adds the pairs, or declare address_pairs"
+
+
+def _served(exposure: ExposureFields, neighbours: ExposureNeighbours) -> list[Range]:
+    """Return the addresses that an exposure has, or may get from its pool."""
+    if exposure.address:
+        return [Range.read(exposure.address)]
+    found: list[Range] = []
+    for pool in neighbours.named(exposure.pool):
+        found += pool.claimable() if isinstance(pool, PoolFile) else pool.ranges
+    return found
+
+
+def _rooms_of(declared: DeclaredAddresses, networks: Iterable[str], *, for_plan: bool) -> list[Room]:
+    return [room for each in sorted(networks) for room in declared.rooms(each, for_plan=for_plan)]
+
+
+def _without_pairs(
+    served: list[Range], neighbours: ExposureNeighbours, networks: Iterable[str], *, for_plan: bool
+) -> Iterator[tuple[Range, Room]]:
+    """Yield the addresses that no pair allows in the subnets of networks with port security."""
+    declared = neighbours.addresses
+    rooms = _rooms_of(declared, (each for each in networks if not declared.is_unfiltered(each)), for_plan=for_plan)
+    on_stacks = (one for each in neighbours.stacks for one in extra_addresses(each))
+    allowed = [*declared.allowed(None, lambda pairs: True), *declared.allowed_on_ports(), *on_stacks]
+    return without_pairs(served, rooms, allowed)
 
 
 # --- its pool -------------------------------------------------------------------------------

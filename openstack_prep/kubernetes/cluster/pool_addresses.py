@@ -6,13 +6,12 @@ address is assigned and nobody reaches it, because no address pair allows it.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from openstack_prep.base import ranges
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, PrepError
+from openstack_prep.base.errors import Mistake
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
@@ -28,20 +27,13 @@ from openstack_prep.resources.addresses.node_addresses import (
     held_by,
     without_pairs,
 )
-from openstack_prep.resources.addresses.stack_addresses import EXTRA, api_holders, network_of, readable
-from openstack_prep.resources.heat.heat_flow import PARAMETERS
+from openstack_prep.resources.addresses.stack_addresses import EXTRA, api_holders, decides_itself, network_of, readable
+from openstack_prep.resources.heat.heat_package import SHIPPED
 from openstack_prep.resources.heat.heat_parameters import items
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import NetworkRecord, PortRecord, SubnetRecord
 from openstack_prep.resources.network.subnet import Subnet
 from openstack_prep.resources.orchestration.existing import Existing
-from openstack_prep.resources.orchestration.stack import Stack
-
-SHIPPED = "shipped:"
-PAIRS = "allowed_address_pairs"
-"""The property of OS::Neutron::Port by which a template adds pairs itself."""
-SECURITY = "port_security_enabled"
-"""The property of OS::Neutron::Port and OS::Neutron::Net that lets ports send from any address, without pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +87,12 @@ class StackNodes:
         template = cluster.related.template(cluster) or {}
         declared = {name: each.get("default") for name, each in (template.get("parameters") or {}).items()}
         given = declared | dict(stack.given if stack else live or {})
-        shipped = stack is not None and stack.template.startswith(SHIPPED)
         return cls(
             stack=cluster.stack,
             parameters=given,
             is_declared=stack is not None,
-            is_shipped=shipped,
-            decides_itself=stack is not None and not shipped and _decides(stack, pairs=EXTRA not in declared),
+            is_shipped=stack is not None and stack.template.startswith(SHIPPED),
+            decides_itself=stack is not None and decides_itself(stack),
         )
 
     def network(self, declared: DeclaredAddresses) -> str | None:
@@ -122,45 +113,6 @@ class StackNodes:
     def extra(self) -> list[Range]:
         """The addresses that the template allows on all nodes."""
         return readable(items(self.parameters.get(EXTRA) or ()))
-
-
-def _decides(stack: Stack, *, pairs: bool) -> bool:
-    """Whether a template, or one that it includes, decides what its ports may send; one that cannot be read may.
-
-    ``pairs``: whether it may add others than those of its parameters.
-    """
-    package = stack.package
-    if isinstance(package, PrepError):
-        return True
-    texts = [json.dumps(package.template, default=str)]
-    texts += (each if isinstance(each, str) else each.decode(errors="replace") for each in package.files.values())
-    words = (SECURITY, PAIRS) if pairs else (SECURITY,)
-    return any(word in text for word in words for text in texts) or any(
-        _takes_ports(*each) for document in package.documents() for each in _fields(document)
-    )
-
-
-def _takes_ports(name: str, value: object) -> bool:
-    """Whether a field of a template names ports that others have created.
-
-    Source: Heat 27.0.0, engine/resources/openstack/nova/server.py (networks, port), setup.cfg (heat.constraints).
-    """
-    if name == "port":
-        if isinstance(value, Mapping) and ("type" in value or "value" in value):
-            return False  # a resource, a parameter or an output of this name
-        named = isinstance(value, str) and not value.isdigit()
-        return named or any(function in PARAMETERS for function, _ in _fields(value))
-    if name == "networks":
-        return isinstance(value, Mapping) and any(each in value for each in PARAMETERS)
-    return name == "custom_constraint" and value == "neutron.port"
-
-
-def _fields(value: object) -> Iterator[tuple[str, object]]:
-    """Yield all fields of a document, at any depth."""
-    if isinstance(value, Mapping):
-        yield from value.items()
-    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
-        yield from _fields(each)
 
 
 # --- rules ------------------------------------------------------------------------------------

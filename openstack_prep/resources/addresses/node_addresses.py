@@ -79,11 +79,6 @@ class DeclaredAddresses(FromContext):
         """Whether the spec turns port security off on a network: ports there may send from any address."""
         return any(each.name == network and each.port_security_enabled is False for each in self.networks)
 
-    def is_unfiltered_room(self, subnet: str) -> bool:
-        """Whether the spec turns port security off on the network of a subnet."""
-        network = self.network_of(subnet)
-        return network is not None and self.is_unfiltered(network)
-
     # --- what nodes may send from ---------------------------------------------------------
 
     def allowed(self, network: str | None, selects: Callable[[AddressPairs], bool]) -> list[Range]:

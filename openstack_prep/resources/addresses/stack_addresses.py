@@ -6,19 +6,27 @@ Source: heat_templates/rke2-cluster.yaml (api_address, extra_addresses), and cop
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from openstack_prep.base import ranges
+from openstack_prep.base.errors import PrepError
 from openstack_prep.base.invalid import InvalidValue
 from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.resources.addresses.node_addresses import OTHERS, DeclaredAddresses, Finding, HeldRange
+from openstack_prep.resources.heat.heat_flow import PARAMETERS
+from openstack_prep.resources.heat.heat_package import SHIPPED
 from openstack_prep.resources.heat.heat_parameters import items
 from openstack_prep.resources.orchestration.stack import Stack
 
 API, EXTRA = "api_address", "extra_addresses"
 """The parameters with the address of the API, and with further addresses of all nodes."""
+PAIRS = "allowed_address_pairs"
+"""The property of OS::Neutron::Port by which a template adds pairs itself."""
+SECURITY = "port_security_enabled"
+"""The property of OS::Neutron::Port and OS::Neutron::Net that lets ports send from any address, without pairs."""
 
 
 def api_holders(stacks: Iterable[Stack], declared: DeclaredAddresses, network: str | None) -> Iterator[HeldRange]:
@@ -48,6 +56,47 @@ def extra_findings(stack: Stack, declared: DeclaredAddresses, *, for_plan: bool)
         yield from replace(room, gateway=None).special_in([each for each in inside if each.count == 1])
         for what in room.assignable(list(ranges.without(inside, declared.reserved(room.name)))):
             yield what, f"{OTHERS}, or reserve them with address_pools"
+
+
+def decides_itself(stack: Stack) -> bool:
+    """Whether a template, or one that it includes, decides in a way that only Heat evaluates what its ports may send.
+
+    It may add pairs to those of its parameters, turn port security off, or take ports. One that cannot be read may.
+    """
+    package = stack.package
+    if isinstance(package, PrepError):
+        return True
+    if stack.template.startswith(SHIPPED):
+        return False
+    texts = [json.dumps(package.template, default=str)]
+    texts += (each if isinstance(each, str) else each.decode(errors="replace") for each in package.files.values())
+    words = (SECURITY,) if EXTRA in package.parameters else (SECURITY, PAIRS)
+    return any(word in text for word in words for text in texts) or any(
+        _takes_ports(*each) for document in package.documents() for each in _fields(document)
+    )
+
+
+def _takes_ports(name: str, value: object) -> bool:
+    """Whether a field of a template names ports that others have created.
+
+    Source: Heat 27.0.0, engine/resources/openstack/nova/server.py (networks, port), setup.cfg (heat.constraints).
+    """
+    if name == "port":
+        if isinstance(value, Mapping) and ("type" in value or "value" in value):
+            return False  # a resource, a parameter or an output of this name
+        named = isinstance(value, str) and not value.isdigit()
+        return named or any(function in PARAMETERS for function, _ in _fields(value))
+    if name == "networks":
+        return isinstance(value, Mapping) and any(each in value for each in PARAMETERS)
+    return name == "custom_constraint" and value == "neutron.port"
+
+
+def _fields(value: object) -> Iterator[tuple[str, object]]:
+    """Yield all fields of a document, at any depth."""
+    if isinstance(value, Mapping):
+        yield from value.items()
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
+        yield from _fields(each)
 
 
 def network_of(parameters: Raw, declared: DeclaredAddresses) -> str | None:
