@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, PlanRefused
+from openstack_prep.base.errors import Mistake, PlanRefused, SpecError
 from openstack_prep.cloud.connection import Cloud
 from openstack_prep.core import executor, twin
 from openstack_prep.resources.addresses.address_pairs import AddressPairs
@@ -119,9 +119,11 @@ def test_another_network_needs_consent(lab: Lab) -> None:
 
 def test_addresses_that_the_network_does_not_offer(lab: Lab) -> None:
     lab.apply(*BASE, AddressPool(name="lb", subnet="v4", addresses=("10.0.0.240",)))
-    outside = replace(API, fixed_ips=(PortAddress(subnet="v4", address="10.0.1.5"), PortAddress(address="10.0.0.240")))
-    with pytest.raises(PlanRefused) as refused:
-        lab.run(*BASE, outside)
+    with pytest.raises(SpecError, match=r"10.0.1.5 is outside 10.0.0.0/24 of subnet v4"):
+        lab.run(*BASE, replace(API, fixed_ips=(PortAddress(subnet="v4", address="10.0.1.5"),)))
+    outside, taken = PortAddress(subnet="v4", address="10.0.1.5"), PortAddress(address="10.0.0.240")
+    with pytest.raises(PlanRefused) as refused:  # of a subnet that only the cloud has
+        lab.run(replace(API, fixed_ips=(outside, taken)))
     said = str(refused.value)
     assert "10.0.1.5 is outside 10.0.0.0/24 of v4" in said
     assert "10.0.0.240 is used by port lb-10.0.0.240" in said
