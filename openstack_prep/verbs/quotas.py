@@ -90,7 +90,7 @@ def _answer(run: CloudRun, owner: Project | None, store: Store) -> Mapping[str, 
     """Return the quotas of a project in the service's own names; of a new project, the defaults."""
     project_id = run.find_project_id(owner)
     if project_id is not None:
-        return run.read_once((_answer, store.type, project_id), lambda: quota_stores.read(run.admin, store, project_id))
+        return quota_stores.read_usage(run, store, project_id)
 
     def defaults() -> Mapping[str, object]:
         limits = store.service(run.admin).get(store.defaults.format(run.admin.project_id))[store.envelope]
@@ -120,8 +120,6 @@ def _shortage(
         fix = f"raise the quota: {shlex.join(quota_stores.set_command(name, enough, project_id))}"
     else:
         fix = f"set {name}: {enough} in the quota of the new project in the spec"
-    together, verb = ("", "is") if needed.total() == 1 else (" together" if len(needed) > 1 else "", "are")
-    what = (
-        f"exceeds{together} the quota {name}: {needed.total()} more {verb} needed, {quota.left} of {quota.limit} left"
-    )
+    exceed = "exceeds" if len(needed) == 1 else "exceed together"
+    what = f"{exceed} the quota {name}: {needed.total()} more, {quota.left} of {quota.limit} left"
     yield Mistake.about([*needed], what, fix, code=Code.QUOTA_SHORT)

@@ -115,8 +115,9 @@ def test_the_quota_is_counted_first_and_may_be_raised_by_the_same_spec(lab: Lab)
     few, pools = Quota(ports=3), (pool("10.1.0.200-10.1.0.203"), pool("10.1.0.204-10.1.0.205", name="b"))
     lab.apply(*nodes(), few)
     said = refusal(lab, *nodes(), few, *pools)
-    assert said.count("address_pool") == 1
-    assert "6 more ports are needed, but only 3 of 3 are left in the quota" in said
+    assert said.count("quota ports") == 1
+    short = "exceed together the quota ports: 6 more, 3 of 3 left; raise quota.ports in the spec to 6"
+    assert f"address_pool/lb, address_pool/b: {short}" in said
     lab.apply(*nodes(), Quota(ports=6), *pools)
     assert reserved(lab) == addresses(200, 205)
 

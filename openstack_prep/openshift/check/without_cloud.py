@@ -133,8 +133,8 @@ def _agent_config(path: Path, release: int) -> Iterator[Diagnostic]:
     document = Document(path, of_go=True)
     found = [(each.where, each.what, each.fix) for each in document.repeated]
     if isinstance(document.data, Mapping):
-        told = [*_of_cluster(document.data), *_of_hosts(document.data, release)]
-        found += [(f"{document.place(steps)}: {_dotted(steps)}", what, fix) for steps, what, fix in told]
+        refused = [*_of_cluster(document.data), *_of_hosts(document.data, release)]
+        found += [(f"{document.place(steps)}: {_dotted(steps)}", what, fix) for steps, what, fix in refused]
     else:
         found.append((str(path), "is not a mapping", "write apiVersion, kind, metadata and rendezvousIP"))
     for where, what, fix in found:

@@ -15,7 +15,7 @@ from annotated_types import Len
 
 from openstack_prep.base import ranges
 from openstack_prep.base.codes import Code
-from openstack_prep.base.errors import Mistake, NotAllowed, NotFound, ResourceFailed
+from openstack_prep.base.errors import Mistake, NotFound, ResourceFailed
 from openstack_prep.base.fields import Name
 from openstack_prep.base.multicast import PoolRange
 from openstack_prep.base.ranges import Ip, Range
@@ -26,9 +26,6 @@ from openstack_prep.core.model import Change, Context, FromContext, Key, Observe
 from openstack_prep.core.text import counted
 from openstack_prep.resources.addresses.address_room import Room
 from openstack_prep.resources.addresses.floating_ip import FloatingIP
-from openstack_prep.resources.compute import quota_stores
-from openstack_prep.resources.compute.quota import Quota
-from openstack_prep.resources.compute.quota_stores import QuotaUsage, quota_usage, store_of
 from openstack_prep.resources.identity.in_project import ByProjectUser
 from openstack_prep.resources.lists import queries
 from openstack_prep.resources.lists.neutron_records import PortRecord, SubnetRecord
@@ -52,11 +49,10 @@ CEILING = 1024
 
 @dataclass(frozen=True)
 class PoolNeighbours(FromContext):
-    """The related resources in the project of a pool: its subnet, all pools, and the port quota."""
+    """The related resources in the project of a pool: its subnet, and all pools."""
 
     subnet: Subnet | None = None
     pools: tuple[AddressPool, ...] = ()
-    port_limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,17 +127,14 @@ class AddressPool(ByProjectUser):
         if self.neighbours.pools:
             return (self,)
         subnets = [each for each in self.of_project(context.declared(Subnet)) if each.name == self.subnet]
-        limits = [each.ports for each in self.of_project(context.declared(Quota))]
         neighbours = PoolNeighbours(
             subnet=next(iter(subnets), None),
             pools=tuple(self.of_project(context.declared(AddressPool))),
-            port_limit=next(iter(limits), None),
         )
         return (replace(self, neighbours=neighbours),)
 
     def needs(self) -> Iterable[Key]:
-        quota = Quota(project=self.project, project_domain=self.project_domain)
-        return (*super().needs(), self.key_of(Subnet.kind, self.subnet), quota.key)
+        return (*super().needs(), self.key_of(Subnet.kind, self.subnet))
 
     def quota_need(self, run: CloudRun, changes: Sequence[Change] | None) -> Mapping[str, int]:
         return {"ports": len(self.missing(self.room(run), self.kept(run))) if self.count <= CEILING else 0}
@@ -231,7 +224,6 @@ class AddressPool(ByProjectUser):
             return
         yield from self.conflicts(room)
         yield from self._check_holders(run, room, self.kept(run))
-        yield from self._check_quota(run)
         going = self.going(room, observed.record_as(PoolPorts).ports if observed else ())
         yield from self._check_floating(run, {port.id: port for port in going}, frozenset())
         for port in going:
@@ -281,30 +273,6 @@ class AddressPool(ByProjectUser):
             what = f"{', '.join(map(str, ranges.merged(each)))} is still reserved for address_pool/{name} of this spec"
             fix = "first shrink that pool in a separate apply, or destroy it under its old name"
             yield self.mistake(what, fix, Code.ADDRESS_IN_USE)
-
-    def _check_quota(self, run: CloudRun) -> Iterator[Mistake]:
-        """Yield that the project lacks quota for the ports, once for all pools of the project."""
-        pools = [each for each in self.neighbours.pools or (self,) if each.reserve == "ports"]
-        pools = [each for each in pools if each.count <= CEILING]
-        if not pools or pools[0].name != self.name:
-            return
-        more = sum(len(each.missing(each.room(run), each.kept(run))) for each in pools)
-        quota = self._port_quota(run) if more else None
-        if quota is not None and not quota.allows(more):
-            what = f"{more} more ports are needed, but only {quota.left} of {quota.limit} are left in the quota"
-            fix = "raise the quota of ports, reserve fewer addresses, or set reserve: outside"
-            yield self.mistake(what, fix, Code.QUOTA_SHORT)
-
-    def _port_quota(self, run: CloudRun) -> QuotaUsage | None:
-        """Return the project's quota of ports as the spec sets it; None if it is not visible."""
-        project_id, limit = run.find_project_id(self.owner), self.neighbours.port_limit
-        if project_id is None:
-            return None if limit is None else QuotaUsage(limit, 0)
-        try:
-            found = quota_usage("ports", quota_stores.read(run.admin, store_of("ports"), project_id))
-        except (NotAllowed, NotFound):
-            return None
-        return found if found is None or limit is None else found._replace(limit=limit)
 
     def check_delete(self, run: CloudRun, observed: Observed, going: frozenset[str]) -> Iterator[Mistake]:
         kept = {port.id: port for port in observed.record_as(PoolPorts).ports}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openstack_prep.base.raw import Raw
 
 if TYPE_CHECKING:
+    from openstack_prep.cloud.cloud_run import CloudRun
     from openstack_prep.cloud.connection import Cloud
     from openstack_prep.cloud.service import Service
 
@@ -131,6 +132,11 @@ def read(cloud: Cloud, store: Store, project_id: str, wanted: Raw | None = None)
         return {name: {"limit": limit} for name, limit in wanted.items()}
     answer: Raw = store.service(cloud).get(store.detail.format(project_id))[store.envelope]
     return answer
+
+
+def read_usage(run: CloudRun, store: Store, project_id: str) -> Raw:
+    """Return a project's quotas of one service with their usage, as ``read`` does, requested once per run."""
+    return run.read_once((read_usage, store.type, project_id), lambda: read(run.admin, store, project_id))
 
 
 def quota_usage(name: str, answer: Raw) -> QuotaUsage | None:

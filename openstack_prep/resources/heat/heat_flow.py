@@ -394,7 +394,7 @@ def _with_uses_of(switched: Collection[str], template: Raw) -> Raw:
         if isinstance(condition, str):
             return parameters(named.get(condition))
         found = uses(condition, "", Conditions({}))
-        inner = [each for name in _strings(condition) if name in named for each in parameters(named[name])]
+        inner = [each for name in strings_in(condition) if name in named for each in parameters(named[name])]
         return [{"get_param": use.name} for use in found if use.by in PARAMETERS] + inner
 
     def change(value: Any) -> Any:
@@ -410,12 +410,13 @@ def _with_uses_of(switched: Collection[str], template: Raw) -> Raw:
     return {**template, "resources": change(template.get("resources") or {})}
 
 
-def _strings(value: object) -> Iterator[str]:
+def strings_in(value: object) -> Iterator[str]:
+    """Yield all strings in a document."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
         for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(each)
+            yield from strings_in(each)
 
 
 SHOW = "show"

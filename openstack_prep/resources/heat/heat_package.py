@@ -32,7 +32,7 @@ from openstack_prep.base.raw import Raw, Values
 from openstack_prep.base.secret_forms import has_url_secrets, without_url_secrets
 from openstack_prep.download.address import local_path, shown
 from openstack_prep.download.source import read_small
-from openstack_prep.resources.heat.heat_flow import GROUPS
+from openstack_prep.resources.heat.heat_flow import GROUPS, strings_in
 
 SHIPPED = "shipped:"
 SECRETS_IMAGE = "openstack-prep-secrets-image"
@@ -277,7 +277,7 @@ def _refuse_files_of_this_machine(documents: Iterable[tuple[str, Raw]], files: M
     for url, document in (*documents, *files.items()):
         if url.startswith("file:") or not local:
             continue
-        for named in local.intersection(_strings(_parsed(document))):
+        for named in local.intersection(strings_in(_parsed(document))):
             what = f"{shown(url)} names {named}, a file of this machine, and Heat would show it to the project"
             raise ValueError(what)
 
@@ -299,15 +299,6 @@ def _types(definition: object) -> Iterator[str]:
         properties = definition.get("properties")
         if isinstance(properties, Mapping):
             yield from _types(properties.get(GROUPS.get(definition["type"], "")))
-
-
-def _strings(value: object) -> Iterator[str]:
-    """Yield all strings in a document."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(each)
 
 
 def _refuse_odd_parameters(template: Raw) -> None:

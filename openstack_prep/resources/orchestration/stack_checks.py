@@ -180,7 +180,7 @@ def _quotas(run: CloudRun, stack: Inputs, total: Need) -> dict[str, QuotaUsage]:
         if not names:
             continue
         try:
-            answer = quota_stores.read(run.admin, store, project_id)
+            answer = quota_stores.read_usage(run, store, project_id)
         except (NotAllowed, NotFound) as error:
             run.note(
                 stack.key,
