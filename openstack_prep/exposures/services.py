@@ -73,11 +73,18 @@ def ports(exposed: Iterable[ExposedPort], *, with_node_ports: bool = True) -> li
 
 
 def patch(placed: PlacedExposure, kubectl: str = "kubectl") -> str:
-    """Return the command that changes an existing Service."""
+    """Return the command that changes an existing Service; of its ports, only the node ports that the spec gives.
+
+    A strategic merge finds a port of the list by its number, and keeps the rest of it, and all others (Kubernetes,
+    core/v1/types.go, ServiceSpec.Ports: patchMergeKey=port).
+    """
     whole = service(placed, {})
     change: Values = {"spec": {"type": whole["spec"]["type"]}}
+    if given := [each for each in whole["spec"]["ports"] if "nodePort" in each]:
+        change["spec"]["ports"] = [{name: each[name] for name in ("port", "protocol", "nodePort")} for each in given]
     if notes := whole["metadata"].get("annotations"):
         change = {"metadata": {"annotations": notes}} | change
     target = placed.exposure.target
     namespace, name = shell.quote(target.namespace), shell.quote(target.object_name)
-    return f"{kubectl} -n {namespace} patch service {name} --type merge -p {shell.quote(json.dumps(change))}"
+    kind = "strategic" if given else "merge"
+    return f"{kubectl} -n {namespace} patch service {name} --type {kind} -p {shell.quote(json.dumps(change))}"

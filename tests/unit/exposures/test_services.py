@@ -65,5 +65,16 @@ def test_an_existing_service_is_patched(tmp_path: Path) -> None:
     assert shlex.split(script.splitlines()[-1])[-1] == words[-1]
 
 
+def test_an_existing_service_gets_the_node_port_of_the_spec() -> None:
+    """Otherwise Kubernetes chooses one, while a security group opens that of the spec; a plain merge drops the rest."""
+    command = services.patch(placed("node-port", None, node_port=30443))
+    *words, change = shlex.split(command)
+    assert words[-3:] == ["--type", "strategic", "-p"]
+    assert yaml.safe_load(change) == {
+        "spec": {"type": "NodePort", "ports": [{"port": 443, "protocol": "TCP", "nodePort": 30443}]}
+    }
+    assert "ports" not in services.patch(placed("node-port", None))
+
+
 def test_other_ways_have_services_of_their_own() -> None:
     assert services.files([placed("external-ip"), placed("floating-ip"), placed("service-host")]) == {}
