@@ -140,6 +140,8 @@ class Router(NetworkResource[RouterRecord]):
         return [declared[name] for name in dict.fromkeys(self.interfaces or ()) if name in declared]
 
     def resolve(self, context: Context) -> Sequence[Router]:
+        if self.neighbours != RouterNeighbours():
+            return (self,)
         routers, ports = context.declared(Router), context.declared(Port)
         related = RouterNeighbours(
             subnets=tuple(self._joined_subnets(context)),
