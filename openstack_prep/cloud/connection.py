@@ -10,8 +10,10 @@ import contextlib
 import copy
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -55,6 +57,8 @@ class Cloud(OwnToken):
     """
 
     contents: Contents | None = None
+    _received: tuple[Any, float] | None = None
+    """The present token, and when it was first seen: keystoneauth does not record when it came."""
 
     def __init__(self, connection: Connection, chosen_region: str | None = None) -> None:
         self._connection = connection
@@ -171,9 +175,21 @@ class Cloud(OwnToken):
         patient(self._access)
         return self
 
+    def now(self) -> datetime:
+        """Return the time by Keystone's clock, by which credentials expire: that of this machine may be wrong.
+
+        Of a token that somebody else requested earlier, the time in between is missing.
+        """
+        access = self._access()
+        received = self._received[1] if self._received else time.monotonic()
+        return cast(datetime, access.issued) + timedelta(seconds=time.monotonic() - received)
+
     def _access(self) -> Any:
         try:
-            return cast(Any, self.session.auth).get_access(self.session)
+            access = cast(Any, self.session.auth).get_access(self.session)
+            if self._received is None or self._received[0] is not access:
+                self._received = access, time.monotonic()
+            return access
         except Exception as error:  # noqa: BLE001 - translate returns what is not a cloud's error as it is
             doing = f"authenticate to {self.auth_url} as cloud {self.name!r}"
             if isinstance(error, AttributeError):  # a plugin of keystoneauth that needs no Keystone

@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -50,7 +51,7 @@ def token(
     body: dict[str, Any] = {
         "methods": ["password"],
         "user": {"id": user_id, "name": user_id, "domain": domain},
-        "issued_at": "2026-11-21T00:00:00.000000Z",
+        "issued_at": datetime.now(UTC).isoformat(),
         "expires_at": "2036-11-21T00:00:00.000000Z",
     }
     if project_id:

@@ -108,7 +108,7 @@ def _expiring(context: CheckContext, where: str, credential_id: str) -> Iterator
     if expires is None:
         return
     moment = datetime.fromisoformat(expires).replace(tzinfo=UTC)
-    soon = moment - datetime.now(UTC) < INSTALLATION
+    soon = moment - context.cloud.now() < INSTALLATION
     yield Diagnostic(
         code="credential.expires",
         where=where,

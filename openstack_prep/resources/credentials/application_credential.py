@@ -76,17 +76,12 @@ class AccessRule:
         return f"{self.method} {self.service} {self.path}"
 
 
-def has_ended(end: str | None) -> bool:
-    return end is not None and datetime.fromisoformat(timestamp(end)) <= datetime.now(UTC)
-
-
-def lifetime_of(end: str | None, wanted: int | None, renew_before: int | None) -> int | str | None:
-    """Return the lifetime as declared, unless the credential expires too early or too late."""
-    if wanted is None or end is None:
+def lifetime_of(record: CredentialRecord, wanted: int | None, renew_before: int | None) -> int | str | None:
+    """Return the lifetime as declared, unless the credential expires too early, or by whole days too late."""
+    if wanted is None or record.left is None or record.expires_at is None:
         return None
-    left = datetime.fromisoformat(timestamp(end)) - datetime.now(UTC)
-    fits = timedelta(days=renew_before or 0) < left <= timedelta(days=wanted)
-    return wanted if fits else f"ends {timestamp(end)}"
+    fits = timedelta(days=renew_before or 0) < record.left < timedelta(days=wanted + 1)
+    return wanted if fits else f"ends {timestamp(record.expires_at)}"
 
 
 def time_mistakes(lifetime: int | None, renew_before: int | None, expires_at: str | None) -> Iterable[tuple[str, str]]:
@@ -189,12 +184,7 @@ class ApplicationCredential(InCloudsYaml):
                 f"{lost} would be deleted because its secret is missing from {self.clouds_yaml}, and {DEPENDS}",
                 f"copy the entry {self.cloud} from where the spec was applied, or allow the deletion (--allow-replace)",
             )
-        if (
-            credentials.live
-            and observed.ours
-            and not credentials.keeps_one
-            and not has_ended(credentials.live.expires_at)
-        ):
+        if credentials.live and observed.ours and not credentials.keeps_one and not credentials.live.has_ended:
             yield from self._renewals(credentials.live, observed, credentials.role_changes)
 
     def _renewals(self, live: CredentialRecord, observed: Observed, role_changes: str) -> Iterable[Loss]:
@@ -262,7 +252,7 @@ class ApplicationCredential(InCloudsYaml):
         )
         if live is None:
             secret = "(not written)" if begun else "(lost)"
-        elif live.expires_at and has_ended(live.expires_at):
+        elif live.expires_at and live.has_ended:
             secret = f"(ended {timestamp(live.expires_at)})"
         settings = {**self.settings_in(entry), "auth_url": auth.get("auth_url"), "secret": secret}
         return Observed(
@@ -280,7 +270,7 @@ class ApplicationCredential(InCloudsYaml):
             record=Credentials(
                 live=live,
                 mine=tuple(mine),
-                lost=tuple(each for each in mine if absent and not has_ended(each.expires_at)),
+                lost=tuple(each for each in mine if absent and not each.has_ended),
                 kept=kept,
                 begun=begun,
                 role_changes=role_changes(run, self.roles, live.roles, self.owner) if live else "",
@@ -304,7 +294,7 @@ class ApplicationCredential(InCloudsYaml):
         return {
             "roles": compared(run, self.roles, record.roles, self.owner),
             "expires_at": record.expires_at and timestamp(record.expires_at),
-            "lifetime": lifetime_of(record.expires_at, self.lifetime, self.renew_before),
+            "lifetime": lifetime_of(record, self.lifetime, self.renew_before),
             "unrestricted": record.unrestricted,
             "description": run.ownership.strip(record.description),
             "access_rules": record.access_rules,
@@ -351,7 +341,7 @@ class ApplicationCredential(InCloudsYaml):
             yield from self.check_kept(observed)
         if observed is not None and live and not observed.ours:
             wrong = [name for name, value in self.desired().items() if observed.values[name] != value]
-            if has_ended(live.expires_at):
+            if live.has_ended:
                 yield self.mistake(
                     f"exists, is {observed.owner}, and expired at {live.expires_at}", "choose another name"
                 )
@@ -431,7 +421,7 @@ class ApplicationCredential(InCloudsYaml):
         credentials = observed.record_as(Credentials)
         live = credentials.live
         left = [each for each in credentials.mine if each != live and each.id != credentials.kept]
-        if live is None or has_ended(live.expires_at) or RENEWED.intersection(change.field for change in changes):
+        if live is None or live.has_ended or RENEWED.intersection(change.field for change in changes):
             return self._renew(run, live, left)
         self._drop(run.tenant(self.owner), left)
         with clouds_yaml.turn(self.file):
@@ -456,18 +446,19 @@ class ApplicationCredential(InCloudsYaml):
             elif self.keeps_old:
                 self._refuse_other(live, clouds_yaml.read(self.file).get(self.old_entry))
             self._drop(tenant, left)
+            now = tenant.now()
             made = self._post(run, tenant, name)
             try:
                 if live and self.keeps_old:  # before its secret is removed from the entry
                     self._keep(live)
                 self._write(run, live, {ID: made["id"], NAME: made["name"], SECRET: made.pop("secret")})
             except PrepError:  # its secret is lost, so nobody can use it
-                self._drop(tenant, [CredentialRecord.read(made)])
+                self._drop(tenant, [CredentialRecord.read(made, now)])
                 raise
             self.confirm_login(run)
             if live and not self.keeps_old:
                 self._drop(tenant, [live])
-        return self._made(run, CredentialRecord.read(made))
+        return self._made(run, CredentialRecord.read(made, now))
 
     def _keep(self, live: CredentialRecord) -> None:
         """Copy the entry in use to the entry for predecessors."""
@@ -490,7 +481,7 @@ class ApplicationCredential(InCloudsYaml):
         if self.roles is not None:
             body["roles"] = [{"name": role} for role in self.roles]
         if self.expires_at or self.lifetime:
-            end = datetime.now(UTC) + timedelta(days=self.lifetime or 0)
+            end = tenant.now() + timedelta(days=self.lifetime or 0)
             body["expires_at"] = timestamp(self.expires_at or end.isoformat())
         if self.unrestricted is not None:
             body["unrestricted"] = self.unrestricted

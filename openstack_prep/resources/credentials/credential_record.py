@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from openstack_prep.base.fields import timestamp
 from openstack_prep.base.raw import Raw
 from openstack_prep.cloud.cloud_run import CloudRun
 from openstack_prep.core.model import Resource
@@ -26,13 +28,15 @@ class CredentialRecord:
     roles: frozenset[str]
     """The names of its roles."""
     expires_at: str | None
+    left: timedelta | None = field(compare=False)
+    """How long it was valid when it was read, by the cloud's clock; None if it does not expire."""
     unrestricted: bool
     access_rules: frozenset[str]
     """Such as "GET compute /v2.1/servers"."""
 
     @classmethod
-    def read(cls, raw: Raw) -> CredentialRecord:
-        rules = raw.get("access_rules") or ()
+    def read(cls, raw: Raw, now: datetime) -> CredentialRecord:
+        rules, end = raw.get("access_rules") or (), raw["expires_at"]
         return cls(
             id=raw["id"],
             name=raw["name"],
@@ -40,10 +44,15 @@ class CredentialRecord:
             project_id=raw["project_id"],
             user_id=raw["user_id"],
             roles=frozenset(role["name"] for role in raw["roles"]),
-            expires_at=raw["expires_at"],
+            expires_at=end,
+            left=None if end is None else datetime.fromisoformat(timestamp(end)) - now,
             unrestricted=bool(raw["unrestricted"]),
             access_rules=frozenset(f"{rule['method']} {rule['service']} {rule['path']}" for rule in rules),
         )
+
+    @property
+    def has_ended(self) -> bool:
+        return self.left is not None and self.left <= timedelta()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,4 +112,6 @@ def path(user_id: str) -> str:
 @query
 def of_user(run: CloudRun, cloud: Cloud, user_id: str) -> list[CredentialRecord]:
     """Return the application credentials of a user, in all projects."""
-    return list(map(CredentialRecord.read, cloud.identity.list(path(user_id), "application_credentials")))
+    listed = cloud.identity.list(path(user_id), "application_credentials")
+    now = cloud.now()
+    return [CredentialRecord.read(each, now) for each in listed]

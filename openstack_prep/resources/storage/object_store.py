@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
@@ -255,7 +254,7 @@ def _is_in_effect(tenant: Cloud, key: Secret) -> bool:
     Source: Swift 2.38.3, common/middleware/tempurl.py (__call__, _get_hmacs): 401 for any other key. Ceph's RGW answers
     403 (rgw_swift_auth.cc, TempURLEngine; rgw_common.cc, rgw_http_swift_errors).
     """
-    path, until = "/openstack-prep/none", int(time.time()) + VALID
+    path, until = "/openstack-prep/none", int(tenant.now().timestamp()) + VALID
     whole = urlsplit(tenant.object_store.endpoint.rstrip("/")).path + path
     signed = hmac.new(key.reveal().encode(), f"HEAD\n{until}\n{whole}".encode(), hashlib.sha256)
     query = {"temp_url_sig": signed.hexdigest(), "temp_url_expires": str(until)}

@@ -297,6 +297,26 @@ def test_settings_are_mended_without_a_renewal(run: CloudRun, keystone: Keystone
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("skew", [timedelta(days=-80), timedelta(days=80)])
+def test_the_clock_of_this_machine_does_not_renew_it(
+    run: CloudRun, keystone: Keystone, path: Path, services: requests_mock.Mocker, skew: timedelta
+) -> None:
+    """Two machines of which one has a wrong clock would take turns at replacing what a cluster uses."""
+    login = token()
+    now = datetime.now(UTC) + skew
+    login["token"] |= {"issued_at": now.isoformat(), "expires_at": (now + timedelta(days=300)).isoformat()}
+    services.post(f"{IDENTITY}/auth/tokens", json=login, headers={"X-Subject-Token": "t"}, status_code=201)
+    wanted = credential(run, path, lifetime=30, renew_before=5)
+    apply(run, wanted)
+    left = datetime.fromisoformat(keystone.held[0]["expires_at"]) - now
+    assert timedelta(days=29, hours=23) < left <= timedelta(days=30, minutes=1)
+    assert keystone.names == ["app"]
+    slower = (now + timedelta(days=30, minutes=30)).strftime("%Y-%m-%dT%H:%M:%S.000000")
+    keystone.held[0]["expires_at"] = slower  # by an earlier version, on a machine whose clock was ahead
+    assert not plan(run, wanted)
+    assert plan(run, credential(run, path, lifetime=29, renew_before=5))
+
+
 def test_it_ends_and_is_renewed_in_time(run: CloudRun, keystone: Keystone, path: Path) -> None:
     wanted = credential(run, path, lifetime=90, renew_before=14)
     apply(run, wanted)
