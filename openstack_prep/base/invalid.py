@@ -57,12 +57,16 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 def one_line(value: object) -> object:
     """Refuse a name with line ends: Keystone creates such a user, and does not find it by its name.
 
-    Tabs, which OpenStack allows, are refused as well: nobody can tell them from spaces.
+    Tabs, which OpenStack allows, are refused as well: nobody can tell them from spaces. So are spaces at the ends:
+    Keystone removes them (Keystone 30.0.0, resource/core.py and identity/core.py), so that apply would never find what
+    it has created, and Nova and Neutron refuse them.
     """
     if isinstance(value, str) and _CONTROL.search(value):
         tab = {*_CONTROL.findall(value)} == {"\t"}
         what, fix = ("a tab", "write a space") if tab else ("a line end or another control character", "write one line")
         raise InvalidValue(f"contains {what}", f"{fix}, and rename what has this name already")
+    if isinstance(value, str) and value != value.strip():
+        raise InvalidValue("begins or ends with a space", "remove it, and rename what has this name already")
     return value
 
 

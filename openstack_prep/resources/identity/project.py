@@ -17,7 +17,8 @@ from annotated_types import Len
 from openstack_prep.base import shell
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import CloudError, Mistake, NotAllowed, is_transient
-from openstack_prep.base.fields import Name
+from openstack_prep.base.fields import Name, Reads
+from openstack_prep.base.invalid import one_line
 from openstack_prep.base.key import DEFAULT_DOMAIN as DEFAULT_DOMAIN
 from openstack_prep.base.raw import Raw, Values
 from openstack_prep.cloud.cloud_run import CloudRun, only_one
@@ -70,7 +71,7 @@ class Project(Adoptable[CloudRun], OnePerSpec):
     kind: ClassVar[str] = "project"
     identity: ClassVar[frozenset[str]] = frozenset({"name", "domain"})
 
-    name: Annotated[str, Len(1, 64)]
+    name: Annotated[str, Len(1, 64), Reads(one_line)]
     """Name of the project, unique in its domain; at most 64 characters."""
     domain: Name = DEFAULT_DOMAIN
     """Name of the project's domain."""

@@ -67,6 +67,13 @@ def test_a_name_is_one_line(name: str) -> None:
         one_line(name)
 
 
+@pytest.mark.parametrize("name", ["lab ", " lab", "lab\u00a0", " ", "\u3000lab"])
+def test_a_name_has_no_spaces_at_its_ends(name: str) -> None:
+    """Keystone would store another name, which no later run looks for."""
+    with pytest.raises(InvalidValue, match="with a space"):
+        one_line(name)
+
+
 def test_a_tab_is_named(wording: Wording) -> None:
     with pytest.raises(InvalidValue) as caught:
         one_line("a\tb")
