@@ -84,7 +84,13 @@ class Extension(NamedTuple):
     ``validate`` and for plans to apply; ``context`` is the ``Context`` of ``core/resource.py``.
     """
     checked: tuple[str, ...] = ()
-    """Kinds without which ``check`` finds nothing in a spec, so that it is not loaded; default: it always is."""
+    """Kinds without which ``check`` and ``warn`` find nothing in a spec, so that they are not loaded; default: they
+    always are.
+    """
+    warn: str = ""
+    """``warn(context)``: yields warnings about valid resources of a spec, each as the key of a resource and a text, by
+    rules that need no cloud.
+    """
     leftovers: str = ""
     """``leftovers(run, resources, folder)``: yields managed things on this machine that a spec no longer declares, with
     what was observed of them; ``folder`` is that of the spec, or None.

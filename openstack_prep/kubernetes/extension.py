@@ -29,6 +29,7 @@ EXTENSION = Extension(
     derive=f"{_HERE}.cluster.rke_cluster:on_networks",
     check=f"{_HERE}.stack_config:list_mistakes",
     checked=("stack",),
+    warn=f"{_HERE}.stack_config:list_warnings",
     groups={
         "kubernetes": "Kubernetes clusters: the order of their installation, and from RKE to RKE2",
         "rke": "RKE2 and RKE clusters: their files, and the connections between them",

@@ -29,9 +29,9 @@ from openstack_prep.base.ranges import Range
 from openstack_prep.base.raw import Raw
 from openstack_prep.base.secret import Secret
 from openstack_prep.kubernetes import metallb_releases as releases
-from openstack_prep.kubernetes.keys.schema import value_at
 from openstack_prep.kubernetes.metallb_releases import MetalLBRelease
 from openstack_prep.kubernetes.model import Namespace
+from openstack_prep.kubernetes.rke2_rules import answers_all_arp
 from openstack_prep.kubernetes.service_pools import (
     Addresses,
     Asn,
@@ -360,10 +360,7 @@ def warnings(metallb: MetalLB, addresses: Addresses, config: Raw) -> Iterator[st
     yield from _pool_warnings(metallb, addresses)
     if not any(each.protocol == "layer2" for each in metallb.pools):
         return
-    given = value_at(config, "services.kubeproxy.extra_args") or config.get("kube-proxy-arg") or ()
-    arguments = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else given
-    arguments = [arguments] if isinstance(arguments, str) else [str(each).lower() for each in arguments]
-    if "proxy-mode=ipvs" in arguments and "ipvs-strict-arp=true" not in arguments:
+    if answers_all_arp(config):
         yield "kube-proxy in mode ipvs answers ARP for MetalLB's addresses on all nodes; set ipvs-strict-arp: true"
 
 

@@ -149,6 +149,19 @@ def missing_roles(required: Iterable[Role], assigned: Sequence[Sequence[Role]]) 
             yield Mistake("roles", f"no node has role {role}", f"give at least one node role {role}")
 
 
+def repelling(taints: Iterable[str]) -> list[str]:
+    """Return the taints with which a node takes no pods without a toleration."""
+    return [each for each in taints if each.rpartition(":")[2] in ("NoSchedule", "NoExecute")]
+
+
+def taint_warning(taints: Sequence[Iterable[str]]) -> Iterator[str]:
+    """Yield a warning when no node takes pods without a toleration; ``taints`` are those of each node."""
+    found = list(map(repelling, taints))
+    if found and all(found):
+        shown = ", ".join(dict.fromkeys(each for of_node in found for each in of_node))
+        yield f"every node has a taint ({shown}), so pods that do not tolerate it stay Pending; leave a node without it"
+
+
 def etcd_warning(etcd: int) -> Iterator[str]:
     """Yield a warning when the number of etcd nodes is even."""
     if etcd and etcd % 2 == 0:

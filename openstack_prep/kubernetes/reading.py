@@ -113,14 +113,18 @@ def missing_nodes(path: Path) -> Mistake:
 
 def warnings(data: Raw, form: Form = "cluster.yml") -> Iterator[str]:
     """Yield warnings about valid settings."""
+    if form in ("server", "agent"):
+        yield from rke2_rules.warnings(data, is_server=form == "server")
     if form != "cluster.yml":
         return
     yield from rules.warnings(data)
+    yield from rke2_rules.arp_warning(data)
     found = data.get("nodes")
     roles = [value_at(each, "role") for each in found] if isinstance(found, list) else []
     assigned = [each for each in roles if isinstance(each, list)]
     yield from nodes.etcd_warning(sum("etcd" in each for each in assigned))
     yield from nodes.worker_warning(assigned)
+    yield from nodes.taint_warning([list(rules.taints_of(each)) for each in found] if isinstance(found, list) else [])
 
 
 def _faults(data: Raw, form: Form, of_rancher: bool, minor: int | None) -> Iterator[Fault]:

@@ -36,10 +36,11 @@ from openstack_prep.kubernetes.keys.schema import (
     load_schema,
     map_values,
     union,
+    value_at,
 )
 from openstack_prep.kubernetes.model import KubernetesCluster
 from openstack_prep.kubernetes.networks import ClusterNetworks, Taken
-from openstack_prep.kubernetes.nodes import SUBDOMAIN, label_fault, taint_fault
+from openstack_prep.kubernetes.nodes import SUBDOMAIN, etcd_warning, label_fault, repelling, taint_fault
 
 PLUGINS = ("canal", "calico", "cilium", "flannel", "none")
 PLUGINS_SINCE = {"cilium": 20, "none": 20, "calico": 21, "multus": 21, "flannel": 26}
@@ -839,3 +840,48 @@ SERVER_RULES: tuple[Callable[[Raw], Iterable[Fault]], ...] = (_default_networks,
 """Rules for servers alone: an agent does not know the networks."""
 RULES = (_placeholders, *NODE_RULES, *SERVER_RULES)
 RELEASE_RULES: tuple[Callable[[Raw, int | None], Iterable[Fault]], ...] = (profile_names, newer_keys)
+
+
+# --- warnings -----------------------------------------------------------------------------------
+
+
+def warnings(of: Raw, *, is_server: bool) -> Iterator[str]:
+    """Yield valid settings of a config.yaml that are right only under a condition which it does not show."""
+    host, port = _host_of(of["server"]) if of.get("server") else ("", None)
+    if host and port not in (None, API_PORT, JOIN_PORT):
+        yield f"server: nodes join at {JOIN_PORT}; {port} is right if a load balancer maps it to that port"
+    yield from arp_warning(of)
+    if is_server and (taints := repelling(taints_of(of))):
+        what = f"the server takes no pods that do not tolerate {', '.join(taints)}"
+        yield f"node-taint: {what}; they stay Pending without agents"
+
+
+def warnings_of_servers(configs: Sequence[Raw]) -> Iterator[str]:
+    """Yield warnings about the servers of one cluster together: the first one joins no other."""
+    if len(configs) > 1 and [each.get("server") for each in configs].count(None) == 1:
+        members = [each for each in configs if not _on(each.get("disable-etcd")) and not each.get("datastore-endpoint")]
+        yield from etcd_warning(len(members))
+
+
+def arp_warning(config: Raw) -> Iterator[str]:
+    """Yield a warning for a load balancer that the configuration does not show."""
+    if answers_all_arp(config):
+        what = "kube-proxy in mode ipvs answers ARP for all addresses of load balancers on all nodes"
+        yield f"{what}; set ipvs-strict-arp: true for MetalLB in layer 2, and for kube-vip with ARP"
+
+
+def answers_all_arp(config: Raw) -> bool:
+    """Whether kube-proxy answers ARP for the addresses of load balancers on all nodes, by keys of RKE2 or RKE.
+
+    Sources: MetalLB's documentation, "Installation"; kube-proxy's reference, --ipvs-strict-arp.
+    """
+    given = value_at(config, "services.kubeproxy.extra_args") or config.get("kube-proxy-arg") or ()
+    arguments = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else given
+    arguments = [arguments] if isinstance(arguments, str) else arguments
+    arguments = [str(each).lower().removeprefix("--") for each in arguments]
+    return "proxy-mode=ipvs" in arguments and "ipvs-strict-arp=true" not in arguments
+
+
+def taints_of(of: Raw) -> list[str]:
+    """Return the taints with which a node registers."""
+    return [*_items(of, "node-taint"), *(each.strip() for _, each in _in_flag(of, "register-with-taints"))]

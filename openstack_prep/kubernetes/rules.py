@@ -368,6 +368,12 @@ def _node(node: Raw) -> Iterator[Fault]:
             yield Fault(("taints", number), *found)
 
 
+def taints_of(node: object) -> Iterator[str]:
+    """Yield the taints of a node as KEY=VALUE:EFFECT."""
+    given = value_at(node, "taints")
+    yield from (_taint(each) for each in given if isinstance(each, Mapping)) if isinstance(given, list) else ()
+
+
 def _taint(taint: Raw) -> str:
     """Return a taint as KEY=VALUE:EFFECT; without an effect, RKE takes NoSchedule."""
     key, value, effect = (str(words(taint.get(name) or "")) for name in ("key", "value", "effect"))

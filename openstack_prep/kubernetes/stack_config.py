@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError
 from openstack_prep.base.raw import Raw, Values
-from openstack_prep.core.model import Context
+from openstack_prep.core.model import Context, Key
 from openstack_prep.core.resource import resolve
+from openstack_prep.kubernetes import rke2_rules
 from openstack_prep.kubernetes.keys.schema import dotted, load_schema
+from openstack_prep.kubernetes.nodes import taint_warning
 from openstack_prep.kubernetes.registries import registry_faults
+from openstack_prep.kubernetes.rke2 import NO_PODS
 from openstack_prep.kubernetes.rke2_rules import document_faults, revealed
 from openstack_prep.resources.addresses.node_addresses import DeclaredAddresses
 from openstack_prep.resources.addresses.stack_addresses import extra_findings
+from openstack_prep.resources.heat.heat_flow import TRUTH, Conditions
+from openstack_prep.resources.heat.heat_parameters import mapping_of
 
 if TYPE_CHECKING:
     from openstack_prep.resources.orchestration.stack import Stack
@@ -46,6 +51,8 @@ FUNCTIONS = frozenset(
 """Functions of Heat (Heat 27.0.0, heat/engine/hot/template.py)."""
 EXTRA = "extra_addresses"
 """The parameter with further addresses of all nodes."""
+TAINTING = ("node-taint", "kubelet-arg")
+"""Keys with taints."""
 NETWORKS = {"cluster_cidr", "service_cidr", "cluster_dns"}
 """Parameters that are judged together, with RKE2's defaults for those that are missing."""
 
@@ -55,6 +62,8 @@ class Configuration(NamedTuple):
 
     template: Raw
     declared: Raw
+    given: Raw
+    """Those that are no defaults."""
     resource: str = ""
     """The resource of the stack that has this template; empty for the stack's own."""
 
@@ -82,6 +91,61 @@ def list_mistakes(context: Context) -> Iterator[Mistake]:
                 yield Mistake.about(stack.key, what, found.fix, code=found.code, **place)
 
 
+def list_warnings(context: Context) -> Iterator[tuple[Key, str]]:
+    """Yield what is valid in the inputs of each stack with nodes of RKE2, and leaves its cluster without room."""
+    for each in context.resources:
+        if each.kind == "stack" and _has_rke2(each):  # type: ignore[arg-type]
+            (stack, *_) = resolve(each, context)
+            for configuration in _configurations_of(stack):  # type: ignore[arg-type]
+                place = f"resources.{configuration.resource}.properties." if configuration.resource else ""
+                yield from ((each.key, f"{place}{text}") for text in _warnings(configuration))
+
+
+def _warnings(configuration: Configuration) -> Iterator[str]:
+    declared = configuration.declared
+    for parameter in ("server_config", "agent_config"):
+        config = mapping_of(declared.get(parameter)) or {}
+        # the taints of servers are judged with those of agents
+        yield from (f"{parameter}: {text}" for text in rke2_rules.warnings(config, is_server=False))
+    taints = _taints_of_nodes(configuration)
+    yield from taint_warning(taints)
+    without_agents = str(declared.get("agent_count")) == "0"
+    if without_agents and not any(taints) and TRUTH.get(str(configuration.given.get("server_taint")).lower()) is True:
+        what = "server_taint: true has no effect while agent_count is 0"
+        yield f"{what}; if agents of another stack join, write node-taint: [{NO_PODS}] into server_config"
+
+
+def _taints_of_nodes(configuration: Configuration) -> list[list[str]]:
+    """Return the taints of each distinct kind of nodes; none if the template decides them by functions of Heat."""
+    found: list[list[str]] = []
+    for role, parameter in (("server", "server_config"), ("agent", "agent_config")):
+        number = str(configuration.declared.get(f"{role}_count", ""))
+        base = _merged(configuration, parameter)
+        if base is None or not number.isdecimal():
+            return []
+        own = mapping_of(configuration.declared.get(f"{role}_node_configs")) or {}
+        nodes = [{**base, **each} for each in own.values() if isinstance(each, Mapping)]
+        found += [rke2_rules.taints_of(each) for each in [*nodes, *[base] * (int(number) > len(nodes))][: int(number)]]
+    return found
+
+
+def _merged(configuration: Configuration, parameter: str) -> Values | None:
+    """Return the keys of config.yaml that decide about taints, as a template merges them; None if it is not known."""
+    conditions = Conditions(configuration.template, configuration.declared)
+    found: Values = {}
+    for part in _merged_parts(configuration.template, parameter):
+        choice = part.get("if")
+        branches = conditions.branches(choice) if isinstance(choice, list) else [part]
+        if part == {"get_param": parameter}:
+            branches = [mapping_of(configuration.declared.get(parameter)) or {}]
+        taints = [each.get("node-taint") for each in branches if isinstance(each, Mapping)]
+        if any(taints) and (len(branches) > 1 or _has_functions(taints)):
+            return None
+        for each in branches:
+            found |= {name: value for name, value in each.items() if name in TAINTING} if len(branches) == 1 else {}
+    return found
+
+
 def _of_addresses(stack: Stack, context: Context) -> Iterator[Mistake]:
     """Yield the further addresses of the nodes that are not free in their subnet."""
     declared = DeclaredAddresses.of(context.resources, stack)
@@ -97,13 +161,18 @@ def _has_rke2(stack: Stack) -> bool:
 
 def _of_stack(stack: Stack, *, has_cluster: bool) -> Iterator[StackFault]:
     """Yield the mistakes of one stack; those of its networks are reported by its cluster if it has one."""
-    assert not isinstance(stack.package, PrepError)
-    given = {**stack.given, **(stack.secret_parameters or {})}
-    for each in _configurations(stack.package.template, given, stack.package.files):
+    for each in _configurations_of(stack):
         for found in _of_configuration(each, has_cluster=has_cluster):
             if each.resource:  # its parameters are properties in the template
                 found = found._replace(parameter="", what=f"resources.{each.resource}.properties.{found.what}")
             yield found
+
+
+def _configurations_of(stack: Stack) -> Iterator[Configuration]:
+    """Yield the templates with nodes of RKE2 in a stack, with the values that the spec gives their parameters."""
+    assert not isinstance(stack.package, PrepError)
+    given = {**stack.given, **(stack.secret_parameters or {})}
+    return _configurations(stack.package.template, given, stack.package.files)
 
 
 def _configurations(template: Raw, given: Raw, files: Mapping[str, str | bytes]) -> Iterator[Configuration]:
@@ -111,7 +180,7 @@ def _configurations(template: Raw, given: Raw, files: Mapping[str, str | bytes])
     parameters = (template.get("parameters") or {}).items()
     declared = {name: each.get("default") for name, each in parameters if isinstance(each, Mapping)} | dict(given)
     if declared.keys() >= PARAMETERS:
-        yield Configuration(template, declared)
+        yield Configuration(template, declared, given)
     for name, (kind, properties) in _resources(template):
         inner = _parsed(files.get(kind, ""))
         parameters = inner.get("parameters")
@@ -199,18 +268,23 @@ def _minor(declared: Raw) -> int | None:
 
 def _written(value: object, parameter: str) -> Iterator[tuple[str, object]]:
     """Yield the keys with plain values that a template merges with a parameter, such as profile: cis."""
+    for part in _merged_parts(value, parameter):
+        if not part.keys() & FUNCTIONS:
+            yield from ((str(key), inner) for key, inner in part.items() if not _has_functions(inner))
+
+
+def _merged_parts(value: object, parameter: str) -> Iterator[Raw]:
+    """Yield what a template merges with a parameter, in the order of the merge."""
     if isinstance(value, list):
         for each in value:
-            yield from _written(each, parameter)
+            yield from _merged_parts(each, parameter)
     if not isinstance(value, Mapping):
         return
     merged = value.get("map_merge")
     if isinstance(merged, list) and {"get_param": parameter} in merged:
-        for each in merged:
-            if isinstance(each, Mapping) and not each.keys() & FUNCTIONS:
-                yield from ((str(key), inner) for key, inner in each.items() if not _has_functions(inner))
+        yield from (each for each in merged if isinstance(each, Mapping))
     for each in value.values():
-        yield from _written(each, parameter)
+        yield from _merged_parts(each, parameter)
 
 
 def _taken(config: Raw, values: Raw) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -14,7 +14,7 @@ from openstack_prep.base.codes import Code
 from openstack_prep.base.errors import Mistake, PrepError, SpecError
 from openstack_prep.base.secret import Secret
 from openstack_prep.cloud.no_cloud import NoCloud
-from openstack_prep.core.model import Context, Resource
+from openstack_prep.core.model import Context, Key, Resource
 from openstack_prep.core.resource import (
     CarriesTag,
     ListsInherited,
@@ -46,9 +46,7 @@ def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
         except SpecError as error:
             found += error.mistakes
     checks: list[Callable[[Context], Iterable[Mistake]]] = [partial(list_file_conflicts, spec)]
-    kinds = {each.kind for each in spec.resources}
-    judging = (each for each in extensions.installed() if not each.checked or not kinds.isdisjoint(each.checked))
-    checks += (partial(extensions.call, each, "check") for each in judging)
+    checks += (partial(extensions.call, each, "check") for each in _judging(spec))
     for check in checks:
         try:
             found += check(context)
@@ -64,14 +62,26 @@ def refuse_mistakes(spec: Spec, *, for_plan: bool = False) -> None:
     raise SpecError(list(dict.fromkeys(mistakes)))
 
 
+def _judging(spec: Spec) -> list[extensions.Extension]:
+    """Return the extensions that judge the kinds of a spec."""
+    kinds = {each.kind for each in spec.resources}
+    return [each for each in extensions.installed() if not each.checked or not kinds.isdisjoint(each.checked)]
+
+
 def list_warnings(spec: Spec) -> list[str]:
     """Return the warnings of the selected resources of a spec without mistakes, each with its place."""
     context = Context(resources=spec.resources, cloud=NoCloud.as_cloud())
-    found: list[str] = []
+    texts: dict[Key, list[str]] = {each.key: [] for each in spec.chosen}
     for each in spec.chosen:
-        place = f"{spec.places[each.key]}: " if each.key in spec.places else ""
-        if supports(each, ListsWarnings):
-            found += (f"{place}{each.key}: {warning}" for warning in each.list_warnings(context))
+        texts[each.key] += each.list_warnings(context) if supports(each, ListsWarnings) else ()
+    for extension in _judging(spec):
+        for key, text in extensions.call(extension, "warn", context):
+            texts.get(key, []).append(text)
+    found = [
+        f"{spec.places[key]}: {key}: {text}" if key in spec.places else f"{key}: {text}"
+        for key, mine in texts.items()
+        for text in mine
+    ]
     found += list_file_warnings(spec, context)
     return list(dict.fromkeys(found))
 

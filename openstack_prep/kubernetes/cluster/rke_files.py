@@ -27,7 +27,7 @@ from openstack_prep.kubernetes.keys.schema import hide_secrets, load_schema, sor
 from openstack_prep.kubernetes.kube_vip import KubeVip
 from openstack_prep.kubernetes.metallb import MetalLB
 from openstack_prep.kubernetes.model import NodeGroup, Role
-from openstack_prep.kubernetes.nodes import Machine, nodes_of, unmatched
+from openstack_prep.kubernetes.nodes import Machine, nodes_of, taint_warning, unmatched
 from openstack_prep.kubernetes.service_pools import Addresses, ServicePool, ranges
 from openstack_prep.resources.heat.heat_parameters import items
 from openstack_prep.resources.orchestration.stack_outputs import Outputs
@@ -298,7 +298,10 @@ def warnings(cluster: RkeFields, outputs: Outputs | None) -> Iterator[str]:
     if outputs is not None:
         declared = as_declared(cluster, outputs)
         of = cluster_yml if cluster.distribution == "rke" else rke2
-        yield from of.warnings(declared, nodes_of(declared, machines(cluster, outputs)))
+        nodes = nodes_of(declared, machines(cluster, outputs))
+        yield from of.warnings(declared, nodes)
+        if cluster.distribution == "rke" or cluster.related.stack(cluster) is None:  # or else the stack warns
+            yield from taint_warning([each.taints for each in nodes])
     yield from cilium.warnings(member(cluster)) if cluster.cilium else ()
     if cluster.metallb:
         yield from metallb.warnings(cluster.metallb, cluster.related.addresses(cluster), cluster.config or {})

@@ -222,10 +222,6 @@ UPDATE = "copy the shipped template again, or put the files on the nodes"
 
 def warnings(cluster: RkeFields) -> Iterator[str]:
     """Yield what the nodes of the stack do not get, or readers of the project may see."""
-    taint, agents = cluster.related.parameters(cluster).get("server_taint"), counts(cluster).get("agent_count")
-    if agents == "0" and TRUTH.get(str(taint).lower()) is True:
-        what = f"server_taint {show(taint)} of stack/{cluster.stack} has no effect while agent_count is 0"
-        yield f"{what}; if agents of another stack join, write taints: [{rke2.NO_PODS}] into roles of the servers"
     if not is_configured(cluster):
         return
     declared = (cluster.related.template(cluster) or {})["parameters"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from openstack_prep.base.errors import ConfigError, Mistake, SpecError
+from openstack_prep.base.raw import Raw
 from openstack_prep.cli.output import error_data, judge_reports, print_result, report, warn
-from openstack_prep.kubernetes import reading
+from openstack_prep.kubernetes import reading, rke2_rules
 from openstack_prep.kubernetes.convert.versions import minor_of, version_warnings
 from openstack_prep.reports.findings import of_warning
 
@@ -16,6 +17,7 @@ def run(options: argparse.Namespace) -> int:
     form: reading.Form = options.rke2 or "cluster.yml"
     mistakes: list[Mistake] = []
     valid: list[str] = []
+    servers: list[Raw] = []
     if options.kubernetes_version and form == "cluster.yml":
         raise ConfigError("--kubernetes-version requires --rke2: a cluster.yml has kubernetes_version")
     warnings = version_warnings(options.kubernetes_version)
@@ -34,6 +36,10 @@ def run(options: argparse.Namespace) -> int:
             warn(f"{path}: {warning}")
         if not content.mistakes:
             valid.append(str(path))
+        servers += [content.data] if form == "server" else []
+    for warning in rke2_rules.warnings_of_servers(servers):
+        warnings.append(warning)
+        warn(warning)
     error = SpecError(mistakes) if mistakes else None
     data = {
         "files": list(map(str, options.files)),

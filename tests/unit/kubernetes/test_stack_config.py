@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from openstack_prep.base.errors import SpecError
+from openstack_prep.resources.heat import heat_package
 from openstack_prep.spec import load_spec
 from openstack_prep.spec.resolution import list_warnings, refuse_mistakes
 
@@ -50,6 +52,72 @@ def test_what_a_changed_copy_of_the_template_holds(
         found = [(each.code, each.field) for each in error.mistakes]
     assert found == [(code, "template") for code in codes]
     assert len(list_warnings(spec)) == 2  # no tokens, as for the shipped template
+
+
+TAINTED = {"node-taint": ["CriticalAddonsOnly=true:NoExecute"]}
+NO_EFFECT, EVERY_NODE = "server_taint", "every node"
+
+
+read_template = cache(heat_package.read)
+"""The shipped template is parsed once, because that is most of the time of a spec."""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "warning"),
+    [
+        ({"agent_count": 0}, None),
+        ({"agent_count": 2, "server_taint": True}, None),
+        ({"agent_count": 0, "server_taint": True}, NO_EFFECT),
+        ({"agent_count": 0, "server_config": TAINTED}, EVERY_NODE),
+        ({"agent_count": 0, "server_config": {"node-taint": "a=b:PreferNoSchedule"}}, None),
+        ({"agent_count": 0, "server_config": {"kubelet-arg": ["register-with-taints=a=b:NoSchedule"]}}, EVERY_NODE),
+        ({"agent_count": 0, "server_config": TAINTED, "server_node_configs": {"2": {"node-taint": []}}}, None),
+        ({"agent_count": 1, "server_config": TAINTED, "agent_config": {"node-taint": ["a:NoSchedule"]}}, EVERY_NODE),
+        ({"agent_count": 1, "server_config": TAINTED}, None),
+        ({"server_config": {"kube-proxy-arg": ["proxy-mode=ipvs"]}}, "server_config: kube-proxy"),
+    ],
+    ids=str,
+)
+def test_taints_of_a_stack_without_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, object], warning: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(heat_package, "read", read_template)
+    (stack,) = yaml.safe_load(SPEC)["stacks"]
+    stack |= {"template": "shipped:rke2-cluster.yaml", "parameters": stack["parameters"] | parameters}
+    assert [each.startswith(str(warning)) for each in warned([stack])] == [True] * bool(warning)
+
+
+def warned(stacks: list[dict[str, object]]) -> list[str]:
+    """Return the warnings about stacks, without those about missing tokens."""
+    Path("spec.yaml").write_text(yaml.safe_dump({"name": "lab", "stacks": stacks}))
+    texts = [each.partition("stack/s: ")[2] for each in list_warnings(load_spec("spec.yaml"))]
+    return [each for each in texts if "secret_parameters" not in each]
+
+
+def test_taints_of_a_nested_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(str(files("openstack_prep.heat_templates")), tmp_path, dirs_exist_ok=True)
+    properties = yaml.safe_load(SPEC)["stacks"][0]["parameters"] | {"agent_count": 0, "server_config": TAINTED}
+    resources = {"r": {"type": "rke2-cluster.yaml", "properties": properties}}
+    Path("around.yaml").write_text(yaml.safe_dump({"heat_template_version": "wallaby", "resources": resources}))
+    (found,) = warned([{"name": "s", "template": "around.yaml"}])
+    assert found.startswith(f"resources.r.properties.{EVERY_NODE}")
+
+
+def test_a_template_that_taints_servers_without_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped template did so once, and people have copies of it."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(str(files("openstack_prep.heat_templates")), tmp_path, dirs_exist_ok=True)
+    text = Path("rke2-cluster.yaml").read_text()
+    condition = "{and: [{get_param: server_taint}, {not: {equals: [{get_param: agent_count}, 0]}}]}"
+    assert text.count(condition) == 1
+    Path("rke2-cluster.yaml").write_text(text.replace(condition, "{get_param: server_taint}"))
+    found = []
+    for given in ("agent_count: 0, ", "agent_count: 1, ", "agent_count: 0, server_taint: false, "):
+        Path("spec.yaml").write_text(SPEC.replace("parameters: {", f"parameters: {{{given}"))
+        found.append(any(EVERY_NODE in each for each in list_warnings(load_spec("spec.yaml"))))
+    assert found == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,53 @@ def test_config_of_rke2(folder: Path, capsys: pytest.CaptureFixture[str], wordin
     assert main(["rke", "check", "--rke2", "server", "config.yaml"]) == 2
     assert main(["rke", "check", "--rke2", "agent", "config.yaml"]) == 2
     wording([each.partition(": ")[2] for each in capsys.readouterr().err.splitlines()])
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "starts"),
+    [
+        ("server", "server: https://api.example.com:443\n", ["config.yaml: server: "]),
+        ("agent", "server: https://192.0.2.1:9345\n", []),
+        ("server", "node-taint: [CriticalAddonsOnly=true:NoExecute]\n", ["config.yaml: node-taint: "]),
+        ("agent", "node-taint: [gpu=true:NoSchedule]\n", []),
+        ("server", "node-taint: [a=b:PreferNoSchedule]\n", []),
+        ("agent", "kube-proxy-arg: [--proxy-mode=ipvs]\n", ["config.yaml: kube-proxy in mode ipvs"]),
+        ("server", "kube-proxy-arg: [proxy-mode=ipvs, ipvs-strict-arp=true]\n", []),
+    ],
+)
+def test_warnings_of_config(
+    folder: Path, capsys: pytest.CaptureFixture[str], form: str, text: str, starts: list[str]
+) -> None:
+    (folder / "config.yaml").write_text(text)
+    assert main(["rke", "check", "--rke2", form, "config.yaml", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["warnings"]
+    assert len(found) == len(starts)
+    assert all(map(str.startswith, found, starts))
+
+
+@pytest.mark.parametrize(("servers", "even"), [(1, False), (2, True), (3, False), (4, True)])
+def test_servers_of_one_cluster(folder: Path, capsys: pytest.CaptureFixture[str], servers: int, even: bool) -> None:
+    """Their files, such as apply writes, show how many members etcd has."""
+    names = [f"server-{number}.yaml" for number in range(servers)]
+    for name in names:
+        (folder / name).write_text("" if name == names[0] else "server: https://192.0.2.1:9345\n")
+    (folder / "control-plane.yaml").write_text("server: https://192.0.2.1:9345\ndisable-etcd: true\n")
+    assert main(["rke", "check", "--rke2", "server", *names, "control-plane.yaml", "--format", "json"]) == 0
+    assert (
+        json.loads(capsys.readouterr().out)["warnings"]
+        == [f"{servers} etcd nodes tolerate no more failures than {servers - 1}; use an odd number"] * even
+    )
+
+
+def test_taints_on_all_nodes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    node = "- {address: 192.0.2.%d, user: me, role: [controlplane, etcd, worker], taints: [{key: a, effect: %s}]}\n"
+    found = []
+    for effects in (("NoSchedule", "NoExecute"), ("NoSchedule", "PreferNoSchedule")):
+        nodes = (node % (number, effect) for number, effect in enumerate((*effects, "NoSchedule"), 1))
+        (folder / "cluster.yml").write_text(f"nodes:\n{''.join(nodes)}")
+        assert main(["rke", "check", "cluster.yml", "--format", "json"]) == 0
+        found.append(len(json.loads(capsys.readouterr().out)["warnings"]))
+    assert found == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -310,10 +310,7 @@ def test_a_copy_of_an_earlier_template(tmp_path: Any) -> None:
 
 
 def test_a_taint_without_agents() -> None:
-    """The template adds none; one of the roles reaches the servers."""
-    one = stack(agent_count=0, server_taint=True)
-    assert len(warned(one, cluster())) == 1
-    assert warned(stack(agent_count=0), cluster()) == warned(stack(server_taint=True), cluster()) == []
+    """One of the roles reaches the servers; tests/unit/kubernetes/test_stack_config.py has the warnings."""
     tainted = cluster(roles=(replace(SERVERS, taints=(NO_PODS,)),))
     assert given(stack(agent_count=0), tainted)["server_config"] == {"node-taint": [NO_PODS]}
 
